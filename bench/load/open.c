@@ -25,8 +25,8 @@ static void name_link(const struct load *load, struct load_link *link) {
 }
 
 static int greet(struct load *load, struct load_link *link) {
-    bool elsewhere = load_is_source(link) && load->plan.source_at != NULL;
-    struct load_greeting greeting = {.at = elsewhere ? load->plan.source_at : load->plan.at,
+    bool remote_target = load_is_source(link) && load->plan.source_at != NULL;
+    struct load_greeting greeting = {.at = remote_target ? load->plan.source_at : load->plan.at,
                                      .name = &link->name,
                                      .role = link->role,
                                      .ssl = &link->link.ssl,

@@ -1,6 +1,6 @@
 // What enters the audit journal: every audit/log, every governance/approval with its outcome, and every
 // refusal for governance or authorization (HugAI v2 messages 3.6 and 3.8). Here, on the source's shard, lines
-// are made; journal.c is about the file, and audit_log.c about who waits for it.
+// are made; journal.c is about the file, and audit_hook.c about who waits for it.
 //
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params

@@ -4,7 +4,7 @@
 #include "router/engine/message/message.h"
 #include "router/registry/method_table.h"
 
-// Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/route/attaching.h).
+// Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/routing/remote_attach.h).
 bool attach_seeks(const struct shard *shard, const struct message *message);
 // Whom it names, in `name`; returns its bytes, 0 where it names nobody.
 size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]);

@@ -6,9 +6,9 @@
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
-#include "router/route/forward.h"
-#include "router/route/responses.h"
-#include "router/route/route.h"
+#include "router/forwarding/forward.h"
+#include "router/forwarding/responses.h"
+#include "router/routing/route.h"
 #include "router/transport/instead.h"
 #include "router/transport/mcp_kept.h"
 

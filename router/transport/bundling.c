@@ -8,7 +8,7 @@
 #include "core/send/envelope.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/elsewhere.h"
+#include "router/forwarding/remote_target.h"
 
 // Larger ones cost more than their messages do. In what is left of the server's bound the hubs' own line has its place.
 enum { PART_BYTES_MAX = COPY_BYTES_MAX, LINE_BYTES_MAX = 256 };
@@ -160,7 +160,7 @@ static void put_answers(const struct bundling *bundling, const struct bundle *bu
     text_put(&line, "\r\n");
     assert(line.failed || line.length <= LINE_BYTES_MAX);
     text_add(out, bundle->inbox, bundle->inbox_bytes);
-    text_add(out, (const char[]){ELSEWHERE_ANSWERS, ' '}, 2);
+    text_add(out, (const char[]){REMOTE_TARGET_ANSWERS, ' '}, 2);
     put_sizes(out, bundle, line.length);
     text_add(out, line.bytes, line.length);
     out->failed |= line.failed;
@@ -175,7 +175,7 @@ static void put_requests(const struct bundle *bundle, struct text *out) {
     text_add(out, at, heading->subject_bytes);
     text_put(out, " ");
     text_add(out, at += heading->subject_bytes, heading->inbox_bytes);
-    text_add(out, ELSEWHERE_BUNDLE, sizeof ELSEWHERE_BUNDLE - 1);
+    text_add(out, REMOTE_TARGET_BUNDLE, sizeof REMOTE_TARGET_BUNDLE - 1);
     text_add(out, digits, hub_header_digits(digits, bundle->serial));
     text_put(out, " ");
     put_sizes(out, bundle, heading->line_bytes);

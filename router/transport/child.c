@@ -11,12 +11,12 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/events/events.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_rights.h"
 #include "router/registry/agent_params.h"
-#include "router/route/events.h"
-#include "router/route/route.h"
-#include "router/route/unsigned.h"
+#include "router/routing/route.h"
+#include "router/routing/user_header.h"
 #include "router/transport/each.h"
 #include "router/transport/mcp.h"
 #include "router/transport/modern.h"
@@ -200,7 +200,7 @@ static void take_running(struct shard *shard, struct peer *peer, const struct fr
         take_signed(shard, peer, frame);
         return;
     }
-    struct buffer *buffer = unsigned_copy(&shard->buffers, frame, &unit, &copy);
+    struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
     if (!buffer) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;

@@ -8,10 +8,10 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/probe.h"
+#include "router/events/events.h"
 #include "router/rights/peer_credential.h"
-#include "router/route/events.h"
-#include "router/route/route.h"
-#include "router/route/settled.h"
+#include "router/routing/fallback_route.h"
+#include "router/routing/route.h"
 #include "router/transport/partial.h"
 #include "router/transport/scan.h"
 
@@ -329,7 +329,7 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 static void feed_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
-    settled_hurry(shard, peer); // what came with its end
+    fallback_route_hurry(shard, peer); // what came with its end
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving;
     // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);

@@ -7,7 +7,7 @@
 #include "core/wire/http_query.h"
 #include "core/wire/http_state.h"
 #include "router/features/hcs/hcs_http_ingress.h"
-#include "router/route/route.h"
+#include "router/routing/route.h"
 #include "router/transport/hcs.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/http_rpc.h"

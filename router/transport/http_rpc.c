@@ -4,8 +4,8 @@
 
 #include "core/wire/http_block.h"
 #include "router/engine/send/reply.h"
-#include "router/route/events.h"
-#include "router/route/route.h"
+#include "router/events/events.h"
+#include "router/routing/route.h"
 #include "router/transport/http_respond.h"
 
 bool http_rpc_takes(const struct http_call *call) {

@@ -7,7 +7,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/route.h"
+#include "router/routing/route.h"
 
 static bool fill(struct buffer *buffer, struct text *body) {
     if (buffer && !body->failed)

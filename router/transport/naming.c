@@ -5,7 +5,7 @@
 
 #include "core/base/memory.h"
 #include "router/engine/send/send.h"
-#include "router/route/elsewhere.h"
+#include "router/forwarding/remote_target.h"
 #include "router/transport/nats_say.h"
 
 enum {

@@ -7,9 +7,9 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/elsewhere.h"
-#include "router/route/events.h"
-#include "router/route/route.h"
+#include "router/events/events.h"
+#include "router/forwarding/remote_target.h"
+#include "router/routing/route.h"
 #include "router/transport/answering.h"
 #include "router/transport/claims.h"
 #include "router/transport/confirming.h"
@@ -136,8 +136,8 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     bool about_name = is_about(bytes, behind, "h.", &number),
          about_cancel = is_about(bytes, behind, "c.", &number),
-         about_bundle = is_about(bytes, behind, ELSEWHERE_BUNDLE, &number) && number;
-    bool about_sought = behind.bytes == ELSEWHERE_SOUGHT_BYTES &&
+         about_bundle = is_about(bytes, behind, REMOTE_TARGET_BUNDLE, &number) && number;
+    bool about_sought = behind.bytes == REMOTE_TARGET_SOUGHT_BYTES &&
                         is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
         take_signs(shard, link, frame, said, SUBJECT_HUB);
@@ -151,7 +151,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         answering_bundle(link, number, nats_status(bytes, said->headers) == 503);
     else if (about_sought && nats_status(bytes, said->headers) == 503)
         take_nobody(shard, link, number);
-    else if (behind.bytes == 1 && bytes[behind.at] == ELSEWHERE_UNANSWERED)
+    else if (behind.bytes == 1 && bytes[behind.at] == REMOTE_TARGET_UNANSWERED)
         drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
     else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
         nats_take_call(shard, link, frame, said, kind, token);
@@ -235,7 +235,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
 
 // Whether the registry has it, or may come to: where there was no memory for that, another link may find some.
 static bool is_known(struct shard *shard, const struct link *link) {
-    const struct agent *agent = elsewhere_link(shard);
+    const struct agent *agent = remote_target_link(shard);
     assert(link->state == LINK_UP);
     return (agent && agent->home->connection == link->peer->name) ||
            shard_now_ms(shard) - link->up_ms < LINK_GREETING_MS;

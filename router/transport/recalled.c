@@ -4,7 +4,7 @@
 
 #include "router/engine/request/validate.h"
 #include "router/methods/cancel_request.h"
-#include "router/route/routing.h"
+#include "router/routing/route_query.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/signs.h"
 
@@ -23,7 +23,7 @@ static bool pass_on(struct link *link, const struct frame *frame, const struct n
     validate_look_up(link->shard, &message);
     if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind != BODY_NOTIFICATION)
         return false;
-    routing_read_method(&message);
+    route_query_read_method(&message);
     return cancel_request_cross(link->shard, &message, pending);
 }
 

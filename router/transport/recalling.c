@@ -7,7 +7,7 @@
 #include "core/cluster/hub_header.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/elsewhere.h"
+#include "router/forwarding/remote_target.h"
 #include "router/transport/nats_say.h"
 
 void recalling_begin(struct link *link, const struct crossing *crossing) {
@@ -19,7 +19,7 @@ void recalling_begin(struct link *link, const struct crossing *crossing) {
 static bool put_head(struct link *link, struct parcel *parcel, const struct crossing *crossing) {
     struct shard *shard = link->shard;
     char rest[HUB_NAME_BYTES + 3 + 16], subject[SUBJECT_BYTES_MAX];
-    struct letter letter = {.subject = subject};
+    struct hub_envelope letter = {.subject = subject};
     uint64_t bytes;
     assert(crossing->taker);
     memcpy(rest, crossing->taker->name, HUB_NAME_BYTES);
@@ -28,7 +28,7 @@ static bool put_head(struct link *link, struct parcel *parcel, const struct cros
     letter.subject_bytes =
         subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB, rest, count);
     parcel->lane = LANE_URGENT;
-    return elsewhere_put_head(shard, link->peer->name, parcel, &letter, &bytes) == ERROR_NONE;
+    return remote_target_put_head(shard, link->peer->name, parcel, &letter, &bytes) == ERROR_NONE;
 }
 
 // Without its header fields: who may have it hasn't said so yet. What is too long is said in the hub's own words then.

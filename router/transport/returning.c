@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "router/engine/shard/post.h"
-#include "router/route/returned.h"
+#include "router/routing/spill_return.h"
 
 // What travels.
 struct notice {
@@ -94,13 +94,13 @@ static void end_again(struct shard *shard, const struct again *again) {
 }
 
 static void take_again(struct shard *shard, struct again *again) {
-    struct elsewhere to = {.kind = again->kind,
-                           .returns = true,
-                           .kept = true,
-                           .probes = again->probes,
-                           .judged = again->probes,
-                           .hub = again->hub,
-                           .bytes = again->token_bytes};
+    struct remote_target to = {.kind = again->kind,
+                               .returns = true,
+                               .kept = true,
+                               .probes = again->probes,
+                               .judged = again->probes,
+                               .hub = again->hub,
+                               .bytes = again->token_bytes};
     if (again->is_over) {
         end_again(shard, again);
         quota_give(&shard->kept, again);
@@ -108,7 +108,7 @@ static void take_again(struct shard *shard, struct again *again) {
     }
     memcpy(to.token, again->token, again->token_bytes);
     again->is_over = true;
-    if (returned_again(shard, again->hub_id, again->mail.connection, &to))
+    if (spill_return_again(shard, again->hub_id, again->mail.connection, &to))
         quota_give(&shard->kept, again);
     else
         post(shard, again, connection_shard(again->mail.connection));
@@ -123,7 +123,7 @@ void returning_arrived(struct shard *shard, struct mail *mail) {
     assert(hub_id_shard(notice->hub_id) == shard->index);
     quota_give(&shard->kept, notice);
     if (copy.mail.kind == MAIL_OFFER_BACK)
-        returned_take(shard, copy.hub_id, copy.mail.connection, &copy.returned);
+        spill_return_take(shard, copy.hub_id, copy.mail.connection, &copy.returned);
     else
-        returned_forget(shard, copy.hub_id, copy.mail.connection);
+        spill_return_forget(shard, copy.hub_id, copy.mail.connection);
 }

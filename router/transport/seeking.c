@@ -5,7 +5,7 @@
 #include "core/cluster/hub_header.h"
 #include "router/engine/message/fallback.h"
 #include "router/engine/shard/post.h"
-#include "router/route/elsewhere.h"
+#include "router/forwarding/remote_target.h"
 
 struct seeking {
     struct mail mail;     // in which it goes home
@@ -70,7 +70,7 @@ void seeking_begin(struct seekings *seekings, struct parcel *parcel, uint32_t in
     const struct bearing *bearing = &parcel->bearing;
     char *head = parcel->long_head ? parcel->head : parcel->inline_text;
     uint32_t reply_at = (uint32_t)bearing->token_at + bearing->token_bytes + 1;
-    uint32_t at = reply_at + inbox_bytes + ELSEWHERE_SOUGHT_AT;
+    uint32_t at = reply_at + inbox_bytes + REMOTE_TARGET_SOUGHT_AT;
     assert(parcel->is_sought && parcel->has_head && at + 16 < parcel->head_count);
     parcel->is_sought = false;
     const struct seeking *seeking = add(seekings, parcel->sought);

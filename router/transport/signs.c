@@ -255,9 +255,9 @@ static struct visitor *visitor_of(struct link *link, const char hub[HUB_NAME_BYT
 
 // Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.
 static void answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark, struct span list,
-                   const char *here, const char *elsewhere) {
+                   const char *here, const char *remote_target) {
     struct text lists[2];
-    const char *keys[] = {elsewhere, here};
+    const char *keys[] = {remote_target, here};
     for (unsigned at = 0; at < 2; at++)
         text_init(&lists[at]);
     for (uint64_t number; hub_header_next(bytes, &list, &number);) {

@@ -6,8 +6,8 @@
 #include "core/base/text.h"
 #include "core/wire/frame.h"
 #include "router/engine/shard/annex.h"
-#include "router/route/events.h"
-#include "router/route/route.h"
+#include "router/events/events.h"
+#include "router/routing/route.h"
 
 bool standing_is_plain(const struct directives *directives) {
     assert(!directives->governance_bad && !directives->timeout_bad); // the upgrade was refused

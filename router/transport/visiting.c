@@ -7,7 +7,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/route/elsewhere.h"
+#include "router/forwarding/remote_target.h"
 #include "router/transport/nats_open.h"
 #include "router/transport/nats_say.h"
 
@@ -25,7 +25,8 @@ static struct span last_token(const uint8_t *subject, uint32_t bytes) {
 }
 
 bool visiting_is_unanswered(const uint8_t *reply, uint32_t reply_bytes) {
-    return reply_bytes > 1 && reply[reply_bytes - 1] == ELSEWHERE_UNANSWERED && reply[reply_bytes - 2] == '.';
+    return reply_bytes > 1 && reply[reply_bytes - 1] == REMOTE_TARGET_UNANSWERED &&
+           reply[reply_bytes - 2] == '.';
 }
 
 // Where a hub takes answers.
@@ -94,9 +95,9 @@ struct visitor *visiting_enter_bundled(struct link *link, struct exchange *excha
 
 // Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still (*bytes: how large one is that
 // the server wouldn't let pass).
-static enum error send_answer(struct link *link, struct parcel *parcel, const struct letter *letter,
+static enum error send_answer(struct link *link, struct parcel *parcel, const struct hub_envelope *letter,
                               uint64_t *bytes) {
-    enum error error = elsewhere_put_head(link->shard, link->peer->name, parcel, letter, bytes);
+    enum error error = remote_target_put_head(link->shard, link->peer->name, parcel, letter, bytes);
     assert(error != ERROR_NONE || parcel->has_head);
     if (!error)
         send_queue_owed(link->shard, link->peer, parcel);
@@ -115,10 +116,10 @@ static void send_error(struct link *link, uint64_t id, enum error error, const s
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
         text_deinit(&text);
-    struct letter letter = {.subject = (const char *)reply,
-                            .subject_bytes = reply_bytes,
-                            .flags = refused ? HUB_HEADER_REFUSED : 0,
-                            .bare = bare};
+    struct hub_envelope letter = {.subject = (const char *)reply,
+                                  .subject_bytes = reply_bytes,
+                                  .flags = refused ? HUB_HEADER_REFUSED : 0,
+                                  .bare = bare};
     if (parcel && !send_answer(link, parcel, &letter, &bytes))
         return;
     if (parcel)
@@ -202,15 +203,16 @@ static size_t reply_of(const struct visitor *visitor, char out[SUBJECT_BYTES_MAX
 }
 
 // A hub that takes all answers on one subject has said so. What it asked on another one than its own inbox is answered there.
-static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MAX], struct letter *letter) {
+static void address(const struct visitor *visitor, char subject[SUBJECT_BYTES_MAX],
+                    struct hub_envelope *letter) {
     const struct neighbour *hub = visitor->hub;
-    *letter = (struct letter){.subject = subject, .bare = !hub};
+    *letter = (struct hub_envelope){.subject = subject, .bare = !hub};
     if (visitor->reply_bytes || !hub->is_joint) {
         letter->subject_bytes = reply_of(visitor, subject);
         return;
     }
     memcpy(subject, hub->inbox, hub->inbox_bytes);
-    subject[hub->inbox_bytes] = ELSEWHERE_ANSWERS;
+    subject[hub->inbox_bytes] = REMOTE_TARGET_ANSWERS;
     letter->subject_bytes = hub->inbox_bytes + 1;
     letter->answered = visitor->number;
 }
@@ -229,7 +231,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     struct text data;
     enum error error = ERROR_NONE;
     char subject[SUBJECT_BYTES_MAX];
-    struct letter letter;
+    struct hub_envelope letter;
     address(visitor, subject, &letter);
     letter.flags = flags;
     if (lacks_id(visitor, parcel) && !put_id(parcel, visitor->number))
@@ -247,7 +249,7 @@ static void answer_visitor(struct link *link, const struct visitor *visitor, str
     send_release(shard, parcel);
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
-        elsewhere_put_sizes(shard, &data, bytes);
+        remote_target_put_sizes(shard, &data, bytes);
     size_t reply_bytes = reply_of(visitor, subject);
     send_error(link, visitor->number, error, &data, (const uint8_t *)subject, (uint32_t)reply_bytes,
                letter.bare, flags & HUB_HEADER_REFUSED);
@@ -316,14 +318,14 @@ void visiting_report(struct shard *shard, struct peer *peer, const struct pendin
                      struct parcel *parcel) {
     const struct visitor *visitor = pending->exchange ? pending->exchange->visitor : NULL;
     char subject[SUBJECT_BYTES_MAX];
-    struct letter letter = {.subject = subject};
+    struct hub_envelope letter = {.subject = subject};
     uint64_t bytes;
     enum counter reason = COUNT_DROP_PROGRESS_UNKNOWN;
     assert(link_of(shard, peer) && !parcel->hub_id);
     if (visitor && visitor->hub) {
         letter.subject_bytes = subject_write(subject, shard->hub->settings.cluster->name, SUBJECT_HUB,
                                              visitor->hub->name, HUB_NAME_BYTES);
-        enum error error = elsewhere_put_head(shard, peer->name, parcel, &letter, &bytes);
+        enum error error = remote_target_put_head(shard, peer->name, parcel, &letter, &bytes);
         if (!error) {
             send_queue_bound(shard, peer, parcel);
             return;

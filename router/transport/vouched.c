@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "router/engine/shard/identity.h"
+#include "router/events/events.h"
 #include "router/rights/authn.h"
-#include "router/route/events.h"
 
 const struct user *vouched_user(const struct shard *shard, const uint8_t *bytes,
                                 const struct hub_header *mark, bool *known) {

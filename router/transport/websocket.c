@@ -9,7 +9,7 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/probe.h"
-#include "router/route/route.h"
+#include "router/routing/route.h"
 #include "router/transport/standing.h"
 
 // --- Control frames

@@ -9,14 +9,14 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/events/events.h"
 #include "router/features/gate/gate_query.h"
 #include "router/features/hcs/hcs.h"
+#include "router/forwarding/progress.h"
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
-#include "router/route/audit_log.h"
-#include "router/route/events.h"
-#include "router/route/progress.h"
-#include "router/route/settled.h"
+#include "router/routing/audit_hook.h"
+#include "router/routing/fallback_route.h"
 #include "router/transport/child.h"
 #include "router/transport/returning.h"
 #include "router/turn/accept.h"
@@ -146,7 +146,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         returning_arrived(shard, mail);
         break;
     case MAIL_SOUGHT:
-        settled_take(shard, mail);
+        fallback_route_take(shard, mail);
         break;
     case MAIL_ERRAND:
         gate_query_arrived(shard, mail);
@@ -159,7 +159,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_ENTRIES_SETTLED:
         journal_came_home(shard, list_entry(mail, struct journal_entry, mail));
-        audit_log_settle(shard);
+        audit_hook_settle(shard);
         break;
     default: // MAIL_STREAM_…
         hcs_take_mail(shard, mail);

@@ -12,14 +12,14 @@
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
+#include "router/events/events.h"
 #include "router/features/children/child_turn.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
 #include "router/methods/rights_review.h"
-#include "router/route/audit_log.h"
-#include "router/route/events.h"
-#include "router/route/released.h"
-#include "router/route/settled.h"
+#include "router/routing/audit_hook.h"
+#include "router/routing/fallback_route.h"
+#include "router/routing/gate_release.h"
 #include "router/transport/feed.h"
 #include "router/transport/nats.h"
 #include "router/transport/nats_join.h"
@@ -119,7 +119,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_WRITTEN:
     case IO_SYNCED:
         journal_event(shard, event);
-        audit_log_settle(shard);
+        audit_hook_settle(shard);
         break;
     }
     endings_carry_out(shard);
@@ -167,7 +167,7 @@ static void expire(struct shard *shard) {
             hcs_look(shard);
             break;
         case TIMER_SOUGHT:
-            settled_expired(shard, timer);
+            fallback_route_expired(shard, timer);
             break;
         case TIMER_HELD:
             gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
@@ -266,8 +266,8 @@ bool turn_take(struct shard *shard) {
     survey_follow(shard);
     expire(shard);
     completion_abandon_on(shard);
-    released_follow(shard);
-    settled_follow(shard);
+    gate_release_follow(shard);
+    fallback_route_follow(shard);
     endings_carry_out(shard);
     drain_follow(shard, phase);
     endings_carry_out(shard);

@@ -130,13 +130,13 @@ struct choice {
 };
 
 static uint32_t choices(const struct brokers *brokers, uint32_t server, const char *queue,
-                        const char *subject, bool elsewhere, struct choice *out) {
+                        const char *subject, bool remote_target, struct choice *out) {
     uint32_t count = 0;
     for (struct subscription *at = brokers->subscriptions; at && count < CHOICE_MAX; at = at->next)
         if (at->client->server == server && strcmp(at->queue, queue) == 0 &&
             subject_matches(at->subject, subject))
             out[count++] = (struct choice){at, server};
-    for (uint32_t to = 0; elsewhere && to < brokers->options.count; to++)
+    for (uint32_t to = 0; remote_target && to < brokers->options.count; to++)
         for (const struct interest *at = brokers->routes[server][to].interests; at; at = at->next)
             for (uint32_t weight = 0; weight < at->weight && count < CHOICE_MAX; weight++)
                 if (strcmp(at->queue, queue) == 0 && subject_matches(at->subject, subject))

@@ -339,7 +339,7 @@ void forms_name(struct run *run, struct guest *guest);
 // "exit" or "shutdown".
 void forms_leave(struct run *run, struct guest *guest, const char *method);
 
-// --- attaching.c: guests that are attached to an agent
+// --- remote_attach.c: guests that are attached to an agent
 
 // Decides whether a guest that has come attaches itself to agents.
 void attaching_begin(struct run *run, struct guest *guest);

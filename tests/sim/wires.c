@@ -253,15 +253,15 @@ static void lines_wait_for_room(void **state) {
         assert_int_equal(waiting(&world), 0);
         _Atomic uint64_t *budget = &world.hub->budget.bytes;
         assert_true(atomic_load(budget) > SENDERS * LINE_BYTES / 2);
-        uint64_t elsewhere = MEMORY_BYTES - MEMORY_BYTES / 16 - atomic_load(budget);
-        atomic_fetch_add(budget, elsewhere);
+        uint64_t remote_target = MEMORY_BYTES - MEMORY_BYTES / 16 - atomic_load(budget);
+        atomic_fetch_add(budget, remote_target);
         for (unsigned index = 0; index < SENDERS; index++)
             send_part(cables[index], LINE_BYTES / 2, LINE_BYTES);
         world_settle(&world);
         world_pass(&world, 500 * (uint64_t)MILLISECOND);
         assert_in_range(waiting(&world), SENDERS / 3, SENDERS);
         assert_in_range(counted(&world, COUNT_FRAMES_RECEIVED), 0, SENDERS / 3);
-        atomic_fetch_sub(budget, elsewhere);
+        atomic_fetch_sub(budget, remote_target);
         world_pass(&world, 400 * (uint64_t)MILLISECOND);
         for (unsigned index = 0; index < SENDERS; index++) {
             assert_true(bit_is(of(hear_line(cables[index]), "id"), "1"));

@@ -139,7 +139,7 @@ struct shard {
     struct account_leases account_leases; // of users, in this turn
 
     struct event_run run;
-    struct publication *misses;  // to be told to their subscribers (misses.h)
+    struct publication *misses;  // to be told to their subscribers (missed_events.h)
     struct publication *reserve; // for more of them, made with the shard
     uint32_t misses_count;
     uint32_t missed_unnamed; // events that are known by number alone
@@ -150,8 +150,9 @@ struct shard {
     struct sought_table {
         struct hash_table by_number;
         uint64_t last;
-        size_t bytes;                        // of them, with what each takes besides
-        struct mail *settled, *settled_last; // of which it is known what has become (router/route/settled.h)
+        size_t bytes; // of them, with what each takes besides
+        struct mail *settled,
+            *settled_last; // of which it is known what has become (router/routing/fallback_route.h)
     } sought;
 
     uint32_t sending_us; // the clock when what is to be sent now is handed over
@@ -208,7 +209,7 @@ struct shard {
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
-    // How what this shard sends to other hubs leaves (router/route/elsewhere.c), so that it isn't looked up for each message.
+    // How what this shard sends to other hubs leaves (router/forwarding/remote_target.c), so that it isn't looked up for each message.
     struct across {
         uint64_t changes;    // of the registry, up to which `agent` is what it has
         struct agent *agent; // that the link is there; NULL: it is down
@@ -221,8 +222,8 @@ struct shard {
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
         struct remote_acl_text acl; // of who sent last, of those who may not reach all
-        struct bundle_head
-            *headings[HEADINGS_MAX]; // of requests that go out together (route/headings.c); or NULL
+        struct bundle_head *headings
+            [HEADINGS_MAX]; // of requests that go out together (forwarding/bundle_head_cache.c); or NULL
     } across;
     struct claim_table
         *asking;            // registrations, other hubs (router/registry/claim_table.h); NULL: there are none

@@ -1,0 +1,309 @@
+#include "router/events/event_fanout.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/send/line_breaks.h"
+#include "core/send/stretch.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/features/gate/approver.h"
+
+// The strictest level of the agents that live at a connection; without agents that of its session.
+static enum governance level_of(struct shard *shard, const struct peer *peer) {
+    struct home *home = agents_home(&shard->agents, peer->name);
+    if (!home || list_empty(&home->agents))
+        return peer->governance;
+    enum governance level = GOVERNANCE_AUTONOMOUS;
+    for (struct list *node = home->agents.next; node != &home->agents; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, by_home);
+        if (agent->governance > level)
+            level = agent->governance;
+    }
+    return level;
+}
+
+static void miss(struct shard *shard, struct peer *peer, enum counter counter, size_t bytes, uint32_t count) {
+    if (count == 0)
+        return;
+    drop_several(shard, counter, peer->name, bytes, count);
+    send_missed(shard, peer, count);
+}
+
+// Where an event's body lies in the stretch of its run.
+static struct span body_of(const struct publication *publication, uint32_t index) {
+    assert(index < publication->count);
+    uint32_t at = (index ? publication->ends[index - 1] : 0) + publication->heads[index];
+    return (struct span){at, publication->ends[index] - publication->tail - at};
+}
+
+// --- Line breaks
+
+// The same with its line breaks as some receivers want them, made for the first of these.
+struct broken {
+    bool made;
+    struct parcel *parcel; // NULL: there was no memory
+};
+
+// A run made ready for the receivers of a wire, for the first of these.
+struct ready {
+    const struct wire *wire;
+    struct parcel *parcel; // NULL: there was no memory
+    uint32_t ends[EVENT_RUN_MAX];
+};
+
+// What a shard offers, and what it has found out about it.
+struct offering {
+    const struct copy *copy;
+    bool looked, breaks; // whether it has been searched for breaks, and has some
+    struct broken broken[BREAKS_KINDS];
+    struct span *bodies; // of a run whose lines have been split: where its events lie in that copy
+    struct ready *ready;
+    unsigned ready_count;
+    uint32_t bytes; // of the parcel
+};
+
+static bool find_breaks(const struct copy *copy) {
+    const struct publication *publication = copy->publication;
+    if (!publication->ends)
+        return parcel_breaks(copy->parcel);
+    for (uint32_t index = 0; index < publication->count; index++)
+        if (parcel_stretch_breaks(copy->parcel, body_of(publication, index)))
+            return true;
+    return false;
+}
+
+static bool has_breaks(struct offering *offering) {
+    if (!offering->looked)
+        offering->breaks = find_breaks(offering->copy);
+    offering->looked = true;
+    return offering->breaks;
+}
+
+static struct parcel *break_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
+    const struct publication *publication = offering->copy->publication;
+    if (!publication->ends)
+        return parcel_broken_for(&shard->parcels, offering->copy->parcel, wire);
+    struct span bodies[EVENT_RUN_MAX];
+    assert(publication->count <= EVENT_RUN_MAX);
+    for (uint32_t index = 0; index < publication->count; index++)
+        bodies[index] = body_of(publication, index);
+    struct parcel *broken =
+        parcel_stretch_broken_for(&shard->parcels, offering->copy->parcel, wire, bodies, publication->count);
+    if (wire->breaks == BREAKS_SPLIT) // where breaks are but replaced, bodies lie as they did
+        memcpy(offering->bodies, bodies, publication->count * sizeof *bodies);
+    return broken;
+}
+
+// Of the shares of such receivers. Others have the body as it lies, so that it can't be changed there.
+static struct parcel *origin_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
+    struct broken *broken = &offering->broken[wire->breaks];
+    assert(offering->copy->parcel);
+    if (wire->breaks == BREAKS_PASS || !has_breaks(offering))
+        return offering->copy->parcel;
+    if (!broken->made)
+        broken->parcel = break_for(shard, offering, wire);
+    broken->made = true;
+    return broken->parcel;
+}
+
+// --- What a receiver gets
+
+// A share of this parcel, of as many events as it has room for; or a share for each, narrowed to that.
+struct view {
+    struct parcel *origin; // NULL: there is no memory
+    const uint32_t *ends;  // of the events in it
+    bool each;
+};
+
+// The text is one copy for however many receivers; large bodies go to each from where they lie.
+static const struct ready *ready_for(struct shard *shard, struct offering *offering,
+                                     const struct wire *wire) {
+    const struct publication *publication = offering->copy->publication;
+    struct span bodies[EVENT_RUN_MAX];
+    for (unsigned index = 0; index < offering->ready_count; index++)
+        if (offering->ready[index].wire == wire)
+            return &offering->ready[index];
+    assert(offering->ready_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
+    struct ready *ready = &offering->ready[offering->ready_count++];
+    for (uint32_t index = 0; index < publication->count; index++)
+        bodies[index] = body_of(publication, index);
+    ready->wire = wire;
+    ready->parcel = stretch_dressed(&shard->parcels, offering->copy->parcel, wire, bodies, ready->ends,
+                                    publication->count);
+    return ready;
+}
+
+static struct view view_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
+    const struct publication *publication = offering->copy->publication;
+    struct parcel *parcel = offering->copy->parcel;
+    assert(parcel && parcel->frames == publication->count);
+    if (!publication->ends)
+        return (struct view){origin_for(shard, offering, wire), &offering->bytes, false};
+    if (publication->canonical && wire == &wire_framed)
+        return (struct view){parcel, publication->ends, false};
+    bool large = publication->canonical && offering->bytes > publication->count * COPY_BYTES_MAX;
+    if (large || publication->count == 1)
+        return (struct view){origin_for(shard, offering, wire), publication->ends, true};
+    const struct ready *ready = ready_for(shard, offering, wire);
+    return (struct view){ready->parcel, ready->parcel ? ready->ends : publication->ends, false};
+}
+
+// How many of the events find room in the subscriber's queue, each while what waits before it is under the bound;
+// and how many bytes these are.
+static uint32_t fitting(const struct shard *shard, const struct peer *peer, const struct view *view,
+                        uint32_t count, size_t *bytes) {
+    size_t each = view->each ? sizeof(struct parcel) : 0; // besides its bytes
+    size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
+    uint32_t fit = 0;
+    assert(count > 0);
+    *bytes = view->ends[count - 1];
+    if (waiting + *bytes + count * each < max) // as nearly always
+        return count;
+    *bytes = 0;
+    for (; fit < count && waiting + *bytes + fit * each < max; fit++)
+        *bytes = view->ends[fit];
+    return fit;
+}
+
+// --- Offering
+
+static bool send_share(struct shard *shard, const struct offering *offering, struct peer *peer,
+                       struct parcel *share) {
+    share->for_many = offering->copy->subscribers > shard->bounds.at_once;
+    if (send_event(shard, peer, share))
+        return true;
+    send_release(shard, share);
+    return false;
+}
+
+// The first `count` events of a run, each by itself, so that each takes an entry of the queue; how many there
+// was room and memory for.
+static uint32_t send_each(struct shard *shard, const struct offering *offering, struct peer *peer,
+                          struct parcel *origin, uint32_t count) {
+    const struct publication *publication = offering->copy->publication;
+    uint32_t sent = 0;
+    assert(count <= publication->count);
+    for (; sent < count && send_has_room(shard, peer); sent++) {
+        struct parcel *share = parcel_share(&shard->parcels, origin);
+        if (!share)
+            break;
+        bool split = origin->breaks == BREAKS_SPLIT;
+        parcel_narrow(share, split ? offering->bodies[sent] : body_of(publication, sent));
+        if (!send_share(shard, offering, peer, share))
+            break;
+    }
+    return sent;
+}
+
+// The first `count` events, which have so many bytes; how many there was memory for.
+static uint32_t send_first(struct shard *shard, const struct offering *offering, struct peer *peer,
+                           const struct view *view, uint32_t count, size_t bytes) {
+    assert(count <= offering->copy->publication->count);
+    if (!view->origin || !count)
+        return 0;
+    if (view->each)
+        return send_each(shard, offering, peer, view->origin, count);
+    struct parcel *share = parcel_share(&shard->parcels, view->origin);
+    if (share && count < offering->copy->publication->count)
+        parcel_shorten(share, bytes, count);
+    return share && send_share(shard, offering, peer, share) ? count : 0;
+}
+
+// How many events are in the subscriber's queue now.
+static uint32_t offer(struct shard *shard, struct offering *offering, struct peer *peer) {
+    const struct copy *copy = offering->copy;
+    const struct publication *publication = copy->publication;
+    size_t all = offering->bytes, bytes;
+    if (peer_is_deaf(peer)) {
+        drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
+        return 0;
+    }
+    if (publication->required > GOVERNANCE_AUTONOMOUS && publication->required > level_of(shard, peer)) {
+        drop_several(shard, COUNT_DROP_EVENT_GOVERNANCE, peer->name, all, publication->count);
+        return 0;
+    }
+    if (!copy->parcel) {
+        miss(shard, peer, publication->missed_as, 0, publication->count);
+        return 0;
+    }
+    struct view view = view_for(shard, offering, peer->transport->wire);
+    all = view.ends[publication->count - 1];
+    uint32_t count = fitting(shard, peer, &view, publication->count, &bytes);
+    uint32_t sent = send_first(shard, offering, peer, &view, count, bytes);
+    assert(sent <= count && count <= publication->count);
+    stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
+    bool full = sent && sent < count && !send_has_room(shard, peer);
+    miss(shard, peer, full ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY, bytes, count - sent);
+    miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, all - bytes, publication->count - count);
+    return sent;
+}
+
+static void offer_to(struct shard *shard, struct offering *offering, struct copy *copy, struct peer *peer) {
+    copy->subscribers++;
+    copy->delivered += offer(shard, offering, peer);
+}
+
+static void offer_to_everybody(struct shard *shard, struct offering *offering, struct copy *copy) {
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        if (peer && peer->subscriber.count)
+            offer_to(shard, offering, copy, peer);
+    }
+}
+
+// What is held is shown to those who may decide on it.
+static bool may_hear(const struct shard *shard, const struct publication *publication,
+                     const struct peer *peer) {
+    struct approver source = {publication->source, publication->guarded_from};
+    return approver_may_decide(shard, peer) && !approver_is_same(source, approver_of(peer));
+}
+
+// Each subscriber once, however many of its patterns match.
+static void offer_to_matching(struct shard *shard, struct offering *offering, struct copy *copy) {
+    struct topics *topics = &shard->agents.topics;
+    const struct publication *publication = copy->publication;
+    struct topic *matches[TOPICS_MATCH_MAX];
+    size_t count = topics_match(topics, publication->name, publication->name_bytes, matches);
+    struct peer *source =
+        connection_shard(publication->source) == shard->index ? peer_find(shard, publication->source) : NULL;
+    uint64_t stamp = ++topics->stamp;
+    if (source)
+        source->subscriber.stamp = stamp;
+    for (size_t index = 0; index < count; index++) {
+        const struct list *all = &matches[index]->subscriptions;
+        for (struct list *node = all->next; node != all; node = node->next) {
+            struct subscriber *subscriber = subscriber_of(node);
+            if (subscriber->stamp == stamp)
+                continue;
+            subscriber->stamp = stamp;
+            struct peer *peer = list_entry(subscriber, struct peer, subscriber);
+            if (!publication->guarded || may_hear(shard, publication, peer))
+                offer_to(shard, offering, copy, peer);
+        }
+    }
+}
+
+void event_fanout_to_all(struct shard *shard, struct copy *copy) {
+    struct span bodies[EVENT_RUN_MAX];
+    struct ready ready[WIRES_COUNT];
+    uint32_t bytes = copy->parcel ? (uint32_t)copy->parcel->bytes : 0;
+    struct offering offering = {.copy = copy, .bodies = bodies, .ready = ready, .bytes = bytes};
+    assert(copy->shard == shard->index && copy->subscribers == 0 && copy->delivered == 0);
+    if (copy->publication->any_name)
+        offer_to_everybody(shard, &offering, copy);
+    else
+        offer_to_matching(shard, &offering, copy);
+    if (copy->subscribers > shard->bounds.at_once) {
+        shard->spreading.bytes += bytes;
+        shard->share.heavy = true;
+    }
+    for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
+        if (offering.broken[kind].parcel)
+            send_release(shard, offering.broken[kind].parcel);
+    for (unsigned index = 0; index < offering.ready_count; index++)
+        if (ready[index].parcel)
+            send_release(shard, ready[index].parcel);
+    if (copy->parcel)
+        send_release(shard, copy->parcel);
+}

@@ -1,0 +1,342 @@
+#include "router/events/events.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/subscriber_count.h"
+#include "core/base/memory.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
+#include "router/events/event_fanout.h"
+#include "router/events/missed_events.h"
+#include "router/events/publication.h"
+#include "router/forwarding/remote_route.h"
+#include "router/rights/authz.h"
+
+// --- The source's shard
+
+// A subscriber gets a notification, whatever the source sent.
+static struct parcel *parcel_of_event(struct shard *shard, const struct message *message) {
+    struct parcel *parcel;
+    if (message_is_request(message)) {
+        struct span id = lookup_id_member(&message->lookup, message->body);
+        parcel = parcel_open(&shard->parcels, message->frame, &id, 1);
+        if (parcel)
+            parcel_fill(parcel, &(struct piece){"", 0}); // no text, no memory
+    } else {
+        parcel = parcel_forward(&shard->parcels, message->frame);
+    }
+    if (parcel)
+        parcel->lane = (uint8_t)message_lane(message);
+    return parcel;
+}
+
+static bool events_read_name(struct shard *shard, const struct message *message, char name[EVENT_BYTES_MAX],
+                             uint32_t *name_bytes) {
+    size_t bytes = SIZE_MAX;
+    if (lookup_has(&message->lookup, KEY_EVENT) && message->lookup.type[KEY_EVENT] == JSON_STRING)
+        bytes = json_string_decode(message->body, message->lookup.value[KEY_EVENT], name, EVENT_BYTES_MAX);
+    *name_bytes = (uint32_t)bytes;
+    if (bytes != SIZE_MAX && bytes != 0)
+        return true;
+    refuse_field(shard, message, "params.event", "a string of 1 to 255 bytes");
+    return false;
+}
+
+static struct parcel *parcel_of_body(struct shard *shard, const struct text *body) {
+    assert(!body->failed && body->length > 0);
+    char *copy = memory_take(body->length);
+    if (copy)
+        memcpy(copy, body->bytes, body->length);
+    struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
+    if (!parcel)
+        memory_give(copy);
+    else
+        parcel->lane = LANE_NORMAL;
+    return parcel;
+}
+
+static struct parcel *events_parcel_of(struct shard *shard, const struct event *event) {
+    if (event->message)
+        return parcel_of_event(shard, event->message);
+    if (event->body)
+        return parcel_of_body(shard, event->body);
+    const struct event_run *run = event->run;
+    assert(run->count > 0 && run->count <= EVENT_RUN_MAX);
+    struct span frames = {run->at, run->ends[run->count - 1]};
+    struct parcel *parcel = parcel_stretch(&shard->parcels, run->buffer, frames, run->count);
+    if (parcel)
+        parcel->lane = run->lane;
+    return parcel;
+}
+
+// Adds a copy for each shard that has subscribers. Where memory is used up their shard tells them that they
+// missed what is no request; false when it is one.
+static bool make_copies(struct shard *shard, const struct event *event, const struct audience *audience,
+                        struct publication *publication) {
+    for (uint32_t index = 0; index < audience->count; index++) {
+        struct parcel *parcel = events_parcel_of(shard, event);
+        if (!parcel && publication->is_request)
+            return false;
+        publication_add(publication, audience->shards[index], parcel);
+    }
+    return true;
+}
+
+static struct publication *publication_make(struct shard *shard, const struct event *event,
+                                            const struct audience *audience) {
+    struct publication *publication = publication_take(shard, event, audience->count);
+    if (!publication || make_copies(shard, event, audience, publication))
+        return publication;
+    while (publication->copy_count)
+        send_release(shard, publication->copies[--publication->copy_count].parcel);
+    publication_give(shard, publication);
+    return NULL;
+}
+
+static void events_answer(struct shard *shard, struct peer *source, const struct publication *publication) {
+    char result[40] = "{\"delivered\":";
+    assert(publication->is_request && publication->awaited == 0);
+    size_t bytes = strlen(result);
+    bytes += text_digits(result + bytes, publication->delivered);
+    result[bytes++] = '}';
+    struct reply_to to = {publication->id, publication->id_bytes, publication->exchange};
+    if (source) {
+        reply_result(shard, source, to, result, bytes);
+        assert(source->awaited > 0);
+        source->awaited--;
+        peer_settle(shard, source);
+    } else {
+        reply_missed(shard, publication->source, to);
+    }
+}
+
+static void count_fanout(struct shard *shard, const struct user *user, uint32_t foreseen, uint32_t made) {
+    if (user)
+        account_fanout_made(user->account, &user->limits, io_now(shard->io), foreseen, made);
+}
+
+// One copy has reached whom it could reach; with the last one the publication ends.
+static void events_report(struct shard *shard, struct copy *copy) {
+    struct publication *publication = copy->publication;
+    assert(publication->awaited > 0 && connection_shard(publication->source) == shard->index);
+    assert(copy->delivered <= (uint64_t)copy->subscribers * publication->count);
+    publication->subscribers += copy->subscribers;
+    publication->delivered += copy->delivered;
+    if (--publication->awaited)
+        return;
+    count_fanout(shard, publication->user, publication->foreseen, publication->delivered);
+    if (publication->subscribers == 0)
+        stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
+    if (publication->is_request)
+        events_answer(shard, peer_find(shard, publication->source), publication);
+    assert(shard->events_out > 0);
+    shard->events_out--;
+    publication_give(shard, publication);
+}
+
+// The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle;
+// where there is none, an empty one stands in for it.
+static void send_copies(struct shard *shard, struct publication *publication) {
+    struct copy nobody = {.publication = publication}, *own = &nobody;
+    for (uint32_t index = 0; index < publication->copy_count; index++) {
+        struct copy *copy = &publication->copies[index];
+        assert(copy->publication == publication);
+        if (copy->shard == shard->index) {
+            own = copy;
+            continue;
+        }
+        copy->mail.kind = MAIL_EVENT;
+        mailbox_post(hub_mailbox(shard->hub, shard->index, copy->shard), &copy->mail);
+    }
+    publication->awaited = publication->copy_count + (own == &nobody);
+    if (own != &nobody)
+        event_fanout_to_all(shard, own);
+    events_report(shard, own);
+}
+
+// Events, which can be missed, leave half of a mailbox, and of the one by which they come home, to requests:
+// these are refused when it is full.
+static bool is_crowded(const struct shard *shard, const struct audience *audience) {
+    if (shard->events_out >= MAILBOX_MESSAGES / 2)
+        return true;
+    for (uint32_t index = 0; index < audience->count; index++)
+        if (mailbox_crowded(hub_mailbox(shard->hub, shard->index, audience->shards[index])))
+            return true;
+    return false;
+}
+
+// False when it is a request, and memory is used up or a mailbox is crowded. What is none is missed then, by
+// all who subscribed to it. Nothing was delivered then.
+static bool spread_event(struct shard *shard, struct event *event) {
+    struct audience audience;
+    audience_find(shard, &audience);
+    bool crowded = is_crowded(shard, &audience);
+    struct publication *publication = crowded ? NULL : publication_make(shard, event, &audience);
+    if (publication) {
+        shard->events_out++;
+        send_copies(shard, publication);
+        return true;
+    }
+    count_fanout(shard, event->user, event->foreseen, 0);
+    event->user = NULL;
+    if (event->to.id)
+        return false;
+    missed_events_add(shard, event, crowded ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY);
+    return true;
+}
+
+void events_tell_missed(struct shard *shard) {
+    struct audience audience;
+    audience_find(shard, &audience);
+    if (is_crowded(shard, &audience))
+        return;
+    for (struct publication *publication; (publication = missed_events_take(shard));) {
+        for (uint32_t index = 0; index < audience.count; index++)
+            publication_add(publication, audience.shards[index], NULL);
+        shard->events_out++;
+        send_copies(shard, publication);
+    }
+}
+
+// Takes what it will reach out of its user's account. False: it was refused.
+static bool foresee_fanout(struct shard *shard, const struct message *message, struct event *event) {
+    const struct identity *identity = identity_of(message->peer);
+    const struct user *user = identity ? identity->user : NULL;
+    if (!user || !user->limits.fanout)
+        return true;
+    event->user = user;
+    event->foreseen = subscriber_count_for(shard->hub->demand, event->name, event->name_bytes);
+    uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io), event->foreseen);
+    if (wait_ms)
+        refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
+    return wait_ms == 0;
+}
+
+static void publish_alone(struct shard *shard, const struct message *message, const char *name,
+                          uint32_t name_bytes) {
+    struct event event = {
+        .message = message,
+        .source = message->peer->name,
+        .required = message->frame->unit->directives.governance,
+        .count = 1,
+        .name = name,
+        .name_bytes = name_bytes,
+    };
+    bool is_request = message_is_request(message);
+    if (is_request)
+        event.to = message_reply_to(message);
+    if (shard->settings->users && !foresee_fanout(shard, message, &event))
+        return;
+    message->peer->awaited += is_request;
+    if (spread_event(shard, &event))
+        return;
+    assert(message->peer->awaited >= is_request);
+    message->peer->awaited -= is_request;
+    refuse_for(shard, message, ERROR_OVERLOADED, "there is no memory for the event");
+}
+
+void events_announce(struct shard *shard, const struct held_message *held, const char *name,
+                     const struct text *body) {
+    struct event event = {
+        .body = body,
+        .guarded = true,
+        .guarded_from = held->user,
+        .source = held->source,
+        .count = 1,
+        .name = name,
+        .name_bytes = (uint32_t)strlen(name),
+    };
+    assert(!shard->run.count);
+    spread_event(shard, &event);
+}
+
+// --- Runs
+
+void events_publish_run(struct shard *shard) {
+    struct event_run *run = &shard->run;
+    assert(run->count > 0 && run->buffer);
+    struct event event = {
+        .run = run,
+        .source = run->source,
+        .required = run->required,
+        .count = run->count,
+        .name = run->name,
+        .name_bytes = run->name_bytes,
+    };
+    spread_event(shard, &event);
+    buffer_drop(run->buffer);
+    run->count = 0;
+}
+
+static void gather_event(struct shard *shard, const struct message *message, const char *name,
+                         uint32_t name_bytes) {
+    struct event_place event = {
+        .frame = message->frame,
+        .source = message->peer->name,
+        .required = message->frame->unit->directives.governance,
+        .lane = (uint8_t)message_lane(message),
+        .name = name,
+        .name_bytes = name_bytes,
+    };
+    if (!event_run_goes_on(&shard->run, &event)) {
+        events_flush(shard);
+        event_run_begin(&shard->run, &event);
+    }
+    event_run_add(&shard->run, &event);
+    assert(shard->run.source == message->peer->name && shard->run.buffer == message->frame->buffer);
+    if (shard->run.count == EVENT_RUN_MAX) // nothing could join it
+        events_publish_run(shard);
+}
+
+// A copy for all other hubs, whoever has subscribed there. What can't go is counted; those who are here get theirs.
+static void events_cross(struct shard *shard, const struct message *message, const char *name,
+                         uint32_t name_bytes) {
+    struct remote_target to;
+    const struct agent *link = remote_target_find_all(shard, message, SUBJECT_EVENT, name, name_bytes, &to);
+    if (link && remote_route_copy(shard, message, link, parcel_of_event(shard, message), &to))
+        stats_count(&shard->stats, COUNT_CROSSED_EVENTS);
+}
+
+void events_publish(struct shard *shard, const struct message *message) {
+    char name[EVENT_BYTES_MAX];
+    uint32_t name_bytes;
+    stats_count(&shard->stats, COUNT_EVENTS_RECEIVED);
+    if (!events_read_name(shard, message, name, &name_bytes))
+        return;
+    if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
+        events_cross(shard, message, name, name_bytes);
+    // Where users are on, each bears its user's name, and is counted.
+    if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users) {
+        gather_event(shard, message, name, name_bytes);
+        return;
+    }
+    events_flush(shard);
+    publish_alone(shard, message, name, name_bytes);
+}
+
+bool events_may_publish(struct shard *shard, const struct message *message) {
+    char name[EVENT_BYTES_MAX];
+    uint32_t name_bytes;
+    return events_read_name(shard, message, name, &name_bytes) &&
+           authz_publish(shard, message, name, name_bytes);
+}
+
+void events_came_home(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == MAIL_HEARD);
+    events_report(shard, list_entry(mail, struct copy, mail));
+}
+
+// --- Another shard
+
+void events_arrived(struct shard *shard, struct mail *mail) {
+    struct copy *copy = list_entry(mail, struct copy, mail);
+    uint32_t home = connection_shard(copy->publication->source);
+    assert(mail->kind == MAIL_EVENT && copy->shard == shard->index && home != shard->index);
+    event_fanout_to_all(shard, copy);
+    mail->kind = MAIL_HEARD;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, home), mail);
+}

@@ -1,0 +1,50 @@
+// Events: one body to all who subscribed to its name, on all shards, but not to its source (HugAI v2
+// messages, section 3.5).
+//
+// The source's shard hands the event to its own subscribers, and one parcel of it to each other shard that
+// has any; by the same mail as all else, so that an event stays behind what its source sent before. On each
+// shard all receivers share that parcel: an entry in a queue each, and no copy of the body. Each other shard
+// reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
+// half-closed stays until then.
+//
+// Events of one name that lie one behind the other in a receive buffer make a run, which goes out as if it were one:
+// a subscriber gets all of them as one stretch of that buffer, or, where they did not come as they are to leave, of
+// one text that is made ready for all receivers of its wire (core/send/stretch.h). A run ends where another frame comes, at the
+// latest with what arrived.
+//
+// A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
+// counted, and is told how many it missed before the next one that it gets, or when its queue has emptied
+// (send.c). A request for which there is no memory at all is refused, and so is one for which a mailbox has
+// no room; a notification goes to nobody then, and all its subscribers are told that they missed it
+// (missed_events.h).
+#pragma once
+
+#include "router/engine/message/message.h"
+#include "router/engine/shard/shard.h"
+
+// Sends the run out.
+void events_publish_run(struct shard *shard);
+// Whether the user of a request or notification `event` may publish what it names, however it is addressed; if not, it
+// was refused.
+bool events_may_publish(struct shard *shard, const struct message *message);
+// A request or notification `event` without a targetAgent.
+void events_publish(struct shard *shard, const struct message *message);
+// An event of the hub's own, about what is held: for those who may approve that (router/features/gate), and for nobody else.
+// The body is copied.
+void events_announce(struct shard *shard, const struct held_message *held, const char *name,
+                     const struct text *body);
+// Whatever isn't the next event of a run is about to happen: the run goes out.
+static inline void events_flush(struct shard *shard) {
+    if (shard->run.count)
+        events_publish_run(shard);
+}
+// Tells who missed events of this shard's sources, if there is room for that now.
+void events_tell_missed(struct shard *shard);
+// The same, once a turn.
+static inline void events_follow(struct shard *shard) {
+    if (shard->misses || shard->missed_unnamed)
+        events_tell_missed(shard);
+}
+// MAIL_EVENT and MAIL_HEARD.
+void events_arrived(struct shard *shard, struct mail *mail);
+void events_came_home(struct shard *shard, struct mail *mail);

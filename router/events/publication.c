@@ -1,0 +1,102 @@
+#include "router/events/publication.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+
+void audience_find(const struct shard *shard, struct audience *audience) {
+    audience->count = 0;
+    for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
+        if (atomic_load_explicit(&shard->hub->subscriptions[index], memory_order_acquire))
+            audience->shards[audience->count++] = (uint8_t)index;
+}
+
+// Copies, frame ends and heads, id and name lie one behind the other.
+static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t ends) {
+    return sizeof(struct publication) + copies * sizeof(struct copy) + 2 * ends * sizeof(uint32_t) +
+           event->to.id_bytes + event->name_bytes;
+}
+
+static void init(struct publication *publication, const struct event *event, uint32_t copies, uint32_t ends) {
+    assert(event->count > 0 && event->name_bytes <= EVENT_BYTES_MAX && (!ends || event->run));
+    char *behind = (char *)&publication->copies[copies];
+    size_t ends_bytes = ends * sizeof(uint32_t); // and those of their heads
+    *publication = (struct publication){
+        .source = event->source,
+        .user = event->user,
+        .foreseen = event->foreseen,
+        .required = event->required,
+        .missed_as = COUNT_DROP_EVENT_NO_MEMORY,
+        .is_request = event->to.id != NULL,
+        .guarded = event->guarded,
+        .guarded_from = event->guarded_from,
+        .exchange = event->to.exchange,
+        .id = behind + 2 * ends_bytes,
+        .id_bytes = event->to.id_bytes,
+        .count = event->count,
+        .ends = ends ? (uint32_t *)behind : NULL,
+        .heads = ends ? (uint32_t *)(behind + ends_bytes) : NULL,
+        .name_bytes = event->name_bytes,
+        .name = behind + 2 * ends_bytes + event->to.id_bytes,
+    };
+    if (ends) {
+        publication->tail = event->run->tail;
+        publication->canonical = event->run->canonical;
+        memcpy(publication->ends, event->run->ends, ends_bytes);
+        memcpy(publication->heads, event->run->heads, ends_bytes);
+    }
+    if (event->to.id_bytes)
+        memcpy(publication->id, event->to.id, event->to.id_bytes);
+    memcpy(publication->name, event->name, event->name_bytes);
+}
+
+static struct publication *take_publication(struct shard *shard, const struct event *event, uint32_t copies,
+                                            uint32_t ends) {
+    size_t bytes = bytes_of(event, copies, ends), counted = memory_bytes_for(bytes);
+    struct publication *publication = memory_take(bytes);
+    if (!publication)
+        return NULL;
+    init(publication, event, copies, ends);
+    publication->bytes = (uint32_t)counted;
+    parcel_pool_count(&shard->parcels, (int64_t)counted);
+    return publication;
+}
+
+struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies) {
+    assert(copies <= shard->hub->settings.shard_count && connection_shard(event->source) == shard->index);
+    uint32_t ends = event->run ? event->count : 0;
+    if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, ends), BUDGET_PLENTY))
+        return NULL;
+    return take_publication(shard, event, copies, ends);
+}
+
+struct publication *publication_take_missed(struct shard *shard, const struct event *event) {
+    return take_publication(shard, event, shard->hub->settings.shard_count, 0);
+}
+
+struct publication *publication_spare(struct shard *shard, const struct event *event) {
+    struct publication *publication = shard->reserve;
+    if (!publication)
+        return NULL;
+    shard->reserve = publication->next;
+    init(publication, event, shard->hub->settings.shard_count, 0);
+    return publication;
+}
+
+void publication_give(struct shard *shard, struct publication *publication) {
+    assert(publication->awaited == 0 && connection_shard(publication->source) == shard->index);
+    if (!publication->bytes) {
+        publication->next = shard->reserve;
+        shard->reserve = publication;
+        return;
+    }
+    parcel_pool_count(&shard->parcels, -(int64_t)publication->bytes);
+    memory_give(publication);
+}
+
+void publication_add(struct publication *publication, uint32_t shard, struct parcel *parcel) {
+    assert(shard < SHARDS_MAX && publication->copy_count <= shard && publication->awaited == 0);
+    publication->copies[publication->copy_count++] =
+        (struct copy){.publication = publication, .parcel = parcel, .shard = shard};
+}

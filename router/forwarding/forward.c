@@ -1,0 +1,366 @@
+#include "router/forwarding/forward.h"
+
+#include <assert.h>
+
+#include "router/audit/audit.h"
+#include "router/engine/message/error_target.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+#include "router/features/children/child_mux.h"
+#include "router/forwarding/bundle_head_cache.h"
+#include "router/forwarding/progress.h"
+
+// What those owe who are behind the link their own hubs bound, each for itself.
+static bool owes_all(struct shard *shard, uint64_t target) {
+    if (hub_owed(shard->hub, target) < shard_limits(shard)->pending_max)
+        return false;
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    return !agent || !agent_is_link(agent);
+}
+
+// One that has gone may still be in the registry: its leaving goes round.
+enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
+    uint32_t to = connection_shard(target);
+    assert(to < shard->hub->settings.shard_count);
+    if (message_is_request(message) && owes_all(shard, target))
+        return ERROR_OVERLOADED;
+    if (to != shard->index)
+        return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;
+    struct peer *peer = peer_find(shard, target);
+    if (!peer)
+        return ERROR_TARGET_DISCONNECTED;
+    return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
+}
+
+static void forward_deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
+    uint32_t to = connection_shard(target);
+    if (to == shard->index) {
+        assert(peer_find(shard, target)); // as forward_fault saw it
+        send_queue(shard, peer_find(shard, target), parcel);
+        return;
+    }
+    parcel->mail.kind = MAIL_DELIVER;
+    parcel->mail.connection = target;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+}
+
+void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel) {
+    assert(parcel->pool == &shard->parcels && !parcel->hub_id);
+    uint32_t to = connection_shard(connection);
+    const struct peer *peer = to == shard->index ? peer_find(shard, connection) : NULL;
+    bool gone = to == shard->index && !peer;
+    bool full = peer ? !send_has_room(shard, peer)
+                     : !gone && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
+    if (!gone && !full) {
+        forward_deliver(shard, connection, parcel);
+        return;
+    }
+    drop_one(shard, gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
+    parcel_drop(parcel);
+}
+
+struct parcel *forward_without_id(struct shard *shard, const struct message *message) {
+    if (!lookup_has(&message->lookup, KEY_ID))
+        return parcel_forward(&shard->parcels, message->frame);
+    struct span member = lookup_id_member(&message->lookup, message->body);
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, &member, 1);
+    if (parcel && !parcel_fill(parcel, &(struct piece){"", 0})) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
+// What goes instead of a message of which nothing is said but where it would go.
+static struct parcel *probe_parcel(struct shard *shard) {
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{}");
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel)
+        text_deinit(&body);
+    return parcel;
+}
+
+// Whether it has its line in the journal, or needs none.
+static bool is_noted(struct shard *shard, const struct message *message, const struct agent *agent,
+                     const struct remote_target *to) {
+    return (to && to->probes) || audit_approval(shard, message, agent, NULL);
+}
+
+// Says why it doesn't go, unless it would have been back.
+static bool give_up(struct shard *shard, const struct message *message, const struct agent *agent,
+                    const struct remote_target *to, enum error error) {
+    if (to && to->returns)
+        return false;
+    if (error == ERROR_OVERLOADED)
+        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+    else
+        refuse_at(shard, message, agent, error);
+    return false;
+}
+
+// Once: one that is back was counted when it went. One that is only asked about doesn't go.
+static bool is_counted(const struct message *message, const struct remote_target *to) {
+    const struct spill_reason *returned = message->returned;
+    bool was_asked = returned && returned->sought && returned->probed;
+    assert(!message_is_request(message));
+    return (!returned || was_asked) && !(to && to->probes);
+}
+
+bool forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+                          const struct remote_target *to) {
+    assert(!message_is_request(message) && (!to || !to->probes || to->sought));
+    struct parcel *parcel = to && to->probes ? probe_parcel(shard) : forward_without_id(shard, message);
+    if (!parcel)
+        return give_up(shard, message, agent, to, ERROR_OVERLOADED);
+    if (to && !remote_target_address(shard, message, parcel, to, 0, 0)) {
+        parcel_drop(parcel);
+        return false;
+    }
+    if (!is_noted(shard, message, agent, to)) {
+        parcel_drop(parcel);
+        return give_up(shard, message, agent, to, ERROR_AUDIT);
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    if (child_mux_is(agent))
+        child_mux_note(shard, message, agent, parcel);
+    if (to && to->sought) {
+        parcel->is_sought = true;
+        parcel->sought = to->sought;
+    }
+    stats_add(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED, is_counted(message, to));
+    forward_deliver(shard, agent->home->connection, parcel);
+    return true;
+}
+
+static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
+    const struct directives *directives = &message->frame->unit->directives;
+    assert(!directives->timeout_given || directives->timeout_ms > 0);
+    return directives->timeout_given ? directives->timeout_ms
+                                     : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
+}
+
+// What is spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
+struct splices {
+    struct span values[PARCEL_HOLES_MAX]; // of the body, in rising order
+    struct piece texts[PARCEL_HOLES_MAX];
+    unsigned count;
+    char written[PARCEL_HOLES_MAX][HUB_ID_DIGITS_MAX + 4];
+};
+
+static void add_splice(struct splices *splices, struct span value, size_t bytes) {
+    assert(splices->count < PARCEL_HOLES_MAX && bytes <= sizeof splices->written[0]);
+    unsigned at = splices->count++;
+    struct piece text = {splices->written[at], bytes};
+    for (; at > 0 && splices->values[at - 1].at > value.at; at--) {
+        splices->values[at] = splices->values[at - 1];
+        splices->texts[at] = splices->texts[at - 1];
+    }
+    splices->values[at] = value;
+    splices->texts[at] = text;
+}
+
+static struct parcel *parcel_with_splices(struct shard *shard, const struct message *message,
+                                          const struct progress_tokens *tokens, uint64_t hub_id) {
+    struct splices splices;
+    splices.count = 0;
+    add_splice(&splices, message->lookup.value[KEY_ID], text_digits(splices.written[0], hub_id));
+    for (unsigned which = 0; tokens->count && which < TOKENS_COUNT; which++) {
+        if (tokens->values[which].bytes)
+            add_splice(&splices, tokens->values[which],
+                       progress_token(splices.written[splices.count], hub_id, (enum pending_token)which));
+    }
+    struct parcel *parcel = parcel_open(&shard->parcels, message->frame, splices.values, splices.count);
+    if (parcel && !parcel_fill(parcel, splices.texts)) {
+        parcel_drop(parcel);
+        parcel = NULL;
+    }
+    return parcel;
+}
+
+static bool keep_tokens(struct shard *shard, struct pending *pending, const struct message *message,
+                        const struct progress_tokens *tokens) {
+    const void *texts[TOKENS_COUNT];
+    uint32_t bytes[TOKENS_COUNT];
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        texts[which] = message->body + tokens->values[which].at;
+        bytes[which] = tokens->values[which].bytes;
+    }
+    return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
+}
+
+static void bind(struct shard *shard, struct pending *pending, const struct message *message,
+                 const struct agent *agent) {
+    struct home *home = agent->home;
+    assert(pending->used && !timer_armed(&pending->timer));
+    assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
+    pending->source = message->peer->name;
+    pending->exchange = message->exchange;
+    if (pending->exchange)
+        pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
+    pending->target = home->connection;
+    pending->agent = agent->mark & ((1u << AGENT_MARK_BITS) - 1);
+    pending->timeout_ms = timeout_ms(shard, message);
+    pending->timer.kind = TIMER_PENDING;
+    request_index_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
+    list_append(&home->pending, &pending->by_target);
+    wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
+    hub_owe(shard->hub, home->connection, 1);
+}
+
+// Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
+static struct pending *forward_enter(struct shard *shard, const struct message *message,
+                                     const struct agent *agent, const struct remote_target *to,
+                                     const struct progress_tokens *tokens) {
+    struct reply_to answer = message_reply_to(message);
+    assert(message_is_request(message));
+    bool fair = quota_is_fair(&shard->kept, message->peer->asked.kept_bytes);
+    struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
+    if (pending && keep_tokens(shard, pending, message, tokens) &&
+        (!to || error_target_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
+        return pending;
+    if (pending)
+        pending_end(&shard->pending, pending);
+    refuse_keeping(shard, message, agent);
+    return NULL;
+}
+
+// Its user has one more pending, unless those are as many as may be: then it was refused.
+static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
+    const struct user *user = identity_user(message->peer);
+    if (__builtin_expect(!user, true))
+        return true;
+    if ((message->returned && message_copy_take_place(message, user->account)) ||
+        account_lease_ask(&shard->account_leases, user->account, &user->limits)) {
+        *account = user->account;
+        return true;
+    }
+    refuse_limit(shard, message, LIMIT_PENDING, 0);
+    return false;
+}
+
+static void give_back(struct shard *shard, struct account *account) {
+    if (account)
+        account_lease_answer(&shard->account_leases, account);
+}
+
+// It was refused, or can't be offered.
+static void withdraw(struct shard *shard, struct pending *pending, struct parcel *parcel,
+                     struct account *account) {
+    if (parcel)
+        parcel_drop(parcel);
+    if (pending->offered)
+        message_copy_drop(shard, pending->offered);
+    pending->offered = NULL;
+    pending_end(&shard->pending, pending);
+    give_back(shard, account);
+}
+
+// Gives it the head with which it goes to another hub; where that doesn't take it, it must be here still.
+static bool address(struct shard *shard, const struct message *message, struct pending *pending,
+                    struct parcel *parcel, const struct remote_target *to) {
+    assert(!pending->offered);
+    if (to->returns || to->kept)
+        pending->offered = message_copy_keep(shard, message, to->offered != 0);
+    if (pending->offered && to->probes) {
+        pending->offered->probed = true;
+        pending->offered->first = to->first;
+        pending->offered->sought = message->returned && message->returned->sought;
+    }
+    if (to->returns && !pending->offered)
+        return false;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    uint32_t time_ms = timeout_ms(shard, message);
+    return bundle_head_cache_address(shard, message, parcel, to, hub_id, time_ms) ||
+           remote_target_address(shard, message, parcel, to, hub_id, time_ms);
+}
+
+// The target isn't what is full.
+static void refuse_without_memory(struct shard *shard, const struct message *message,
+                                  const struct agent *agent) {
+    struct text data;
+    text_init(&data);
+    if (!agent_is_link(agent))
+        reply_data_string(&data, "agent", agent->id, agent->id_bytes);
+    reply_data_text(&data, "fault", "there is no memory for the request");
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
+bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+                     const struct remote_target *to) {
+    struct progress_tokens tokens;
+    struct account *account = NULL;
+    if (__builtin_expect(agent->home->leaving, false)) {
+        refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
+        return true;
+    }
+    if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
+        return true;
+    struct pending *pending = forward_enter(shard, message, agent, to, &tokens);
+    if (!pending) {
+        give_back(shard, account);
+        return true;
+    }
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    assert(hub_id_shard(hub_id) == shard->index);
+    bool probes = to && to->probes;
+    struct parcel *parcel =
+        probes && !to->judged ? probe_parcel(shard) : parcel_with_splices(shard, message, &tokens, hub_id);
+    if (parcel && to && !address(shard, message, pending, parcel, to)) {
+        withdraw(shard, pending, parcel, account);
+        return !to->returns;
+    }
+    if (!parcel || (!probes && !audit_approval(shard, message, agent, pending))) {
+        withdraw(shard, pending, parcel, account);
+        if (parcel)
+            refuse_at(shard, message, agent, ERROR_AUDIT);
+        else
+            refuse_without_memory(shard, message, agent);
+        return true;
+    }
+    bind(shard, pending, message, agent);
+    pending->account = account;
+    parcel->hub_id = hub_id;
+    parcel->returns = to && to->returns;
+    parcel->kept = to && to->kept && pending->offered;
+    parcel->lane = (uint8_t)message_lane(message);
+    if (child_mux_is(agent)) {
+        child_mux_note(shard, message, agent, parcel);
+        pending->aside = child_mux_is_modern(parcel);
+        if (child_mux_method(parcel) == MCP_LISTEN)
+            wheel_disarm(&pending->timer); // it may take as long as it likes
+    }
+    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->returned);
+    forward_deliver(shard, agent->home->connection, parcel);
+    return true;
+}
+
+bool forward_again(struct shard *shard, const struct message *message, struct pending *pending,
+                   const struct remote_target *to) {
+    struct progress_tokens tokens;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    const struct agent *link = remote_target_link(shard);
+    assert(to->hub && to->returns && to->kept && pending->offered && !pending->cancelled);
+    if (!link || link->home->connection != pending->target || forward_fault(shard, message, pending->target))
+        return false;
+    progress_find(message, &tokens);
+    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
+    if (!parcel)
+        return false;
+    if (!remote_target_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+        parcel_drop(parcel);
+        return false;
+    }
+    parcel->hub_id = hub_id;
+    parcel->kept = true;
+    parcel->lane = (uint8_t)message_lane(message);
+    forward_deliver(shard, pending->target, parcel);
+    return true;
+}

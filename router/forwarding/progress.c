@@ -1,0 +1,118 @@
+#include "router/forwarding/progress.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/message/progress_token.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
+
+// --- In a request
+
+static const struct {
+    enum lookup_key key;
+    const char *field;
+} kinds[TOKENS_COUNT] = {
+    [TOKEN_WORK_DONE] = {KEY_WORK_DONE_TOKEN, "params.workDoneToken"},
+    [TOKEN_PARTIAL_RESULT] = {KEY_PARTIAL_RESULT_TOKEN, "params.partialResultToken"},
+    [TOKEN_META] = {KEY_META_PROGRESS_TOKEN, "params._meta.progressToken"},
+};
+
+static bool is_token(const struct lookup *lookup, enum lookup_key key) {
+    return lookup_has(lookup, key) && (lookup->type[key] == JSON_STRING || lookup->type[key] == JSON_NUMBER);
+}
+
+void progress_find(const struct message *message, struct progress_tokens *tokens) {
+    *tokens = (struct progress_tokens){0};
+    for (unsigned which = 0; which < TOKENS_COUNT; which++)
+        if (is_token(&message->lookup, kinds[which].key)) {
+            tokens->values[which] = message->lookup.value[kinds[which].key];
+            tokens->count++;
+        }
+}
+
+bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens) {
+    assert(message_is_request(message));
+    *tokens = (struct progress_tokens){0};
+    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
+        if (!is_token(&message->lookup, kinds[which].key))
+            continue;
+        struct span value = message->lookup.value[kinds[which].key];
+        if (value.bytes > shard_limits(shard)->id_bytes_max) {
+            refuse_field(shard, message, kinds[which].field, "a token within the limit of ids");
+            return false;
+        }
+        tokens->values[which] = value;
+        tokens->count++;
+    }
+    return true;
+}
+
+// --- In a report
+
+static void drop(struct shard *shard, struct parcel *parcel, enum counter counter, uint64_t from) {
+    drop_one(shard, counter, from, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+// At the shard of whoever asked. Only the target of a request reports its progress.
+static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token which, uint64_t from,
+                             struct parcel *parcel) {
+    assert(hub_id_shard(hub_id) == shard->index && which < TOKENS_COUNT);
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    struct piece token = {0};
+    uint32_t bytes = 0;
+    if (pending && pending->target == from)
+        token.bytes = pending_token(pending, which, &bytes);
+    token.count = bytes;
+    struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
+    if (!source || source->transport->answers_only) {
+        drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN, from);
+    } else if (!send_has_room(shard, source)) {
+        drop(shard, parcel, COUNT_DROP_OVERLOADED, from);
+    } else if (!parcel_fill(parcel, &token)) {
+        drop(shard, parcel, COUNT_DROP_NO_MEMORY, from);
+    } else {
+        parcel->hub_id = 0;
+        stats_count(&shard->stats, COUNT_PROGRESS_FORWARDED);
+        if (source->transport->report)
+            source->transport->report(shard, source, pending, parcel);
+        else
+            send_queue_bound(shard, source, parcel);
+    }
+}
+
+void progress_arrived(struct shard *shard, struct parcel *parcel) {
+    assert(parcel->pool->shard != shard->index);
+    progress_deliver(shard, parcel->hub_id, (enum pending_token)parcel->mail.detail, parcel->mail.connection,
+                     parcel);
+}
+
+bool progress_route(struct shard *shard, const struct message *message) {
+    struct progress_report report;
+    if (!progress_token_read(message, &report))
+        return false;
+    uint32_t to = hub_id_shard(report.hub_id);
+    struct parcel *parcel = NULL;
+    if (to < shard->hub->settings.shard_count)
+        parcel = parcel_open(&shard->parcels, message->frame, &message->lookup.value[report.key], 1);
+    if (!parcel) {
+        drop_one(shard,
+                 to < shard->hub->settings.shard_count ? COUNT_DROP_NO_MEMORY : COUNT_DROP_PROGRESS_UNKNOWN,
+                 message->peer->name, message->frame->body.bytes);
+        return true;
+    }
+    parcel->lane = (uint8_t)message_lane(message);
+    if (to == shard->index) {
+        progress_deliver(shard, report.hub_id, report.which, message->peer->name, parcel);
+        return true;
+    }
+    parcel->hub_id = report.hub_id;
+    parcel->mail.kind = MAIL_PROGRESS;
+    parcel->mail.detail = (uint8_t)report.which;
+    parcel->mail.connection = message->peer->name;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+    return true;
+}

@@ -1,0 +1,148 @@
+#include "router/routing/audit_hook.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/audit/audit.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
+#include "router/engine/send/exchange.h"
+#include "router/forwarding/inbound_return.h"
+
+static bool keep_reply_to(struct journal_entry *entry, const struct message *message) {
+    struct reply_to to = message_reply_to(message);
+    assert(!entry->request_id);
+    if (!message_is_request(message) || message_has_target(message))
+        return true;
+    entry->request_id = memory_take(to.id_bytes);
+    if (!entry->request_id)
+        return false;
+    memcpy(entry->request_id, to.id, to.id_bytes);
+    entry->request_id_bytes = to.id_bytes;
+    entry->exchange = to.exchange;
+    return true;
+}
+
+static struct journal_entry *log_entry(struct shard *shard, const struct message *message) {
+    struct journal_entry *entry = audit_entry(shard, message, "audit", NULL);
+    if (!entry)
+        return NULL;
+    audit_put_entry(&entry->line, message);
+    if (keep_reply_to(entry, message))
+        return audit_finish(entry);
+    journal_entry_destroy(entry);
+    return NULL;
+}
+
+static bool hand_in_log(struct shard *shard, const struct message *message) {
+    struct journal_entry *entry = log_entry(shard, message);
+    if (!entry)
+        return false;
+    if (entry->request_id)
+        message->peer->awaited++;
+    journal_submit(shard, entry);
+    return true;
+}
+
+static void audit_hook_answer(struct shard *shard, struct peer *peer, const struct journal_entry *entry) {
+    static const char logged[] = "{\"logged\":true}";
+    struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->exchange};
+    assert(entry->request_id && entry->request_id_bytes);
+    if (!entry->fault) {
+        reply_result(shard, peer, to, logged, sizeof logged - 1);
+        return;
+    }
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", journal_fault_text(entry->fault));
+    reply_error(shard, peer, to, ERROR_AUDIT, &data);
+}
+
+// A peer that has half-closed stays until its entries have been answered.
+static void settle_for_peer(struct shard *shard, const struct journal_entry *entry) {
+    struct peer *peer = peer_find(shard, entry->mail.connection);
+    if (peer) {
+        assert(peer->awaited > 0);
+        peer->awaited--;
+        audit_hook_answer(shard, peer, entry);
+        peer_settle(shard, peer);
+    } else {
+        reply_missed(shard, entry->mail.connection, (struct reply_to){.exchange = entry->exchange});
+    }
+}
+
+static void settle_entry(struct shard *shard, struct journal_entry *entry) {
+    assert(shard->entries_out > 0 && entry->shard == shard->index);
+    shard->entries_out--;
+    if (entry->request_id)
+        settle_for_peer(shard, entry);
+    journal_entry_destroy(entry);
+}
+
+void audit_hook_settle(struct shard *shard) {
+    while (shard->settled) {
+        struct journal_entry *entry = shard->settled;
+        shard->settled = entry->next;
+        settle_entry(shard, entry);
+    }
+}
+
+// --- Judging
+
+static enum message_audit audit_of(const struct message *message) {
+    if (message_method_is(message, "audit/log"))
+        return MESSAGE_AUDIT_LOG;
+    return message_method_is(message, "governance/approval") ? MESSAGE_APPROVAL : MESSAGE_PLAIN;
+}
+
+// A batch owes an answer to a member that can't be read, be it a notification.
+static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
+    assert(judged->verdict != LOOKUP_GOOD);
+    if (message->exchange && !message_is_request(message))
+        exchange_expect(message->exchange);
+    message->lookup = *judged;
+    refuse_body(shard, message);
+}
+
+// A strict hub has judged it already.
+static bool refuse_invalid(struct shard *shard, struct message *message) {
+    struct lookup judged;
+    if (shard->settings->strict)
+        return false;
+    lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (judged.verdict == LOOKUP_GOOD)
+        return validate_refuse_strictly(shard, message);
+    refuse_unreadable(shard, message, &judged);
+    return true;
+}
+
+static void refuse_full(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    if (journal_has_room(shard)) {
+        reply_data_text(&data, "fault", "memory is used up");
+    } else {
+        reply_data_text(&data, "fault", "the journal's queue is full");
+        reply_data_number(&data, "limit", (int64_t)shard_limits(shard)->journal_bytes_max);
+    }
+    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+    refuse(shard, message, ERROR_AUDIT, &data);
+}
+
+bool audit_hook_begin(struct shard *shard, struct message *message) {
+    assert(message->audit == MESSAGE_PLAIN);
+    enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
+    if (audit == MESSAGE_PLAIN)
+        return true;
+    if (refuse_invalid(shard, message))
+        return false;
+    if (audit == MESSAGE_AUDIT_LOG && inbound_return_asks(message))
+        return true;
+    if (!journal_has_room(shard) || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
+        refuse_full(shard, message);
+        return false;
+    }
+    message->audit = audit;
+    return true;
+}

@@ -1,0 +1,53 @@
+#include "router/routing/gate_release.h"
+
+#include <assert.h>
+
+#include "router/features/gate/gate_hold.h"
+#include "router/routing/deferred_identity.h"
+#include "router/routing/route.h"
+
+// It was judged when it came, in the depth that held then.
+static void look_up(struct message *message, const struct held_message *held) {
+    uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
+    lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    assert(message_is_request(message) == held->is_request);
+}
+
+// For any target and subscriber the level that it requires is satisfied. Its header fields stay.
+static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
+    struct unit unit = held->unit;
+    struct frame frame = held->frame;
+    struct message message;
+    unit.directives.governance = GOVERNANCE_AUTONOMOUS;
+    frame.unit = &unit;
+    message_begin(&message, peer, held->exchange);
+    message.frame = &frame;
+    message.body = frame_body(&frame);
+    message.audit = (enum message_audit)held->audit;
+    message.approved = true;
+    look_up(&message, held);
+    struct speaker speaker = {held->user, (enum credential)held->credential, &held->digest};
+    struct deferred_identity before;
+    deferred_identity_begin(shard, peer, &speaker, &frame, &before);
+    struct attachment *attached = peer->annex->attachment;
+    peer->annex->attachment = held->attachment;
+    gate_hold_answer(held);
+    route_approved(shard, &message);
+    peer->annex->attachment = attached;
+    deferred_identity_end(peer, &before);
+    gate_hold_end(shard, held);
+}
+
+// What is left is of peers that are about to go, and goes with them.
+void gate_release_route(struct shard *shard) {
+    struct list *all = &shard->gate->released;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct held_message *held = list_entry(node, struct held_message, by_age);
+        struct peer *peer = peer_find(shard, held->source);
+        next = node->next;
+        assert(held->is_released);
+        if (peer)
+            release(shard, peer, held);
+    }
+}

@@ -1,0 +1,400 @@
+#include "router/routing/route.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/agents/rules.h"
+#include "router/engine/message/message.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/message/stall_queue.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/shard/probe.h"
+#include "router/events/events.h"
+#include "router/events/notify_fanout.h"
+#include "router/features/children/child_mux.h"
+#include "router/features/children/pool_affinity.h"
+#include "router/features/hcs/hcs_ingress.h"
+#include "router/forwarding/forward.h"
+#include "router/forwarding/inbound_return.h"
+#include "router/forwarding/progress.h"
+#include "router/forwarding/remote_route.h"
+#include "router/forwarding/responses.h"
+#include "router/methods/methods.h"
+#include "router/rights/authn.h"
+#include "router/rights/authz.h"
+#include "router/rights/authz_cache.h"
+#include "router/rights/peer_credential.h"
+#include "router/routing/audit_hook.h"
+#include "router/routing/batch.h"
+#include "router/routing/gate_hook.h"
+#include "router/routing/remote_attach.h"
+#include "router/routing/route_query.h"
+#include "router/routing/spill.h"
+#include "router/routing/user_header.h"
+
+// --- Requests and notifications
+
+// A hermes child answers no command: the hub does, once it is on its way.
+static void route_command(struct shard *shard, const struct message *message, struct agent *agent) {
+    assert(agent->hermes && message_is_request(message));
+    struct message told = *message;
+    told.lookup.kind = BODY_NOTIFICATION;
+    forward_notification(shard, &told, agent, NULL);
+    reply_result(shard, message->peer, message_reply_to(message), "null", 4);
+}
+
+static void route_to(struct shard *shard, const struct message *message, const struct route_query *query) {
+    const struct rules_message *asked = &query->asked;
+    struct rules_verdict verdict = rules_route(&shard->agents, asked, hub_owed, shard->hub);
+    assert(verdict.error || verdict.agent);
+    if ((verdict.error || verdict.stands_in) && remote_route_takes(shard, message, asked, &verdict))
+        return;
+    if (!verdict.error && verdict.agent->pool_bytes)
+        verdict.agent = pool_affinity_agent(shard, message->peer, verdict.agent);
+    enum error fault =
+        verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
+    if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
+        return; // the journal has it
+    if (!verdict.error && shard->gate && gate_hook_takes_at(shard, message, verdict.agent))
+        return;
+    if (spill_takes(shard, message, asked, &verdict))
+        return;
+    if (!verdict.error && child_mux_is(verdict.agent) && child_mux_refuses(shard, message, verdict.agent))
+        return;
+    if (verdict.error)
+        refuse_route(shard, message, asked, &verdict);
+    else if (fault)
+        refuse_at(shard, message, verdict.agent, fault);
+    else if (message_is_request(message) && verdict.agent->hermes && rules_read_command(asked))
+        route_command(shard, message, verdict.agent);
+    else if (message_is_request(message))
+        forward_request(shard, message, verdict.agent, NULL);
+    else
+        forward_notification(shard, message, verdict.agent, NULL);
+}
+
+static void route_by_rules(struct shard *shard, const struct message *message,
+                           const struct route_query *query) {
+    if (shard->gate && gate_hook_takes(shard, message, &query->asked))
+        return;
+    if (rules_is_event(&query->asked)) {
+        if (!inbound_return_settles_event(shard, message))
+            events_publish(shard, message);
+        return;
+    }
+    events_flush(shard);
+    if (query->named || inbound_return_asks(message) || !notify_fanout_route(shard, message))
+        route_to(shard, message, query);
+}
+
+// What the journal keeps without a target is answered by the journal; whoever offers the method is told.
+static void route_kept(struct shard *shard, const struct message *message, const struct route_query *query) {
+    assert(message->audit == MESSAGE_AUDIT_LOG);
+    struct message told = *message;
+    told.lookup.kind = BODY_NOTIFICATION;
+    route_by_rules(shard, &told, query);
+}
+
+static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const struct message *message,
+                                                     struct route_query *query) {
+    if (message_method_is(message, "event") && !events_may_publish(shard, message))
+        return false;
+    if (rules_is_event(&query->asked))
+        return true;
+    return authz_call(shard, message, &query->asked) && authz_log(shard, message);
+}
+
+// Whether its user may send it where it says, whatever is there.
+static bool may_route(struct shard *shard, const struct message *message, struct route_query *query) {
+    return !shard->settings->users || may_route_anew(shard, message, query);
+}
+
+static __attribute__((noinline)) bool may_route_first(struct shard *shard, const struct message *message,
+                                                      struct route_query *query) {
+    if (!may_route_anew(shard, message, query))
+        return false;
+    if (!message->peer->transport->is_link && methods_is_agents(message))
+        authz_cache_keep_plain(identity_of(message->peer), message);
+    return true;
+}
+
+// The same of what comes now: mostly it was found right before.
+static inline bool may_route_now(struct shard *shard, const struct message *message,
+                                 struct route_query *query) {
+    if (__builtin_expect(!shard->settings->users, true))
+        return true;
+    if (!message->again)
+        return may_route_first(shard, message, query);
+    authz_again(message, &query->asked);
+    return true;
+}
+
+static bool is_attach(const struct message *message) {
+    return message_method_is(message, "hub/attach");
+}
+
+// The rest of what isn't the hub's own to answer.
+static void route_others(struct shard *shard, struct message *message) {
+    struct route_query query;
+    if (is_attach(message)) {
+        remote_attach_route(shard, message);
+        return;
+    }
+    route_query_read(message, &query);
+    bool may_report = !query.named && !inbound_return_asks(message);
+    if ((may_report && progress_route(shard, message)) || !may_route_now(shard, message, &query))
+        return;
+    if (message_is_request(message) && shard->phase != HUB_SERVING)
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    else if (!audit_hook_begin(shard, message))
+        return;
+    else if (message->audit == MESSAGE_AUDIT_LOG && !message_has_target(message))
+        route_kept(shard, message, &query);
+    else
+        route_by_rules(shard, message, &query);
+}
+
+// Whether it is still said in the name of an agent of its source's.
+static bool speaks_for_itself(struct shard *shard, const struct message *message) {
+    return !(shard->settings->users ? authn_refuse_source(shard, message)
+                                    : validate_refuse_source(shard, message));
+}
+
+// Rights may have changed meanwhile, and agents have gone.
+void route_approved(struct shard *shard, struct message *message) {
+    struct route_query query;
+    assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    route_query_read_method(message);
+    route_query_read(message, &query);
+    if (speaks_for_itself(shard, message) && may_route(shard, message, &query))
+        route_by_rules(shard, message, &query);
+    events_flush(shard);
+}
+
+void route_returned(struct shard *shard, struct message *message) {
+    struct route_query query;
+    assert(message->returned && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    route_query_read_method(message);
+    if (message->returned->probed && shard->phase != HUB_SERVING) {
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+        return;
+    }
+    if (is_attach(message)) {
+        methods_answer(shard, message);
+        return;
+    }
+    route_query_read(message, &query);
+    if (!may_route(shard, message, &query))
+        return;
+    if (message->returned->held)
+        gate_hook_hold(shard, message);
+    else
+        route_by_rules(shard, message, &query);
+}
+
+// Whether it was found right before, as what its user may say now, and nothing else of it is judged.
+static inline __attribute__((always_inline)) const struct authz_cache_call *
+find_again(const struct message *message) {
+    const struct authz_cache_call *last = authz_cache_call(identity_there(message->peer), message);
+    return last && last->plain ? last : NULL;
+}
+
+static void route_call(struct shard *shard, struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        message->again = find_again(message);
+    route_query_read_method(message);
+    if (!message_method_is(message, "event"))
+        events_flush(shard);
+    stats_count(&shard->stats,
+                message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
+    if (__builtin_expect(shard->settings->users != NULL, false) && authn_refuse(shard, message))
+        return;
+    bool passes = message->again && methods_passes(shard, message->peer);
+    if (!refuse_header(shard, message) && (passes || !methods_answer(shard, message)))
+        route_others(shard, message);
+}
+
+// --- All
+
+// The first message of a connection that bears its credential itself makes it known only when it is judged, which is
+// after it was signed.
+static __attribute__((noinline)) const struct user *find_signer(const struct shard *shard,
+                                                                const struct peer *peer) {
+    enum credential kind;
+    const struct identity *identity = identity_of(peer);
+    return identity && identity->kind != CREDENTIAL_CHILD ? peer_credential_user(shard, peer, &kind) : NULL;
+}
+
+static inline __attribute__((always_inline)) void sign(const struct shard *shard, const struct peer *peer,
+                                                       struct frame *frame) {
+    const struct user *user = identity_there(peer)->user;
+    assert(shard->settings->users);
+    if (__builtin_expect(!user, false))
+        user = find_signer(shard, peer);
+    frame->added = user ? &user->header : NULL;
+}
+
+struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
+    struct frame own = *frame;
+    own.added = NULL;
+    if (shard->settings->users)
+        sign(shard, peer, &own);
+    return own;
+}
+
+static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
+    assert(frame->body.bytes > 0 && frame->body.at + frame->body.bytes <= frame->buffer->capacity);
+    message->frame = frame;
+    message->body = frame_body(frame);
+    validate_look_up(shard, message);
+}
+
+static void refuse_unread(struct shard *shard, const struct message *message) {
+    if (shard->settings->users)
+        authn_charge(shard, message->peer, message->frame->body.bytes);
+    refuse_body(shard, message);
+}
+
+// A message of its own, or a member of a batch. What its exchange is due is said before it can be answered.
+static void route_message(struct shard *shard, struct message *message) {
+    assert(message->peer->state == PEER_OPEN);
+    bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
+    bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
+    if (message->lookup.kind != BODY_NOTIFICATION)
+        events_flush(shard);
+    PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
+    if (!message_may_come(shard, message))
+        return;
+    if (responses_is(shard, message)) {
+        responses_route(shard, message);
+        return;
+    }
+    if (message->exchange && (!is_good || message_is_request(message)))
+        exchange_expect(message->exchange);
+    if (is_good)
+        route_call(shard, message);
+    else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
+             !message->exchange)
+        hcs_ingress_route(shard, message);
+    else
+        refuse_unread(shard, message);
+}
+
+static bool take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
+                        struct exchange *exchange) {
+    const struct transport *transport = peer->transport;
+    return transport->member && transport->member(shard, peer, frame, exchange);
+}
+
+static void route_member(struct shard *shard, struct peer *peer, const struct frame *frame,
+                         struct exchange *exchange) {
+    struct message message;
+    if (peer->stalled) {
+        stall_queue_keep(shard, peer, frame, exchange, true);
+        return;
+    }
+    message_begin(&message, peer, exchange);
+    look_up(shard, &message, frame);
+    route_message(shard, &message);
+}
+
+// What follows a member that closed the connection isn't read, as what follows such a frame isn't.
+static void route_members(struct shard *shard, const struct message *whole, struct exchange *exchange) {
+    struct json_walk walk;
+    batch_walk(&walk, whole);
+    for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+        struct frame frame =
+            route_sign(shard, whole->peer, whole->frame); // which a member before may have made known
+        assert(item.value.at + item.value.bytes <= whole->frame->body.bytes);
+        frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
+        if (!take_member(shard, whole->peer, &frame, exchange))
+            route_member(shard, whole->peer, &frame, exchange);
+    }
+}
+
+void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
+    if (!exchange || !exchange->exits || peer->state != PEER_OPEN || stall_queue_has(peer, exchange))
+        return;
+    if (peer->annex && !list_empty(&peer->annex->sought))
+        peer->annex->exits = true; // what is back goes on while its source is there
+    else
+        peer_linger(shard, peer);
+}
+
+static void route_batch(struct shard *shard, struct message *whole) {
+    assert(whole->lookup.verdict == LOOKUP_GOOD);
+    stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
+    if (batch_refuse(shard, whole))
+        return;
+    struct exchange *exchange = whole->exchange ? whole->exchange : exchange_open(shard, whole->peer);
+    if (!exchange) {
+        peer_close(shard, whole->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    exchange->is_array = true;
+    route_members(shard, whole, exchange);
+    if (whole->exchange)
+        return;
+    route_over(shard, whole->peer, exchange);
+    exchange_close(shard, exchange);
+}
+
+static inline __attribute__((always_inline)) void route_looked_up(struct shard *shard, struct peer *peer,
+                                                                  const struct frame *frame,
+                                                                  struct exchange *exchange) {
+    struct message message;
+    message_begin(&message, peer, exchange);
+    look_up(shard, &message, frame);
+    // Asked with likely, so that they aren't read in one: they were written apart just now, and that would wait.
+    if (__builtin_expect(message.lookup.kind == BODY_BATCH, false) && message.lookup.verdict == LOOKUP_GOOD)
+        route_batch(shard, &message);
+    else
+        route_message(shard, &message);
+}
+
+// It says itself whose it is.
+static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
+                                                     const struct frame *frame, struct exchange *exchange) {
+    struct unit unit;
+    struct frame copy;
+    assert(frame->unit->names_user);
+    struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
+    if (!buffer) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    peer_blot(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy is what is judged
+    route_frame(shard, peer, &copy, exchange);
+    events_flush(shard);
+    buffer_drop(buffer);
+}
+
+void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
+    assert(connection_shard(peer->name) == shard->index);
+    if (__builtin_expect(peer->stalled, false)) {
+        stall_queue_keep(shard, peer, frame, exchange, false);
+        return;
+    }
+    if (__builtin_expect(shard->settings->users != NULL, false)) {
+        if (frame->unit->names_user) {
+            route_unsigned(shard, peer, frame, exchange);
+            return;
+        }
+        sign(shard, peer, frame);
+    }
+    route_looked_up(shard, peer, frame, exchange);
+}
+
+void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
+                  bool is_member) {
+    assert(!peer->stalled && peer->state == PEER_OPEN);
+    if (!is_member) {
+        route_frame(shard, peer, frame, exchange);
+        return;
+    }
+    struct frame signed_frame = route_sign(shard, peer, frame);
+    route_member(shard, peer, &signed_frame, exchange);
+}

@@ -1,0 +1,86 @@
+#include "router/routing/route_query.h"
+
+#include <assert.h>
+
+#include "router/rights/authz_cache.h"
+#include "router/rights/remote_acl_check.h"
+
+// A block at a time, be it behind the body.
+static inline void copy_method(struct message *message, struct span method) {
+    enum { BLOCK = AUTHZ_CACHE_BLOCK_BYTES };
+    const uint8_t *text = message->body + method.at + 1;
+    static_assert((int)AUTHZ_CACHE_TEXT_BYTES_MAX <= (int)METHOD_BYTES_MAX, "what is kept fits");
+    static_assert((int)AUTHZ_CACHE_TEXT_BYTES_MAX == 2 * BLOCK, "and is as many blocks");
+    message->method_bytes = method.bytes - 2;
+    memcpy(message->method, text, BLOCK);
+    if (__builtin_expect(message->method_bytes > BLOCK, false))
+        memcpy(message->method + BLOCK, text + BLOCK, BLOCK);
+}
+
+void route_query_read_method(struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    struct span method = message->lookup.value[KEY_METHOD];
+    if (message->again) {
+        copy_method(message, method);
+        return;
+    }
+    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
+}
+
+static struct rules_field attached_target(const struct attachment *attachment) {
+    assert(attachment->bytes > 0);
+    return (struct rules_field){
+        .given = true, .is_string = true, .text = attachment->agent, .bytes = attachment->bytes};
+}
+
+// Decodes a field of params into `out`. One that doesn't fit is longer than any name that is known here.
+static void read_field(const struct message *message, enum lookup_key key, struct rules_field *field,
+                       char *out, size_t capacity) {
+    *field = (struct rules_field){.given = lookup_has(&message->lookup, key)};
+    field->is_string = field->given && message->lookup.type[key] == JSON_STRING;
+    if (!field->is_string)
+        return;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[key], out, capacity);
+    if (bytes != SIZE_MAX) {
+        field->text = out;
+        field->bytes = bytes;
+    }
+}
+
+// The target, which has no escape.
+static inline struct rules_field field_as_it_lies(const struct message *message) {
+    struct span value = message->lookup.value[KEY_TARGET_AGENT];
+    return (struct rules_field){.given = true,
+                                .is_string = true,
+                                .text = (const char *)message->body + value.at + 1,
+                                .bytes = value.bytes - 2};
+}
+
+void route_query_read(const struct message *message, struct route_query *query) {
+    struct rules_message *asked = &query->asked;
+    asked->method = message->method_long ? NULL : message->method;
+    asked->method_bytes = message->method_bytes;
+    asked->tool = asked->approver = asked->command = (struct rules_field){0};
+    asked->required = message->frame->unit->directives.governance;
+    asked->source = message->peer->name;
+    asked->from_elsewhere = message->peer->transport->is_link;
+    asked->reaching = remote_acl_check_by(message);
+    asked->reaches = asked->reaching ? remote_acl_check_in_reach : NULL;
+    asked->by_name_only = asked->by_method_only = false;
+    if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        asked->target = field_as_it_lies(message);
+    else
+        read_field(message, KEY_TARGET_AGENT, &asked->target, query->target, sizeof query->target);
+    query->named = asked->target.given;
+    const struct attachment *attachment = message_attachment(message);
+    if (attachment)
+        asked->target = attached_target(attachment);
+    if (rules_read_tool(asked))
+        read_field(message, KEY_TOOL, &asked->tool, query->other, sizeof query->other);
+    else if (rules_read_approver(asked))
+        read_field(message, KEY_APPROVER, &asked->approver, query->other, sizeof query->other);
+    else if (rules_read_command(asked))
+        read_field(message, KEY_COMMAND, &asked->command, query->other, sizeof query->other);
+}
