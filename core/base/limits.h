@@ -12,7 +12,7 @@ enum {
     // (a tenth less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
     ARRIVAL_BYTES_MAX = 32 * 1024,
     // Room before and behind an arrival, in its buffer: a frame that lies in two arrivals is put together
-    // where the smaller part has to move (feed.c).
+    // where the smaller part has to move (receive.c).
     RECEIVE_HEAD_BYTES = 4 * 1024,
     RECEIVE_TAIL_BYTES = 12 * 1024,
     // A receive buffer. Many connections share a shard's.

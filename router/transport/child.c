@@ -8,6 +8,7 @@
 #include "core/child/log_line.h"
 #include "core/lookup/lookup.h"
 #include "io/keeper.h"
+#include "router/engine/receive/reassembly.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
@@ -20,7 +21,6 @@
 #include "router/transport/each.h"
 #include "router/transport/mcp.h"
 #include "router/transport/modern.h"
-#include "router/transport/partial.h"
 
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 
@@ -54,7 +54,7 @@ static void child_refuse(struct shard *shard, struct peer *peer) {
     struct child *child = child_at(peer);
     show(shard, child, shard->fault_bytes, shard->fault_count);
     if (peer->transport->wire->breaks != BREAKS_PASS) { // many may share it, and the next line may be one
-        partial_refused(peer);
+        reassembly_refused(peer);
         return;
     }
     child_fail(shard, child, CHILD_FAULT_FRAME, 0);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "core/wire/sse.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/sse.h"
 
@@ -17,10 +17,10 @@ enum hcs_http_opening hcs_open(struct shard *shard, struct peer *peer, const str
                                struct parcel **error) {
     const struct transport *http = peer->transport;
     assert(peer->annex->exchange_count == 1);
-    feed_switch(shard, peer, &transport_opening);
+    receive_switch(shard, peer, &transport_opening);
     enum hcs_http_opening opening = hcs_http_open(shard, peer, query, error);
     if (opening != HCS_HTTP_JOINING)
-        feed_switch(shard, peer, http);
+        receive_switch(shard, peer, http);
     return opening;
 }
 

@@ -3,9 +3,9 @@
 #include <assert.h>
 
 #include "core/wire/http.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/feed.h"
 #include "router/transport/http_credentials.h"
 #include "router/transport/http_guard.h"
 #include "router/transport/http_respond.h"
@@ -44,7 +44,7 @@ static void defer(struct shard *shard, struct http_call *call) {
                                        call->peer->frames + 1};
     assert(!call->peer->annex->deferred);
     call->peer->annex->deferred = deferred;
-    feed_switch(shard, call->peer, &transport_deferring);
+    receive_switch(shard, call->peer, &transport_deferring);
 }
 
 // It may be served, whoever it is from; unless it was answered.
@@ -131,7 +131,7 @@ static void http_resume(struct shard *shard, struct peer *peer) {
         return;
     assert(annex->exchange_count == 1);
     annex->deferred = NULL;
-    feed_switch(shard, peer, &transport_http);
+    receive_switch(shard, peer, &transport_http);
     struct frame frame = frame_at(deferred->buffer, deferred->at, &deferred->unit);
     struct http_call call = {.peer = peer, .frame = &frame, .head = frame.buffer->bytes + frame.at};
     call.has_gap = peer->frames != deferred->frames;

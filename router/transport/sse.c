@@ -7,11 +7,11 @@
 #include "core/wire/http_state.h"
 #include "core/wire/sse.h"
 #include "router/audit/audit.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
-#include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 
 // --- The answer that doesn't end
@@ -24,7 +24,7 @@ bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange
     http_discard(shard, exchange);
     if (!http_leave(shard, peer, &head))
         return false;
-    feed_switch(shard, peer, transport);
+    receive_switch(shard, peer, transport);
     return transport->enter(shard, peer);
 }
 

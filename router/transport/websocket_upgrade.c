@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/wire/websocket_key.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/feed.h"
 #include "router/transport/http_respond.h"
 #include "router/transport/websocket.h"
 
@@ -85,6 +85,6 @@ void websocket_upgrade(struct shard *shard, struct http_call *call) {
     http_discard(shard, call->exchange);
     if (!http_leave(shard, peer, &head))
         return;
-    feed_switch(shard, peer, &transport_websocket);
+    receive_switch(shard, peer, &transport_websocket);
     transport_websocket.enter(shard, peer);
 }

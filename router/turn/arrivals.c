@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/engine/receive/receive.h"
+#include "router/engine/receive/tls_receive.h"
 #include "router/engine/shard/stats.h"
-#include "router/transport/feed.h"
-#include "router/transport/sealed.h"
 
 enum {
     PAUSE_AT = 2, // so many arrivals wait, and the kernel is to bring no more
@@ -136,9 +136,9 @@ static uint32_t hear(struct shard *shard, struct peer *peer, const struct put_of
     uint32_t cut = 0;
     shard->share.cuts = cuts && !peer->connection.secure && arrival->event.buffer;
     if (peer->connection.secure)
-        sealed_event(shard, peer, &arrival->event);
+        tls_receive_event(shard, peer, &arrival->event);
     else
-        cut = feed_arrival(shard, peer, &arrival->event, arrival->at);
+        cut = receive_arrival(shard, peer, &arrival->event, arrival->at);
     shard->share.cuts = false;
     return cut;
 }
@@ -315,7 +315,7 @@ void arrivals_read(struct shard *shard, struct peer *peer) {
 
 void arrivals_resume(struct shard *shard, struct peer *peer) {
     if (!arrivals_hold(peer))
-        feed_go_on(shard, peer);
+        receive_go_on(shard, peer);
 }
 
 uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {

@@ -2,8 +2,8 @@
 // closed, its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
 // and wait for the last one, for as long as its target likes: a source for which they hold much for long is
 // closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
-// the memory isn't read: large frames find no room and wait (feed.c), then receives find no buffer; what is
-// left is for what has come already, and where that isn't enough, who waits with most makes way (partial.c).
+// the memory isn't read: large frames find no room and wait (receive.c), then receives find no buffer; what is
+// left is for what has come already, and where that isn't enough, who waits with most makes way (reassembly.c).
 // Whose frame has room and only trickles in makes all others wait: the slowest goes. If frames that wait have
 // taken all that by themselves, nobody would be served until their time is up: then the largest go. And if
 // many readers and sources hold a little each, they go too.

@@ -2,10 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/rights/authn.h"
-#include "router/transport/feed.h"
 #include "router/turn/arrivals.h"
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
@@ -25,9 +25,9 @@ static bool is_held_up(const struct peer *peer) {
 static void cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
     assert(peer->state == PEER_OPEN && peer->partial);
     if (peer_lacks_room(peer))
-        feed_overload(shard, peer);
+        receive_overload(shard, peer);
     else
-        feed_cut_off(shard, peer, counter);
+        receive_cut_off(shard, peer, counter);
 }
 
 static void frame_expired(struct shard *shard, struct peer *peer) {

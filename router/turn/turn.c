@@ -5,6 +5,8 @@
 
 #include "router/audit/audit.h"
 #include "router/audit/journal.h"
+#include "router/engine/receive/receive.h"
+#include "router/engine/receive/tls_receive.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
@@ -20,10 +22,8 @@
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
 #include "router/routing/gate_release.h"
-#include "router/transport/feed.h"
 #include "router/transport/nats.h"
 #include "router/transport/nats_join.h"
-#include "router/transport/sealed.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
 #include "router/turn/drain.h"
@@ -111,7 +111,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         signalled(shard, event->result);
         break;
     case IO_GONE:
-        feed_watched(shard, peer_of(shard, event), event);
+        receive_watched(shard, peer_of(shard, event), event);
         break;
     case IO_CONNECTED:
         link_connected(shard, event);
@@ -253,7 +253,7 @@ bool turn_take(struct shard *shard) {
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     stats_set(&shard->stats, COUNT_WAITS_HELD, io_held(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
-    sealed_shake(shard);
+    tls_receive_shake(shard);
     endings_carry_out(shard);
     arrivals_begin(shard);
     hear(shard);
@@ -283,7 +283,7 @@ bool turn_take(struct shard *shard) {
     endings_carry_out(shard);
     pressure_relieve(shard);
     endings_carry_out(shard);
-    feed_starved(shard);
+    receive_starved(shard);
     endings_carry_out(shard);
     endings_reap(shard);
     journal_turn(shard);

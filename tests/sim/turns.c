@@ -1,7 +1,7 @@
 // What a turn leaves for the next one, so that nobody waits for all that others have asked.
 #include "core/rights/users.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/shard/peer.h"
-#include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 
 enum {
@@ -211,7 +211,7 @@ static void the_rest_of_an_arrival_leaves_the_next_receive_alone(void **state) {
         struct peer *peer = first_peer(&world);
         if (!world.shards[0]->share.waiting || peer->connection.receiving != RECEIVING_NOTHING)
             continue;
-        feed_go_on(world.shards[0], peer);
+        receive_go_on(world.shards[0], peer);
         armed++;
     }
     assert_true(armed > 0);

@@ -1,7 +1,7 @@
 // What passes between peers that speak framed and peers that speak lines; a transport that hands its peer on;
 // and lines that come in parts near the bound of memory.
+#include "router/engine/receive/receive.h"
 #include "router/engine/shard/peer.h"
-#include "router/transport/feed.h"
 #include "tests/sim/tell.h"
 
 enum { MEBIBYTE = 1 << 20, MILLISECOND = 1000000 };
@@ -115,9 +115,9 @@ static void a_line_over_the_limit_ends_the_connection(void **state) {
 static void choose(struct shard *shard, struct peer *peer, struct frame *frame) {
     struct bit body = {frame_body(frame), frame->body.bytes};
     if (bit_is(body, "framed"))
-        feed_switch(shard, peer, &transport_framed);
+        receive_switch(shard, peer, &transport_framed);
     else if (bit_is(body, "lines"))
-        feed_switch(shard, peer, &transport_lines);
+        receive_switch(shard, peer, &transport_lines);
     else
         peer_close(shard, peer, COUNTERS_COUNT);
 }

@@ -68,7 +68,7 @@ struct peer {
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
     bool stalled : 1;               // what it says waits (router/engine/message/stall_queue.h)
 
-    // The unit that is coming in (feed.c).
+    // The unit that is coming in (receive.c).
     struct unit unit;
     struct buffer *partial; // what holds its bytes so far, when no arrival is being read
     uint32_t partial_at;    // where they are there

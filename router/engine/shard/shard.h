@@ -161,7 +161,7 @@ struct shard {
     struct spreading spreading;
     struct share share;
     struct list starved;   // struct peer.starved
-    struct list shaking;   // likewise; their handshakes wait for a turn (sealed.c)
+    struct list shaking;   // likewise; their handshakes wait for a turn (tls_receive.c)
     uint32_t shakes;       // steps of handshakes in this turn
     struct list behind;    // struct peer.standing
     struct list closing;   // struct peer.standing

@@ -1,6 +1,6 @@
 // Transports: how peers speak. Each is a row: its name, which stands behind the scheme's in a listener's URI,
 // its wire, and its policy, which is mostly none. A peer's transport may be another one from the next unit on
-// (feed_switch).
+// (receive_switch).
 #pragma once
 
 #include "core/send/parcel.h"
@@ -46,7 +46,7 @@ struct transport {
     // What came aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing does.
     void (*aside)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
-    // its end (partial_skip). NULL: with a JSON-RPC error.
+    // its end (reassembly_skip). NULL: with a JSON-RPC error.
     void (*refuse)(struct shard *shard, struct peer *peer);
     // The hub has no memory for what it sends: says so, and silences the peer. NULL: it is closed.
     void (*overload)(struct shard *shard, struct peer *peer);

@@ -10,21 +10,21 @@
 #include "router/engine/shard/peer.h"
 
 // An IO_RECEIVED event came for this peer.
-void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event);
+void receive_event(struct shard *shard, struct peer *peer, const struct io_event *event);
 // The same from `at` on in the buffer; 0: from its begin. Where shard.share.cuts, it may stop between two units, when
 // share.until_ns has come: then it returns where, and the event is to be handed in again with that. Else 0.
-uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
+uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
 // There is no memory for what the peer sends: it is closed, after it is told where its transport can.
-void feed_overload(struct shard *shard, struct peer *peer);
+void receive_overload(struct shard *shard, struct peer *peer);
 // The frame that is coming in has taken too long, which counts as this: its sender is told, and that is the last thing
 // it is told.
-void feed_cut_off(struct shard *shard, struct peer *peer, enum counter counter);
+void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counter);
 // Receives what should be received now.
-void feed_go_on(struct shard *shard, struct peer *peer);
+void receive_go_on(struct shard *shard, struct peer *peer);
 // Peers whose receives found no buffer are armed again, if there are some now.
-void feed_starved(struct shard *shard);
+void receive_starved(struct shard *shard);
 // Something came of watching whether a peer goes altogether after its end.
-void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
+void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
 // From the next unit on the peer speaks another transport; what it has sent already is read by it. To be
 // called from transport.take, between two units.
-void feed_switch(struct shard *shard, struct peer *peer, const struct transport *transport);
+void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport);

@@ -1,9 +1,11 @@
-#include "router/transport/feed.h"
+#include "router/engine/receive/receive.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
+#include "router/engine/receive/reassembly.h"
+#include "router/engine/receive/receive_scan.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
@@ -12,8 +14,6 @@
 #include "router/rights/peer_credential.h"
 #include "router/routing/fallback_route.h"
 #include "router/routing/route.h"
-#include "router/transport/partial.h"
-#include "router/transport/scan.h"
 
 enum { LOOK_AT_FRAMES = 64 };
 
@@ -21,7 +21,7 @@ enum { LOOK_AT_FRAMES = 64 };
 
 // Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
 // comes after it.
-static void feed_refuse(struct shard *shard, struct peer *peer) {
+static void receive_refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
     assert(peer->state == PEER_OPEN && fault != UNIT_FAULT_NONE);
     struct text data;
@@ -44,7 +44,7 @@ static void say_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, ui
     if (peer->transport->refuse)
         peer->transport->refuse(shard, peer);
     else
-        feed_refuse(shard, peer);
+        receive_refuse(shard, peer);
     assert(peer->state != PEER_OPEN || peer->unit.skipped);
 }
 
@@ -55,7 +55,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *byte
         peer_blot(peer, bytes, count);
 }
 
-void feed_overload(struct shard *shard, struct peer *peer) {
+void receive_overload(struct shard *shard, struct peer *peer) {
     if (!peer->transport->overload) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
@@ -114,11 +114,11 @@ static void partial_grown(struct shard *shard, struct peer *peer, enum unit_resu
 }
 
 static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
-    assert(partial_has_room(peer, peer->partial_bytes));
+    assert(reassembly_has_room(peer, peer->partial_bytes));
     enum unit_result result =
-        scan_unit(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+        receive_scan_unit(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     if (result == UNIT_OPEN && peer->transport->wire->has_gaps)
-        partial_close_gap(peer);
+        reassembly_close_gap(peer);
     return result;
 }
 
@@ -126,11 +126,11 @@ static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
 // was closed.
 static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     count = wanted(shard, peer, count);
-    if (!partial_find_room(shard, peer, peer->partial_bytes + count)) {
-        feed_overload(shard, peer);
+    if (!reassembly_find_room(shard, peer, peer->partial_bytes + count)) {
+        receive_overload(shard, peer);
         return 0;
     }
-    assert(partial_has_room(peer, peer->partial_bytes + count));
+    assert(reassembly_has_room(peer, peer->partial_bytes + count));
     memcpy(peer->partial->bytes + peer->partial_at + peer->partial_bytes, bytes, count);
     peer->partial_bytes += count;
     enum unit_result result = scan_partial(shard, peer);
@@ -143,7 +143,7 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, 
     }
     partial_grown(shard, peer, result);
     if (peer->unit.skipped)
-        count -= partial_skip_here(peer);
+        count -= reassembly_skip_here(peer);
     peer_blot(peer, bytes, count);
     return count;
 }
@@ -163,8 +163,8 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
 static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
                       uint32_t end) {
     uint32_t bytes = end - at, lacking = peer->unit.sized ? peer->unit.bytes : bytes + 1;
-    bool can = lacking <= buffer->capacity - at || partial_may_wait(shard, peer, bytes);
-    return can && !partial_make_room(shard, peer, wanted(shard, peer, bytes));
+    bool can = lacking <= buffer->capacity - at || reassembly_may_wait(shard, peer, bytes);
+    return can && !reassembly_make_room(shard, peer, wanted(shard, peer, bytes));
 }
 
 static void stay(const struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
@@ -180,9 +180,9 @@ static void stay(const struct shard *shard, struct peer *peer, struct buffer *bu
 // --- Arrivals
 
 // What lies from `at` to `end` begins with the unit that is coming in; returns how much of it is done with.
-static uint32_t feed_unit(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
-                          uint32_t end) {
-    enum unit_result result = scan_unit(shard, peer, buffer->bytes + at, end - at);
+static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                             uint32_t end) {
+    enum unit_result result = receive_scan_unit(shard, peer, buffer->bytes + at, end - at);
     uint32_t bytes = peer->unit.bytes;
     if (peer->state != PEER_OPEN)
         return 0;
@@ -211,28 +211,28 @@ static bool should_cut(struct shard *shard, const struct peer *peer) {
 }
 
 // Returns where it was cut short; 0: it wasn't.
-static uint32_t feed_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
-                            uint32_t end) {
+static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
+                               uint32_t end) {
     uint32_t from = at;
     assert(at < end && end - at <= ARRIVAL_BYTES_MAX);
-    if (partial_should_lead(peer, end - at))
-        at = partial_lead(peer, buffer, at);
+    if (reassembly_should_lead(peer, end - at))
+        at = reassembly_lead(peer, buffer, at);
     while (at < end && peer->state == PEER_OPEN) {
         if (at > from && should_cut(shard, peer))
             return at;
         if (__builtin_expect(peer->unit.skipped, false))
-            at += partial_skip(peer, buffer->bytes + at, end - at);
+            at += reassembly_skip(peer, buffer->bytes + at, end - at);
         else
             at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
-                                : feed_unit(shard, peer, buffer, at, end);
+                                : receive_unit(shard, peer, buffer, at, end);
     }
     peer_blot(peer, buffer->bytes + at, end - at); // nobody hears that
     events_flush(shard);
     return 0;
 }
 
-static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct io_event *event,
-                           uint32_t at) {
+static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const struct io_event *event,
+                              uint32_t at) {
     uint32_t count = (uint32_t)event->result, frames = peer->frames, cut = 0;
     bool had_partial = peer->partial != NULL;
     if (!at) {
@@ -244,10 +244,10 @@ static uint32_t feed_bytes(struct shard *shard, struct peer *peer, const struct 
     if (__builtin_expect(identity && !identity->looked, false))
         peer_credential_look(shard, peer);
     if (event->buffer) {
-        cut =
-            feed_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES, RECEIVE_HEAD_BYTES + count);
+        cut = receive_buffer(shard, peer, event->buffer, at ? at : RECEIVE_HEAD_BYTES,
+                             RECEIVE_HEAD_BYTES + count);
     } else if (peer->state == PEER_OPEN) {
-        assert(peer->unit.sized && partial_has_room(peer, peer->partial_bytes + count));
+        assert(peer->unit.sized && reassembly_has_room(peer, peer->partial_bytes + count));
         peer->partial_bytes += count;
         partial_grown(shard, peer, scan_partial(shard, peer));
         events_flush(shard);
@@ -265,12 +265,12 @@ static void want_rest(struct shard *shard, struct peer *peer) {
         lacking = peer->unit.bytes - peer->partial_bytes;
     bool direct = lacking > ARRIVAL_BYTES_MAX ||
                   (lacking && peer->connection.receiving == RECEIVING_NOTHING && peer->connection.large);
-    if ((direct || peer_lacks_room(peer)) && !partial_make_room_for_rest(shard, peer)) {
-        if (!partial_may_wait(shard, peer, peer->partial_bytes + 1))
-            feed_overload(shard, peer);
+    if ((direct || peer_lacks_room(peer)) && !reassembly_make_room_for_rest(shard, peer)) {
+        if (!reassembly_may_wait(shard, peer, peer->partial_bytes + 1))
+            receive_overload(shard, peer);
         direct = false;
     }
-    assert(!direct || partial_has_room(peer, peer->unit.bytes));
+    assert(!direct || reassembly_has_room(peer, peer->unit.bytes));
     connection_want(&peer->connection,
                     direct ? peer->partial->bytes + peer->partial_at + peer->partial_bytes : NULL,
                     direct ? turn_parts_take(&shard->share.parts, lacking) : 0);
@@ -284,7 +284,7 @@ static void starve(struct shard *shard, struct peer *peer) {
     list_append(&shard->starved, &peer->starved);
 }
 
-void feed_go_on(struct shard *shard, struct peer *peer) {
+void receive_go_on(struct shard *shard, struct peer *peer) {
     bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
@@ -298,11 +298,11 @@ void feed_go_on(struct shard *shard, struct peer *peer) {
 
 static void forget_unless_direct(struct peer *peer) {
     if (peer->connection.receiving != RECEIVING_DIRECT)
-        partial_forget(peer);
+        reassembly_forget(peer);
 }
 
 // What is received straight into the frame comes to its end first.
-void feed_cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
+void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
     assert(peer->partial && !peer->unit.fault);
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
@@ -326,7 +326,7 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 }
 
 // All that it has sent before has been read by now.
-static void feed_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
+static void receive_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
     fallback_route_hurry(shard, peer); // what came with its end
@@ -337,25 +337,25 @@ static void feed_end(struct shard *shard, struct peer *peer, const struct io_eve
         peer_close(shard, peer, COUNTERS_COUNT);
     else
         peer_ended(shard, peer);
-    partial_forget(peer);
+    reassembly_forget(peer);
     if (peer->state != PEER_CLOSING)
         connection_watch(&peer->connection, shard->io);
 }
 
 // Nobody is left to be answered.
-void feed_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
+void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(peer->connection.ended && peer->connection.watching);
     if (connection_watched(&peer->connection, shard->io, event))
         peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {
+uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {
     uint32_t cut = 0;
     assert(!at || event->result > 0);
     // The rest was received with the begin: what is being received now is something else.
     bool brings = at || connection_received(&peer->connection, event);
     if (brings && !peer->connection.ending)
-        cut = feed_bytes(shard, peer, event, at);
+        cut = receive_bytes(shard, peer, event, at);
     if (cut) {
         assert(!peer->partial);
         connection_want(&peer->connection, NULL, 0);
@@ -368,18 +368,18 @@ uint32_t feed_arrival(struct shard *shard, struct peer *peer, const struct io_ev
     if (event->result == -ENOBUFS && peer->state != PEER_CLOSING)
         starve(shard, peer);
     else if (peer->connection.ended)
-        feed_end(shard, peer, event);
+        receive_end(shard, peer, event);
     else
-        feed_go_on(shard, peer);
+        receive_go_on(shard, peer);
     return 0;
 }
 
-void feed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+void receive_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(!shard->share.cuts);
-    feed_arrival(shard, peer, event, 0);
+    receive_arrival(shard, peer, event, 0);
 }
 
-void feed_starved(struct shard *shard) {
+void receive_starved(struct shard *shard) {
     if (list_empty(&shard->starved) || !buffer_pool_can_take(&shard->buffers))
         return;
     struct list waited;
@@ -389,11 +389,11 @@ void feed_starved(struct shard *shard) {
     for (struct list *node; (node = list_take(&waited));) {
         struct peer *peer = list_entry(node, struct peer, starved);
         want_rest(shard, peer);
-        feed_go_on(shard, peer);
+        receive_go_on(shard, peer);
     }
 }
 
-void feed_switch(struct shard *shard, struct peer *peer, const struct transport *transport) {
+void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport) {
     assert(!peer->partial);
     outbox_seal(&peer->connection.outbox);
     peer_speaks(shard, peer, transport);

@@ -1,11 +1,11 @@
-#include "router/transport/partial.h"
+#include "router/engine/receive/reassembly.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "router/engine/shard/identity.h"
 
-enum { PARTIAL_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
+enum { REASSEMBLY_BYTES_MIN = 512, OPEN_DOUBLE_BYTES = 1024 * 1024 };
 
 // Moves the partial frame to other memory; false when that is NULL.
 static bool move_to(const struct shard *shard, struct peer *peer, struct buffer *buffer) {
@@ -28,7 +28,8 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
 static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
     uint32_t bytes = peer->unit.bytes;
     assert(peer->unit.sized && bytes >= peer->partial_bytes);
-    return partial_has_room(peer, bytes) || move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
+    return reassembly_has_room(peer, bytes) ||
+           move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
 // What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
@@ -36,7 +37,7 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
 // may have been lowered since it began.
 static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
-    uint32_t wish = bytes < PARTIAL_BYTES_MIN ? PARTIAL_BYTES_MIN : bytes * 2;
+    uint32_t wish = bytes < REASSEMBLY_BYTES_MIN ? REASSEMBLY_BYTES_MIN : bytes * 2;
     if (bytes <= RECEIVE_BUFFER_BYTES) {
         wish = wish < RECEIVE_BUFFER_BYTES ? wish : RECEIVE_BUFFER_BYTES;
     } else {
@@ -63,7 +64,7 @@ static struct buffer *take_while_open(struct shard *shard, uint32_t bytes, uint3
 
 static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_t bytes) {
     uint32_t room = room_while_open(shard, peer, bytes);
-    if (partial_has_room(peer, bytes))
+    if (reassembly_has_room(peer, bytes))
         return true;
     return move_to(shard, peer,
                    room <= RECEIVE_BUFFER_BYTES ? buffer_take_sized(&shard->buffers, room)
@@ -72,13 +73,14 @@ static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_
 
 // Room for what has come of it, and no more.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    return partial_has_room(peer, bytes) || move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
+    return reassembly_has_room(peer, bytes) ||
+           move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
 // A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
 // meanwhile. Of a unit whose length isn't known that is held beside what it is moved to, and the hub has some
 // memory for itself.
-bool partial_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
+bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     if (peer->unit.sized)
         return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
                buffer_pool_could_take(&shard->buffers, peer->unit.bytes);
@@ -88,10 +90,10 @@ bool partial_may_wait(const struct shard *shard, const struct peer *peer, uint32
 }
 
 // Room for `bytes` of the frame, better for more of it.
-bool partial_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
     if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
         return true;
-    return partial_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
+    return reassembly_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
 
 // Of those that wait for memory, the one that holds most, if that is more.
@@ -114,26 +116,26 @@ static bool make_way(struct shard *shard, const struct peer *peer, uint32_t byte
     if (!other)
         return false;
     peer_close(shard, other, COUNT_CLOSED_NO_MEMORY);
-    partial_forget(other);
+    reassembly_forget(other);
     return true;
 }
 
-bool partial_find_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
-    if (partial_make_room(shard, peer, bytes))
+bool reassembly_find_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
+    if (reassembly_make_room(shard, peer, bytes))
         return true;
     buffer_pool_trim(&shard->buffers);
-    while (!partial_make_room(shard, peer, bytes))
+    while (!reassembly_make_room(shard, peer, bytes))
         if (!make_way(shard, peer, bytes))
             return false;
     return true;
 }
 
-bool partial_make_room_for_rest(struct shard *shard, struct peer *peer) {
+bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer) {
     return peer->unit.sized ? make_room_for_frame(shard, peer)
                             : make_room_while_open(shard, peer, peer->partial_bytes + 1);
 }
 
-void partial_close_gap(struct peer *peer) {
+void reassembly_close_gap(struct peer *peer) {
     uint32_t gap = unit_gap(&peer->unit), behind = peer->unit.at;
     if (!gap)
         return;
@@ -148,7 +150,7 @@ void partial_close_gap(struct peer *peer) {
 
 // Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
 // sender may stay for long, for answers.
-void partial_forget(struct peer *peer) {
+void reassembly_forget(struct peer *peer) {
     if (peer->partial)
         peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
@@ -158,13 +160,13 @@ void partial_forget(struct peer *peer) {
 
 // --- What was refused, and isn't the stream's end
 
-void partial_refused(struct peer *peer) {
+void reassembly_refused(struct peer *peer) {
     assert(peer->unit.fault && peer->transport->wire == &wire_lines);
     unit_begin(&peer->unit);
     peer->unit.skipped = true;
 }
 
-uint32_t partial_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
+uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
     assert(peer->unit.skipped && !peer->partial);
     const uint8_t *feed = memchr(bytes, '\n', count);
     uint32_t skipped = feed ? (uint32_t)(feed - bytes) + 1 : count;
@@ -174,13 +176,13 @@ uint32_t partial_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
     return skipped;
 }
 
-uint32_t partial_skip_here(struct peer *peer) {
+uint32_t reassembly_skip_here(struct peer *peer) {
     struct buffer *whole = peer->partial;
     uint32_t bytes = peer->partial_bytes;
     assert(whole);
     peer->partial = NULL;
     peer->partial_bytes = 0;
-    uint32_t skipped = partial_skip(peer, whole->bytes + peer->partial_at, bytes);
+    uint32_t skipped = reassembly_skip(peer, whole->bytes + peer->partial_at, bytes);
     peer_blot(peer, whole->bytes + peer->partial_at + skipped, bytes - skipped);
     buffer_drop(whole);
     return bytes - skipped;
@@ -188,7 +190,7 @@ uint32_t partial_skip_here(struct peer *peer) {
 
 // --- Frames that lie in two arrivals
 
-uint32_t partial_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
+uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
     assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
@@ -199,7 +201,7 @@ uint32_t partial_lead(struct peer *peer, struct buffer *buffer, uint32_t from) {
     return at;
 }
 
-bool partial_should_lead(const struct peer *peer, uint32_t count) {
+bool reassembly_should_lead(const struct peer *peer, uint32_t count) {
     if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
         return false;
     if (!peer->unit.sized)

@@ -1,4 +1,4 @@
-// What arrives on connections that are secure: it is opened, and feed.c gets what it says.
+// What arrives on connections that are secure: it is opened, and receive.c gets what it says.
 //
 // Handshakes take long: a turn has a few of them, and the others wait, in their order.
 #pragma once
@@ -7,6 +7,6 @@
 #include "router/engine/shard/peer.h"
 
 // An IO_RECEIVED event came for this peer, whose connection is secure.
-void sealed_event(struct shard *shard, struct peer *peer, const struct io_event *event);
+void tls_receive_event(struct shard *shard, struct peer *peer, const struct io_event *event);
 // A turn begins: those go on whose handshakes wait, as many as it has room for.
-void sealed_shake(struct shard *shard);
+void tls_receive_shake(struct shard *shard);

@@ -1,17 +1,17 @@
-#include "router/transport/sealed.h"
+#include "router/engine/receive/tls_receive.h"
 
 #include <assert.h>
 #include <errno.h>
 
+#include "router/engine/receive/reassembly.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/rights/peer_credential.h"
-#include "router/transport/feed.h"
-#include "router/transport/partial.h"
 
 enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
 
 // What came can't be opened. What says so is sent, and that is the last thing that the peer hears.
-static void sealed_refuse(struct shard *shard, struct peer *peer) {
+static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats,
                 connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
     if (peer->transport->mistrust) {
@@ -20,20 +20,20 @@ static void sealed_refuse(struct shard *shard, struct peer *peer) {
     }
     peer_silence(shard, peer);
     connection_want(&peer->connection, NULL, 0);
-    partial_forget(peer);
+    reassembly_forget(peer);
 }
 
 static void pass_on(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(event->result > 0 || !event->buffer);
     if (event->result == -EBADMSG) {
-        sealed_refuse(shard, peer);
+        tls_receive_refuse(shard, peer);
     } else if (event->result == -ENOMEM) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     } else {
         if (event->result == -ECONNABORTED)
             stats_count(&shard->stats, connection_established(&peer->connection) ? COUNT_STREAMS_TRUNCATED
                                                                                  : COUNT_HANDSHAKES_FAILED);
-        feed_event(shard, peer, event);
+        receive_event(shard, peer, event);
     }
 }
 
@@ -60,7 +60,7 @@ static void open_all(struct shard *shard, struct peer *peer) {
     if (connection_says(connection))
         send_soon(shard, peer);
     if (list_empty(&peer->starved))
-        feed_go_on(shard, peer);
+        receive_go_on(shard, peer);
 }
 
 // It isn't read meanwhile; what is on its way waits with the rest.
@@ -72,7 +72,7 @@ static void wait_for_turn(struct shard *shard, struct peer *peer) {
     list_append(&shard->shaking, &peer->starved);
 }
 
-void sealed_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+void tls_receive_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
     struct connection *connection = &peer->connection;
     assert(connection->secure && peer->state <= PEER_CLOSING);
     bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
@@ -88,7 +88,7 @@ void sealed_event(struct shard *shard, struct peer *peer, const struct io_event 
         open_all(shard, peer);
 }
 
-void sealed_shake(struct shard *shard) {
+void tls_receive_shake(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
     shard->shakes = 0;
     while (shard->shakes < SHAKES_A_TURN_MAX && !list_empty(&shard->shaking))
