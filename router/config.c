@@ -12,8 +12,8 @@
 #include "io/plain_file.h"
 #include "router/config_cluster.h"
 #include "router/config_options.h"
-#include "router/transport/http.h"
-#include "router/transport/transports.h"
+#include "router/features/http/http_transport.h"
+#include "router/features/http/transport_table.h"
 
 #define DEFAULT_TCP  "tcp://127.0.0.1:7411"
 #define DEFAULT_HTTP "127.0.0.1:7412"
@@ -98,7 +98,7 @@ static bool set_listener(struct config *config, const char *uri) {
         return config_complain("listen", uri, "one of 16 at most");
     struct address *address = &config->listeners[config->listener_count];
     const struct transport *transport =
-        address_parse(address, uri) ? NULL : transports_find(address->transport);
+        address_parse(address, uri) ? NULL : transport_table_find(address->transport);
     if (!transport || transport == &transport_http)
         return config_complain(
             "listen", uri,
@@ -116,7 +116,7 @@ static bool set_http(struct config *config, const char *text) {
     const char *scheme = strstr(text, "://") ? "" : "http://";
     bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
     return (fits && address_parse(&config->http, uri) == 0 &&
-            transports_find(config->http.transport) == &transport_http) ||
+            transport_table_find(config->http.transport) == &transport_http) ||
            config_complain("http", text, "HOST:PORT, https://HOST:PORT or off");
 }
 

@@ -28,12 +28,12 @@
 #include "router/config_users.h"
 #include "router/engine/shard/shard.h"
 #include "router/features/children/children.h"
+#include "router/features/http/http_transport.h"
+#include "router/features/http/transport_table.h"
 #include "router/listen_sockets.h"
 #include "router/sandbox_check.h"
 #include "router/transport/child.h"
-#include "router/transport/http.h"
 #include "router/transport/nats.h"
-#include "router/transport/transports.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
 
@@ -97,10 +97,10 @@ static void listen_on(const struct program *program, struct shard *shard) {
     struct accept_socket sockets[LISTENERS_MAX];
     assert(program->listening.count > 0 && program->listening.count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < program->listening.count; index++)
-        sockets[index] =
-            (struct accept_socket){program->listening.listeners[index].socket,
-                                   transports_find(program->listening.listeners[index].address.transport),
-                                   program->listening.listeners[index].address.secure};
+        sockets[index] = (struct accept_socket){
+            program->listening.listeners[index].socket,
+            transport_table_find(program->listening.listeners[index].address.transport),
+            program->listening.listeners[index].address.secure};
     if (!children_open(shard, &transport_child_framed, &transport_child_lines))
         fputs("patchbayd: there is no memory for children\n", stderr);
     if (!link_open(shard, &transport_nats))
@@ -310,7 +310,7 @@ static int serve(struct program *program, struct config *config) {
     config->settings.in_effect = config_mention_in_effect;
     config->settings.read_context = program;
     for (uint32_t index = 0; index < program->listening.count; index++)
-        if (transports_find(program->listening.listeners[index].address.transport) == &transport_http)
+        if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);
     if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config) ||
         !sandbox_raise(&program->sandbox, &config->settings.sandbox))

@@ -15,7 +15,7 @@
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
 
-// How a request of HTTP is answered (transport/http_respond.c). The texts are static, but for the origin, which
+// How a request of HTTP is answered (features/http/http_response.c). The texts are static, but for the origin, which
 // the settings have.
 struct http_note {
     const char *type;   // of the content, where it isn't JSON-RPC; else NULL

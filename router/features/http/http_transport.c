@@ -1,4 +1,4 @@
-#include "router/transport/http.h"
+#include "router/features/http/http_transport.h"
 
 #include <assert.h>
 
@@ -6,10 +6,10 @@
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/http_credentials.h"
-#include "router/transport/http_guard.h"
-#include "router/transport/http_respond.h"
-#include "router/transport/http_routes.h"
+#include "router/features/http/http_authn.h"
+#include "router/features/http/http_origin.h"
+#include "router/features/http/http_response.h"
+#include "router/features/http/http_routes.h"
 
 static const struct transport transport_deferring;
 
@@ -85,7 +85,7 @@ static void serve(struct shard *shard, struct http_call *call, const struct http
 }
 
 static void dispatch(struct shard *shard, struct http_call *call) {
-    const struct http_guard guard = http_guard(shard->settings, call->head, &call->request);
+    const struct http_origin guard = http_origin_check(shard->settings, call->head, &call->request);
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange->http.origin = guard.origin;
     bool served = is_served(shard, call, route, guard.fault), waits = served && must_wait(call, route);

@@ -1,7 +1,7 @@
 // What the paths of HTTP mean. A new one is a row in http_routes.c.
 #pragma once
 
-#include "router/transport/http_call.h"
+#include "router/features/http/http_call.h"
 
 struct http_route {
     const char *path;

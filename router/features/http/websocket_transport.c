@@ -1,4 +1,4 @@
-#include "router/transport/websocket.h"
+#include "router/features/http/websocket_transport.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/probe.h"
+#include "router/features/http/websocket_headers.h"
 #include "router/routing/route.h"
-#include "router/transport/standing.h"
 
 // --- Control frames
 
@@ -85,10 +85,10 @@ static void websocket_take(struct shard *shard, struct peer *peer, struct frame 
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     if (peer->unit.body_bytes == 0)
         refuse_empty(shard, peer);
-    else if (standing_is_plain(&peer->annex->directives))
+    else if (websocket_headers_is_plain(&peer->annex->directives))
         route_frame(shard, peer, frame, NULL);
     else
-        standing_route(shard, peer, frame);
+        websocket_headers_route(shard, peer, frame);
 }
 
 static void websocket_refuse(struct shard *shard, struct peer *peer) {

@@ -1,14 +1,14 @@
-#include "router/transport/http_routes.h"
+#include "router/features/http/http_routes.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "router/features/http/http_hcs.h"
+#include "router/features/http/http_rpc.h"
+#include "router/features/http/http_status.h"
+#include "router/features/http/sse_transport.h"
+#include "router/features/http/websocket_transport.h"
 #include "router/features/page/page.h"
-#include "router/transport/http_hcs.h"
-#include "router/transport/http_rpc.h"
-#include "router/transport/http_shown.h"
-#include "router/transport/sse.h"
-#include "router/transport/websocket.h"
 
 enum {
     TAKES_GET = 1 << HTTP_GET,

@@ -1,10 +1,10 @@
-#include "router/transport/transports.h"
+#include "router/features/http/transport_table.h"
 
 #include <string.h>
 
-#include "router/transport/http.h"
+#include "router/features/http/http_transport.h"
 
-const struct transport *transports_find(const char *name) {
+const struct transport *transport_table_find(const char *name) {
     static const struct transport *const transports[] = {&transport_framed, &transport_lines,
                                                          &transport_http};
     for (size_t index = 0; index < sizeof transports / sizeof *transports; index++)

@@ -1,4 +1,4 @@
-#include "router/transport/sse.h"
+#include "router/features/http/sse_transport.h"
 
 #include <assert.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
+#include "router/features/http/http_response.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
-#include "router/transport/http_respond.h"
 
 // --- The answer that doesn't end
 

@@ -1,4 +1,4 @@
-#include "router/transport/http_hcs.h"
+#include "router/features/http/http_hcs.h"
 
 #include <assert.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "core/wire/http_query.h"
 #include "core/wire/http_state.h"
 #include "router/features/hcs/hcs_http_ingress.h"
+#include "router/features/http/hcs_sse.h"
+#include "router/features/http/http_response.h"
+#include "router/features/http/http_rpc.h"
 #include "router/routing/route.h"
-#include "router/transport/hcs.h"
-#include "router/transport/http_respond.h"
-#include "router/transport/http_rpc.h"
 
 // --- What a client has to say
 
@@ -177,7 +177,7 @@ static void get(struct shard *shard, struct http_call *call) {
     if (fault)
         error = hcs_http_refuse(shard, &query, fault);
     else
-        opening = hcs_open(shard, call->peer, &query, &error);
+        opening = hcs_sse_open(shard, call->peer, &query, &error);
     if (opening != HCS_HTTP_JOINING)
         answer_unopened(shard, call->exchange, opening, error);
 }

@@ -6,11 +6,11 @@
 #include "core/wire/http_request.h"
 #include "router/engine/shard/hub.h"
 
-struct http_guard {
+struct http_origin {
     const char *fault;  // what is wrong, static; NULL: nothing
     const char *origin; // that is allowed by name, and may read answers; NULL: none
 };
 
 // Judges the head of a request.
-struct http_guard http_guard(const struct hub_settings *settings, const uint8_t *head,
-                             const struct http_request *request);
+struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
+                                     const struct http_request *request);

@@ -1,8 +1,8 @@
 // Who a request of HTTP is from, where users are on: its Authorization says so, for itself alone.
 #pragma once
 
-#include "router/transport/http_call.h"
-#include "router/transport/http_routes.h"
+#include "router/features/http/http_call.h"
+#include "router/features/http/http_routes.h"
 
 // Whether the request may go on: from here on until http_forget_user its peer speaks for whom it names. Else it was
 // answered, or will be.

@@ -1,4 +1,4 @@
-#include "router/transport/http_credentials.h"
+#include "router/features/http/http_authn.h"
 
 #include <assert.h>
 #include <string.h>
@@ -7,11 +7,11 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
+#include "router/features/http/http_response.h"
+#include "router/features/http/websocket_transport.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
 #include "router/rights/peer_credential.h"
-#include "router/transport/http_respond.h"
-#include "router/transport/websocket.h"
 
 // --- Authorization (RFC 7235, 6750 and 7617)
 

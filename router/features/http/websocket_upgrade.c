@@ -4,8 +4,8 @@
 #include "core/wire/websocket_key.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/http_respond.h"
-#include "router/transport/websocket.h"
+#include "router/features/http/http_response.h"
+#include "router/features/http/websocket_transport.h"
 
 static const char subprotocol[] = "hugai.v2";
 

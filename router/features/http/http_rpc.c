@@ -1,12 +1,12 @@
-#include "router/transport/http_rpc.h"
+#include "router/features/http/http_rpc.h"
 
 #include <assert.h>
 
 #include "core/wire/http_block.h"
 #include "router/engine/send/reply.h"
 #include "router/events/events.h"
+#include "router/features/http/http_response.h"
 #include "router/routing/route.h"
-#include "router/transport/http_respond.h"
 
 bool http_rpc_takes(const struct http_call *call) {
     static const char *const types[] = {"application/json", "application/json-rpc",

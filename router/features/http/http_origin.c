@@ -1,4 +1,4 @@
-#include "router/transport/http_guard.h"
+#include "router/features/http/http_origin.h"
 
 #include <assert.h>
 #include <string.h>
@@ -38,11 +38,11 @@ static bool is_foreign_fetch(const uint8_t *head, const struct http_request *req
            !http_span_is_caseless(head, site, "none");
 }
 
-struct http_guard http_guard(const struct hub_settings *settings, const uint8_t *head,
-                             const struct http_request *request) {
+struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
+                                     const struct http_request *request) {
     struct span origin = request->fields[HTTP_ORIGIN];
     bool given = http_given(request, HTTP_ORIGIN);
-    struct http_guard guard = {0};
+    struct http_origin guard = {0};
     if (given)
         guard.origin = allowlist_find(&settings->origins, head + origin.at, origin.bytes);
     if (!host_allowed(settings, head + request->authority.host.at, request->authority.host.bytes))

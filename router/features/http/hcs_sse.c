@@ -1,4 +1,4 @@
-#include "router/transport/hcs.h"
+#include "router/features/http/hcs_sse.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -8,13 +8,13 @@
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/transport/http_respond.h"
-#include "router/transport/sse.h"
+#include "router/features/http/http_response.h"
+#include "router/features/http/sse_transport.h"
 
 static const struct transport transport_opening, transport_refused;
 
-enum hcs_http_opening hcs_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
-                               struct parcel **error) {
+enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
+                                   struct parcel **error) {
     const struct transport *http = peer->transport;
     assert(peer->annex->exchange_count == 1);
     receive_switch(shard, peer, &transport_opening);

@@ -4,7 +4,7 @@
 #include "router/engine/shard/peer.h"
 
 // Whether there are none.
-bool standing_is_plain(const struct directives *directives);
+bool websocket_headers_is_plain(const struct directives *directives);
 // Routes a message under its peer's standing fields. A receiver with a header block gets them in it: so a message
 // that may have one is copied behind such a block.
-void standing_route(struct shard *shard, struct peer *peer, const struct frame *frame);
+void websocket_headers_route(struct shard *shard, struct peer *peer, const struct frame *frame);

@@ -1,7 +1,7 @@
 // What shows how the hub is: whether it lives, whether it takes work, its figures, and the status page.
 #pragma once
 
-#include "router/transport/http_call.h"
+#include "router/features/http/http_call.h"
 
 void http_healthz(struct shard *shard, struct http_call *call);
 void http_readyz(struct shard *shard, struct http_call *call);

@@ -1,4 +1,4 @@
-#include "router/transport/http_respond.h"
+#include "router/features/http/http_response.h"
 
 #include <assert.h>
 #include <string.h>

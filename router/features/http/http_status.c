@@ -1,8 +1,8 @@
-#include "router/transport/http_shown.h"
+#include "router/features/http/http_status.h"
 
+#include "router/features/http/http_response.h"
 #include "router/features/page/page.h"
 #include "router/methods/metrics.h"
-#include "router/transport/http_respond.h"
 
 void http_healthz(struct shard *shard, struct http_call *call) {
     http_answer(shard, call->exchange, 200, NULL, NULL);

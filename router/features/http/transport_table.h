@@ -4,4 +4,4 @@
 #include "router/engine/shard/transport.h"
 
 // The transport that a listener's URI names; NULL: there is none. The empty name is the framed one's.
-const struct transport *transports_find(const char *name);
+const struct transport *transport_table_find(const char *name);

@@ -1,4 +1,4 @@
-#include "router/transport/standing.h"
+#include "router/features/http/websocket_headers.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "router/events/events.h"
 #include "router/routing/route.h"
 
-bool standing_is_plain(const struct directives *directives) {
+bool websocket_headers_is_plain(const struct directives *directives) {
     assert(!directives->governance_bad && !directives->timeout_bad); // the upgrade was refused
     return !directives->governance_given && !directives->timeout_given;
 }
@@ -32,7 +32,7 @@ static size_t put_block(char *out, const struct directives *directives, uint32_t
     return (size_t)(at - out);
 }
 
-void standing_route(struct shard *shard, struct peer *peer, const struct frame *frame) {
+void websocket_headers_route(struct shard *shard, struct peer *peer, const struct frame *frame) {
     enum { BLOCK_BYTES_MAX = 128 };
     char block[BLOCK_BYTES_MAX];
     uint32_t body_bytes = frame->body.bytes;
