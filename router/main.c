@@ -28,12 +28,12 @@
 #include "router/config_users.h"
 #include "router/engine/shard/shard.h"
 #include "router/features/children/children.h"
+#include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
 #include "router/listen_sockets.h"
 #include "router/sandbox_check.h"
 #include "router/transport/child.h"
-#include "router/transport/nats.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
 

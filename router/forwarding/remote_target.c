@@ -87,7 +87,8 @@ bool remote_target_find(const struct shard *shard, const struct message *message
     out->kept = message_is_request(message) &&
                 (journal_is_on(shard) || has_others(shard, out->kind) || may_be_held(shard, message));
     assert(out->kind < SUBJECT_EVENT);
-    if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name, and going.c's answer has no room for it
+    if (name.bytes >
+        METHOD_BYTES_MAX) // no hub has one of that name, and outbound_request.c's answer has no room for it
         return false;
     out->bytes = name.text ? subject_escape(out->token, name.text, name.bytes) : 0;
     return out->bytes > 0;
@@ -309,7 +310,7 @@ static size_t put_pairs(struct shard *shard, char out[PAIRS_BYTES_MAX], const st
 static size_t reply_of(struct shard *shard, uint64_t link, const struct remote_target *to, uint64_t hub_id,
                        char out[SUBJECT_BYTES_MAX]) {
     static const char sought[] =
-        "m.0000000000000000.n"; // its number is the link's to write (transport/seeking.h)
+        "m.0000000000000000.n"; // its number is the link's to write (features/cluster/fallback_watch.h)
     static_assert(sizeof sought - 1 == REMOTE_TARGET_SOUGHT_BYTES, "as it is read");
     if (to->kind == SUBJECT_EVENT || to->kind == SUBJECT_NOTICE)
         return 0;

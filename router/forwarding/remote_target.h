@@ -13,7 +13,7 @@ struct remote_target {
     uint32_t offered; // to whoever owes less than this; 0: whoever is there is to take it
     bool returns; // where nobody takes it it is back, and goes on here (router/engine/message/message_copy.h)
     bool
-        kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (transport/again.h)
+        kept; // a copy of it is, until a hub takes it: one that doesn't may not be the only one (features/cluster/outbound_retry.h)
     bool first;    // whom it names comes before whoever offers its method, who may be here or there
     bool probes;   // whether anybody is there for it is asked, and it stays here
     bool judged;   // likewise, and whether it would be refused

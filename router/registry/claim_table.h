@@ -1,5 +1,5 @@
 // Registrations that wait for the word of other hubs, on shard 0: an agentId is held once, and another hub may hold it
-// (router/transport/holders.h asks). Nothing of them counts yet. Who asks for the same name, or ends it, is judged by the
+// (router/features/cluster/name_claim.h asks). Nothing of them counts yet. Who asks for the same name, or ends it, is judged by the
 // registry with these in mind.
 #pragma once
 

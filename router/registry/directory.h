@@ -17,13 +17,13 @@ struct directory_query {
     uint64_t number;         // under which it was asked; 0: it wasn't yet
     uint64_t asked_ms;       // when the other hubs were
     uint64_t awaited
-        [DIRECTORY_QUERY_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
+        [DIRECTORY_QUERY_WORDS]; // places of hubs that haven't answered (router/features/cluster/cluster_members.h)
     struct text others;          // agents, with commas between them
-    uint64_t counted_bytes;      // of memory that this takes at most
-    char hub[HUB_NAME_BYTES];    // this one's name
-    bool has_hub;                // there is a link, and so a name
-    bool partial;                // a hub didn't answer, or not wholly
-    bool too_large, overloaded;  // there is no room for the result, or no memory
+    uint64_t counted_bytes;     // of memory that this takes at most
+    char hub[HUB_NAME_BYTES];   // this one's name
+    bool has_hub;               // there is a link, and so a name
+    bool partial;               // a hub didn't answer, or not wholly
+    bool too_large, overloaded; // there is no room for the result, or no memory
     uint32_t id_bytes, capability_bytes;
     char texts[]; // the request's id; and the capability that is asked for
 };

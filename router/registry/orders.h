@@ -69,11 +69,12 @@ struct order {
     struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
     // On shard 0, while other hubs are asked whether they hold the name (claim_table.h):
     struct list asking, by_id, by_connection, by_number;
-    uint64_t asked_by;                 // the number under which they are; 0: they aren't, or weren't
-    uint64_t asked_ms;                 // since when
-    uint64_t unheard[ORDER_HUB_WORDS]; // places of hubs that haven't answered (router/transport/neighbours.h)
-    bool heard;                        // one has
-    struct order *again, *again_last;  // the same connection's, of the same name, that have come since
+    uint64_t asked_by; // the number under which they are; 0: they aren't, or weren't
+    uint64_t asked_ms; // since when
+    uint64_t unheard
+        [ORDER_HUB_WORDS]; // places of hubs that haven't answered (router/features/cluster/cluster_members.h)
+    bool heard;            // one has
+    struct order *again, *again_last; // the same connection's, of the same name, that have come since
     uint64_t confirmed_by;  // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
     uint64_t confirming_ms; // likewise: since when
     uint32_t agent_id_bytes;

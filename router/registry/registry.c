@@ -60,7 +60,7 @@ static void registry_settle(struct shard *shard, struct order *order) {
 }
 
 // Whoever hears the answer may ask for the agent on another hub at once, and is to find it there: so the link to the other
-// hubs sends shard 0's orders on when the server knows the agent (transport/confirming.h). Nobody waits for that but who hears
+// hubs sends shard 0's orders on when the server knows the agent (features/cluster/register_barrier.h). Nobody waits for that but who hears
 // the answer: the connection's next orders go out before.
 static void confirm(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now

@@ -102,7 +102,7 @@ static bool offers(struct shard *shard, const struct message *message, const str
 
 // --- Offered
 
-// Nothing has been said about it yet, and what is said is the link's affair (transport/visiting.c).
+// Nothing has been said about it yet, and what is said is the link's affair (features/cluster/inbound_response.c).
 static bool declines(struct shard *shard, const struct message *message,
                      const struct rules_verdict *verdict) {
     struct exchange *exchange = message->exchange;

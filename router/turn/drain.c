@@ -5,10 +5,10 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/children.h"
+#include "router/features/cluster/heartbeat.h"
+#include "router/features/cluster/link.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
-#include "router/transport/link.h"
-#include "router/transport/signs.h"
 #include "router/turn/accept.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
@@ -65,7 +65,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
         accept_stop(shard);
-        signs_farewell(shard);
+        heartbeat_farewell(shard);
         hcs_forget_all(shard);
         close_all(shard);
     }

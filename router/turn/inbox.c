@@ -10,6 +10,7 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/events/events.h"
+#include "router/features/cluster/spill_report.h"
 #include "router/features/gate/gate_query.h"
 #include "router/features/hcs/hcs.h"
 #include "router/forwarding/progress.h"
@@ -18,7 +19,6 @@
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
 #include "router/transport/child.h"
-#include "router/transport/returning.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
 #include "router/turn/endings.h"
@@ -143,7 +143,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_OFFER_BACK:
     case MAIL_OFFER_TAKEN:
     case MAIL_OFFER_AGAIN:
-        returning_arrived(shard, mail);
+        spill_report_arrived(shard, mail);
         break;
     case MAIL_SOUGHT:
         fallback_route_take(shard, mail);

@@ -16,14 +16,14 @@
 #include "router/engine/shard/survey_scan.h"
 #include "router/events/events.h"
 #include "router/features/children/child_turn.h"
+#include "router/features/cluster/nats_handshake.h"
+#include "router/features/cluster/nats_receive.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
 #include "router/methods/rights_review.h"
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
 #include "router/routing/gate_release.h"
-#include "router/transport/nats.h"
-#include "router/transport/nats_join.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
 #include "router/turn/drain.h"
@@ -96,7 +96,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         if (event->token == TOKEN_KEEPER)
             turn_hear_keeper(shard, event);
         else if (event->token == TOKEN_RESOLVER)
-            nats_join_resolved(shard, event);
+            nats_handshake_resolved(shard, event);
         else
             arrivals_take(shard, peer_of(shard, event), event);
         break;

@@ -1,12 +1,12 @@
 #include "tests/sim/keeps.h"
 
-#include "router/transport/link.h"
+#include "router/features/cluster/link.h"
 
 size_t keeps_sought(const struct hub *hub) {
     size_t count = 0;
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
         count += hub->shards[shard]->sought.by_number.count;
     for (const struct link *link = hub->shards[0]->link; link; link = link->former)
-        count += link->seekings.by_number.count;
+        count += link->fallback_watch.by_number.count;
     return count;
 }

@@ -49,7 +49,8 @@ struct exchange {
     bool probed;   // what would become of it is asked, and nothing else
     bool is_found; // then: somebody would get it
     bool is_held;  // somebody must approve it, where it comes from
-    void *visitor; // of what came from another hub: who asked there (router/transport/crossings.h); or NULL
+    void *
+        inbound; // of what came from another hub: who asked there (router/features/cluster/inflight.h); or NULL
     struct http_note http;
 };
 

@@ -42,11 +42,11 @@ enum mail_kind {
     MAIL_STREAM_START,  // a start for the producer mail.connection; hub_id is the session's handle
     MAIL_STREAM_TURNED, // it comes back: the producer takes no more
     MAIL_ERRAND, // asks shard after shard about what is held, and goes home (router/features/gate/gate_query.h)
-    MAIL_INQUIRY,     // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
-    MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/transport/returning.h)
+    MAIL_INQUIRY, // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
+    MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/features/cluster/spill_report.h)
     MAIL_OFFER_BACK,  // or is handed back by it
     MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
-    MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/transport/seeking.h); mail.connection is its number
+    MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/features/cluster/fallback_watch.h); mail.connection is its number
     MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 

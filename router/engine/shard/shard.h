@@ -208,7 +208,7 @@ struct shard {
     uint32_t guest_count;
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
-    struct link *link;         // to other hubs (router/transport/link.h); NULL: there are none
+    struct link *link;         // to other hubs (router/features/cluster/link.h); NULL: there are none
     // How what this shard sends to other hubs leaves (router/forwarding/remote_target.c), so that it isn't looked up for each message.
     struct across {
         uint64_t changes;    // of the registry, up to which `agent` is what it has
@@ -226,8 +226,9 @@ struct shard {
             [HEADINGS_MAX]; // of requests that go out together (forwarding/bundle_head_cache.c); or NULL
     } across;
     struct claim_table
-        *asking;            // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
-    struct list confirming; // orders that wait for its server, oldest first (router/transport/confirming.c)
+        *asking; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
+    struct list
+        confirming; // orders that wait for its server, oldest first (router/features/cluster/register_barrier.c)
     struct list inquiries;  // to all other hubs, likewise (router/registry/directory.h)
     uint32_t inquiries_out; // of this shard's peers
 

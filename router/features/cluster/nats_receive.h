@@ -1,0 +1,11 @@
+// What the server says to the hub, and other hubs through it: its transport, on shard 0.
+#pragma once
+
+#include "router/features/cluster/link.h"
+
+extern const struct transport transport_nats;
+
+// The link's timer has gone off.
+void nats_look(struct shard *shard, struct timer *timer);
+// Once a turn, before what is queued is sent; where there is a link.
+void nats_follow(struct shard *shard);

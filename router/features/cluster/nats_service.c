@@ -1,0 +1,146 @@
+#include "router/features/cluster/nats_service.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/timestamp.h"
+#include "router/engine/send/send.h"
+#include "router/features/cluster/nats_connect.h"
+#include "router/features/cluster/nats_publish.h"
+
+enum { ENDPOINT_BYTES = 512, ANSWER_BYTES_MAX = 1 << 20 }; // of an endpoint besides its name
+
+enum verb { VERB_PING, VERB_INFO, VERB_STATS, VERBS_COUNT };
+static const struct {
+    const char *subject, *type;
+} verbs[VERBS_COUNT] = {[VERB_PING] = {"$SRV.PING", "ping"},
+                        [VERB_INFO] = {"$SRV.INFO", "info"},
+                        [VERB_STATS] = {"$SRV.STATS", "stats"}};
+
+static void put_member(struct text *out, const char *key, const char *value, size_t bytes) {
+    assert(*key);
+    text_put(out, ",\"");
+    text_put(out, key);
+    text_put(out, "\":");
+    text_string(out, value, bytes);
+}
+
+static void put_count(struct text *out, const char *key, uint64_t count) {
+    assert(*key);
+    text_put(out, ",\"");
+    text_put(out, key);
+    text_put(out, "\":");
+    text_number(out, (int64_t)count);
+}
+
+// An agent under its own name; what several can offer, with what it is before it: "method-build".
+static void put_name(struct text *out, const struct nats_subscription *present) {
+    static const char *const kinds[] = {[SUBJECT_AGENT] = "",
+                                        [SUBJECT_CAPABILITY] = "can-",
+                                        [SUBJECT_TOOL] = "tool-",
+                                        [SUBJECT_METHOD] = "method-",
+                                        [SUBJECT_COMMAND] = "command-"};
+    assert(present->kind <= SUBJECT_COMMAND);
+    text_put(out, "{\"name\":\"");
+    text_put(out, kinds[present->kind]);
+    text_add(out, present->subject + present->token_at, present->bytes - present->token_at);
+    text_put(out, "\"");
+}
+
+static void put_endpoint(struct text *out, const struct nats_subscription *present, enum verb verb) {
+    enum { NS_A_MS = 1000000 };
+    put_name(out, present);
+    put_member(out, "subject", present->subject, present->bytes);
+    put_member(out, "queue_group", "q", 1);
+    if (verb == VERB_STATS) {
+        put_count(out, "num_requests", present->requests);
+        put_count(out, "num_errors", present->errors);
+        put_member(out, "last_error", "", 0);
+        put_count(out, "processing_time", present->took_ms * NS_A_MS);
+        put_count(out, "average_processing_time",
+                  present->requests ? present->took_ms * NS_A_MS / present->requests : 0);
+    }
+    text_put(out, "}");
+}
+
+// As many as the server lets pass in one message.
+static void put_endpoints(struct text *out, const struct link *link, enum verb verb) {
+    const struct list *all = &link->presence.all;
+    uint64_t max = atomic_load_explicit(&link->shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    max = max < ANSWER_BYTES_MAX ? max : ANSWER_BYTES_MAX;
+    const char *between = "";
+    text_put(out, ",\"endpoints\":[");
+    for (const struct list *node = all->next; node != all; node = node->next) {
+        const struct nats_subscription *present = list_entry(node, struct nats_subscription, link);
+        if (present->kind == SUBJECT_NOTICE) // nobody there answers
+            continue;
+        if (out->length + 2 * present->bytes + ENDPOINT_BYTES > max)
+            break;
+        text_put(out, between);
+        put_endpoint(out, present, verb);
+        between = ",";
+    }
+    text_put(out, "]");
+}
+
+static void put_started(struct text *out, const struct link *link) {
+    char started[TIMESTAMP_BYTES];
+    struct shard *shard = link->shard;
+    assert(link->up_ms <= shard_now_ms(shard));
+    timestamp_write(started, io_wall_ms(shard->io) - (shard_now_ms(shard) - link->up_ms));
+    put_member(out, "started", started, sizeof started);
+}
+
+static void put_answer(struct text *out, const struct link *link, enum verb verb) {
+    static const char about[] = "a hub of agents; each endpoint is one of them, or what some of them offer";
+    const char *cluster = link->shard->hub->settings.cluster->name;
+    text_put(out, "{\"type\":\"io.nats.micro.v1.");
+    text_put(out, verbs[verb].type);
+    text_put(out, "_response\",\"name\":\"" SERVICE_NAME "\",\"version\":\"" PATCHBAY_VERSION "\"");
+    put_member(out, "id", link->hub, HUB_NAME_BYTES);
+    text_put(out, ",\"metadata\":{\"cluster\":");
+    text_string(out, cluster, strlen(cluster));
+    text_put(out, "}");
+    if (verb == VERB_INFO)
+        put_member(out, "description", about, sizeof about - 1);
+    if (verb == VERB_STATS)
+        put_started(out, link);
+    if (verb != VERB_PING)
+        put_endpoints(out, link, verb);
+    text_put(out, "}");
+}
+
+static void answer(struct link *link, const uint8_t *reply, uint32_t reply_bytes, enum verb verb) {
+    struct text body, out;
+    text_init(&body);
+    put_answer(&body, link, verb);
+    text_init(&out);
+    text_put(&out, "PUB ");
+    text_add(&out, reply, reply_bytes);
+    text_put(&out, " ");
+    text_number(&out, (int64_t)body.length);
+    text_put(&out, "\r\n");
+    text_add(&out, body.bytes, body.length);
+    text_put(&out, "\r\n");
+    out.failed |= body.failed;
+    text_deinit(&body);
+    nats_write(link, &out);
+}
+
+bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nats_message *said) {
+    const uint8_t *subject = bytes + said->subject.at;
+    for (unsigned verb = 0; verb < VERBS_COUNT; verb++) {
+        size_t length = strlen(verbs[verb].subject);
+        bool is_it = said->subject.bytes >= length && memcmp(subject, verbs[verb].subject, length) == 0 &&
+                     (said->subject.bytes == length || subject[length] == '.');
+        if (!is_it)
+            continue;
+        // Nothing is said where nobody reads it, or before a link that takes no more; a former link isn't one
+        // more service.
+        if (link->state == LINK_UP && link_is_current(link) && said->reply.bytes &&
+            send_has_room(link->shard, link->peer))
+            answer(link, bytes + said->reply.at, said->reply.bytes, (enum verb)verb);
+        return true;
+    }
+    return false;
+}

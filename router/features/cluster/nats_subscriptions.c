@@ -1,0 +1,179 @@
+#include "router/features/cluster/nats_subscriptions.h"
+
+#include <assert.h>
+#include <string.h>
+
+void nats_subscriptions_init(struct nats_subscriptions *presence, const struct siphash_key *key,
+                             struct quota *kept) {
+    *presence = (struct nats_subscriptions){.kept = kept, .is_behind = true};
+    name_map_init(&presence->by_subject, key, kept);
+    list_init(&presence->all);
+}
+
+// Whoever publishes chooses its subject: what it finds here is compared, and one that isn't there costs a look into the table.
+static struct nats_subscription **place_of(struct nats_subscriptions *presence, const char *subject,
+                                           size_t bytes) {
+    uint64_t end;
+    assert(bytes >= sizeof end);
+    memcpy(&end, subject + bytes - sizeof end, sizeof end);
+    return &presence->found[end * UINT64_C(0x9e3779b97f4a7c15) >> 58];
+}
+
+struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
+                                                  size_t bytes) {
+    static_assert(NATS_SUBSCRIPTIONS_FOUND == 1 << (64 - 58), "places are told by a hash's highest bits");
+    if (bytes < sizeof(uint64_t))
+        return NULL; // all subjects here begin with more than that
+    struct nats_subscription **place = place_of(presence, subject, bytes), *present = *place;
+    if (present && present->bytes == bytes && memcmp(present->subject, subject, bytes) == 0)
+        return present;
+    present = name_map_get(&presence->by_subject, subject, bytes);
+    if (present)
+        *place = present;
+    return present;
+}
+
+void nats_subscriptions_left(struct nats_subscription *present, struct quota *kept) {
+    assert(present->visitors > 0);
+    if (--present->visitors == 0 && present->is_gone)
+        quota_give(kept, present);
+}
+
+static void let_go(struct nats_subscriptions *presence, struct nats_subscription *present) {
+    struct nats_subscription **place = place_of(presence, present->subject, present->bytes);
+    assert(presence->by_subject.count > 0 && !present->is_gone);
+    if (*place == present)
+        *place = NULL;
+    name_map_remove(&presence->by_subject, present->subject, present->bytes);
+    list_remove(&present->link);
+    present->is_gone = true;
+    if (!present->visitors)
+        quota_give(presence->kept, present);
+}
+
+void nats_subscriptions_forget(struct nats_subscriptions *presence) {
+    while (!list_empty(&presence->all))
+        let_go(presence, list_entry(presence->all.next, struct nats_subscription, link));
+    presence->is_behind = true;
+}
+
+void nats_subscriptions_deinit(struct nats_subscriptions *presence) {
+    nats_subscriptions_forget(presence);
+    name_map_deinit(&presence->by_subject);
+}
+
+static struct nats_subscription *nats_subscriptions_add(struct nats_subscriptions *presence,
+                                                        enum subject_kind kind, const char *subject,
+                                                        size_t bytes, size_t token_bytes) {
+    struct nats_subscription *present = quota_take(presence->kept, sizeof *present + bytes);
+    if (!present)
+        return NULL;
+    assert(token_bytes < bytes);
+    *present = (struct nats_subscription){
+        .kind = kind, .bytes = (uint32_t)bytes, .token_at = (uint32_t)(bytes - token_bytes)};
+    memcpy(present->subject, subject, bytes);
+    if (!name_map_add(&presence->by_subject, present->subject, bytes, present)) {
+        quota_give(presence->kept, present);
+        return NULL;
+    }
+    list_append(&presence->all, &present->link);
+    return present;
+}
+
+// Counts one more member. A name that no subject can bear exists here alone.
+static void count(struct nats_subscriptions *presence, const char *cluster, enum subject_kind kind,
+                  const char *name, size_t bytes) {
+    char token[SUBJECT_NAME_BYTES_MAX], subject[SUBJECT_BYTES_MAX];
+    size_t token_bytes = subject_escape(token, name, bytes);
+    if (!token_bytes)
+        return;
+    size_t subject_bytes = subject_write(subject, cluster, kind, token, token_bytes);
+    struct nats_subscription *present = name_map_get(&presence->by_subject, subject, subject_bytes);
+    if (!present)
+        present = nats_subscriptions_add(presence, kind, subject, subject_bytes, token_bytes);
+    if (present)
+        present->members++;
+    else
+        presence->is_behind = true;
+}
+
+static void count_agent(struct nats_subscriptions *presence, const char *cluster, const struct agent *agent) {
+    static const enum subject_kind kinds[GROUP_KINDS] = {
+        [GROUP_METHOD] = SUBJECT_METHOD,    [GROUP_CAPABILITY] = SUBJECT_CAPABILITY,
+        [GROUP_TOOL] = SUBJECT_TOOL,        [GROUP_COMMAND] = SUBJECT_COMMAND,
+        [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_NOTICE};
+    size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    if (!agent->here_only)
+        count(presence, cluster, SUBJECT_AGENT, agent->id, id_bytes);
+    for (size_t at = 0; at < agent->membership_count; at++) {
+        enum group_kind kind;
+        size_t bytes;
+        const char *name = membership_name(&agent->memberships[at], &kind, &bytes);
+        assert(kind < GROUP_KINDS);
+        bool is_asked = kind != GROUP_NOTICE; // what all are told asks nothing of anybody
+        if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->here_only && is_asked))
+            count(presence, cluster, kinds[kind], name, bytes);
+    }
+}
+
+static void put_subscription(struct text *lines, const struct nats_subscription *present,
+                             const char hub[HUB_NAME_BYTES], uint64_t sid) {
+    text_put(lines, "SUB ");
+    text_add(lines, present->subject, present->bytes);
+    bool one_a_hub = present->kind == SUBJECT_NOTICE;
+    text_put(lines, " ");
+    text_add(lines, one_a_hub ? hub : "q", one_a_hub ? HUB_NAME_BYTES : 1);
+    text_put(lines, " ");
+    text_number(lines, (int64_t)sid);
+    text_put(lines, "\r\n");
+}
+
+static void settle(struct nats_subscriptions *presence, struct nats_subscription *present,
+                   const char hub[HUB_NAME_BYTES], struct text *lines) {
+    uint32_t max = present->kind == SUBJECT_NOTICE ? 1 : NATS_SUBSCRIPTIONS_PER_NAME_MAX;
+    uint32_t wanted = present->members < max ? present->members : max;
+    presence->named_changed |= present->kind == SUBJECT_NOTICE && present->subscriptions != wanted;
+    while (present->subscriptions < wanted) {
+        present->sids[present->subscriptions++] = ++presence->sids;
+        put_subscription(lines, present, hub, presence->sids);
+    }
+    while (present->subscriptions > wanted) {
+        text_put(lines, "UNSUB ");
+        text_number(lines, (int64_t)present->sids[--present->subscriptions]);
+        text_put(lines, "\r\n");
+    }
+    if (!present->members)
+        let_go(presence, present);
+}
+
+void nats_subscriptions_withdraw(struct nats_subscriptions *presence, struct text *lines) {
+    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
+        struct nats_subscription *present = list_entry(node, struct nats_subscription, link);
+        next = node->next;
+        present->members = 0;
+        settle(presence, present, NULL, lines);
+    }
+    assert(list_empty(&presence->all));
+}
+
+// Whoever isn't running, and won't be, can't be asked; and the link is no agent.
+static bool is_present(const struct agent *agent) {
+    return !agent->absent;
+}
+
+void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
+                               const char *cluster, const char hub[HUB_NAME_BYTES], struct text *lines) {
+    presence->changes = agents->changes;
+    presence->is_behind = false;
+    for (struct list *node = presence->all.next; node != &presence->all; node = node->next)
+        list_entry(node, struct nats_subscription, link)->members = 0;
+    for (const struct list *node = agents->all.next; node != &agents->all; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, link);
+        if (is_present(agent))
+            count_agent(presence, cluster, agent);
+    }
+    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
+        next = node->next;
+        settle(presence, list_entry(node, struct nats_subscription, link), hub, lines);
+    }
+}

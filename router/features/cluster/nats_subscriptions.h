@@ -1,0 +1,56 @@
+// What this hub subscribes to for its agents: one queue subscription a member of each name, up to a bound, so that the server
+// chooses among hubs as there are members. On shard 0; it follows the registry, and knows no link.
+#pragma once
+
+#include "core/agents/agents.h"
+#include "core/base/text.h"
+#include "core/cluster/subject.h"
+
+enum {
+    NATS_SUBSCRIPTIONS_PER_NAME_MAX = 64, // of one name
+    NATS_SUBSCRIPTIONS_FOUND = 64,
+};
+
+// A name under which somebody here can be asked for.
+struct nats_subscription {
+    struct list link;
+    uint32_t members, subscriptions;
+    uint32_t sids[NATS_SUBSCRIPTIONS_PER_NAME_MAX]; // of the subscriptions
+    enum subject_kind kind;
+    uint64_t requests, errors, took_ms; // that came under this name, and how they ended
+    uint32_t bytes, token_at;           // of the subject; where the name begins in it
+    uint32_t visitors;                  // that came under it and aren't answered yet
+    bool is_gone;                       // nobody has it any more, and it stays for those
+    char subject[];
+};
+
+struct nats_subscriptions {
+    struct name_map by_subject;
+    struct list all;    // struct nats_subscription.link
+    uint64_t changes;   // of the registry, that it has followed (agents.changes)
+    uint32_t sids;      // that were given
+    bool is_behind;     // for want of memory: it tries again
+    bool named_changed; // what is named for notifications, since that was looked at
+    struct nats_subscription *found[NATS_SUBSCRIPTIONS_FOUND]; // last, by how their subjects end; NULL: none
+    struct quota *kept;
+};
+
+void nats_subscriptions_init(struct nats_subscriptions *presence, const struct siphash_key *key,
+                             struct quota *kept);
+// Forgets all subscriptions: they went with the link.
+void nats_subscriptions_forget(struct nats_subscriptions *presence);
+void nats_subscriptions_deinit(struct nats_subscriptions *presence);
+// Appends the lines with which all of them end: of a link that goes.
+void nats_subscriptions_withdraw(struct nats_subscriptions *presence, struct text *lines);
+// Of what goes to all who name it a hub gets one copy: its queue has its own name. Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
+void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
+                               const char *cluster, const char hub[HUB_NAME_BYTES], struct text *lines);
+// NULL: nobody here can be asked for so.
+struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
+                                                  size_t bytes);
+// Somebody who came under that name has gone.
+void nats_subscriptions_left(struct nats_subscription *present, struct quota *kept);
+static inline bool nats_subscriptions_is_behind(const struct nats_subscriptions *presence,
+                                                const struct agents *agents) {
+    return presence->changes != agents->changes || presence->is_behind;
+}

@@ -1,0 +1,153 @@
+#include "router/features/cluster/outbound_response.h"
+
+#include <assert.h>
+
+#include "core/cluster/bundle.h"
+#include "router/engine/shard/drop.h"
+#include "router/features/cluster/heartbeat.h"
+#include "router/features/cluster/hub_message.h"
+#include "router/features/cluster/outbound_request.h"
+#include "router/features/cluster/outbound_retry.h"
+#include "router/features/cluster/spill_report.h"
+
+// An offer that the other hub doesn't take, what it was but asked about, or what must be approved here first. One that has been taken can't
+// be handed back.
+static void take_back(struct link *link, struct outbound_request *outbound, const struct hub_header *mark) {
+    struct spill_reason returned = {.owed = mark->owed < UINT32_MAX ? (uint32_t)mark->owed : UINT32_MAX};
+    assert(mark->is_back);
+    returned.nobody = outbound->probes && mark->owed == 0;
+    returned.serves_there = outbound->probes && mark->owed == PROBE_SERVES_HERE;
+    bool is_held = mark->is_held && !outbound->taker;
+    returned.held = is_held && (outbound->returns || outbound->kept);
+    if (returned.held || ((outbound->offered || outbound->probes) && !outbound->taker))
+        spill_report_back(link, outbound, &returned);
+    else if (is_held)
+        outbound_request_unapproved(link, outbound);
+    else
+        outbound_request_end(link, outbound, "the other hub hands back what it has taken");
+}
+
+// Whether it is said by who may have it: one that has refused it may say more, while another one has it.
+static bool is_for(const struct outbound_request *outbound, const struct hub_header *mark) {
+    return outbound && (!mark->given || !mark->has_hub || outbound_retry_may_have(outbound, mark->hub));
+}
+
+// Whoever doesn't know the question is there; who refuses has answered it.
+static bool is_probe(const struct outbound_request *outbound, const struct hub_header *mark) {
+    return outbound->probes && !outbound->taker && !mark->refused;
+}
+
+static void end_unread(struct link *link, struct outbound_request *outbound, enum error error, bool by_head,
+                       uint32_t bytes) {
+    assert(error != ERROR_NONE);
+    if (error == ERROR_FRAME_TOO_LARGE)
+        outbound_request_too_large(link, outbound, by_head, bytes);
+    else
+        outbound_request_end(link, outbound, "the answer could not be read");
+}
+
+// --- Several in one message
+
+static void take_one(struct shard *shard, struct link *link, const struct frame *bundle,
+                     const struct hub_header *mark, uint64_t number, struct span body) {
+    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
+    assert(body.bytes > 0);
+    struct unit unit = {
+        .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
+    if (!is_for(outbound, mark)) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
+    } else if (is_probe(outbound, mark)) {
+        spill_report_back(link, outbound, &(struct spill_reason){.nobody = false});
+    } else if (body.bytes > hub_message_body_bytes_max(shard, mark)) {
+        end_unread(link, outbound, ERROR_FRAME_TOO_LARGE, false, body.bytes);
+    } else {
+        struct frame frame = frame_at(bundle->buffer, bundle->at, &unit);
+        outbound_request_answered(link, outbound, mark, &frame);
+    }
+}
+
+// Some of them at a time, so that what is known of each is fetched while those before it are handed on.
+struct answers {
+    uint32_t count;
+    uint64_t numbers[INFLIGHT_FORESEEN_MAX];
+    struct span bodies[INFLIGHT_FORESEEN_MAX];
+};
+
+static void read_some(const struct link *link, const uint8_t *bytes, struct span *rest, struct answers *out) {
+    const struct pending_table *pending = &link->shard->pending;
+    struct bundled bundled;
+    out->count = 0;
+    while (out->count < INFLIGHT_FORESEEN_MAX &&
+           bundle_next(bytes, rest, &bundled, &out->bodies[out->count])) {
+        pending_foresee(pending, bundled.number);
+        out->numbers[out->count++] = bundled.number;
+    }
+    inflight_foresee(&link->inflight, out->numbers, out->count);
+}
+
+static void take_bundle(struct shard *shard, struct link *link, const struct frame *frame,
+                        const struct hub_header *mark) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    struct span rest = {frame->body.at - frame->at, frame->body.bytes};
+    struct answers some;
+    assert(mark->is_bundle && mark->has_hub);
+    heartbeat_heard(link, mark);
+    do {
+        read_some(link, bytes, &rest, &some);
+        for (uint32_t at = 0; at < some.count && link->peer->state == PEER_OPEN; at++)
+            take_one(shard, link, frame, mark, some.numbers[at], some.bodies[at]);
+    } while (some.count == INFLIGHT_FORESEEN_MAX && link->peer->state == PEER_OPEN);
+    if (rest.bytes && link->peer->state == PEER_OPEN)
+        hub_message_count_unreadable(shard);
+}
+
+void outbound_response_bundle(struct link *link, uint64_t serial, bool nobody) {
+    struct list all;
+    list_init(&all);
+    inflight_take_bundle(&link->inflight, serial, &all);
+    for (struct list *node; (node = list_take(&all));) {
+        struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
+        list_append(&link->inflight.untaken, node);
+        if (link->peer->state != PEER_OPEN)
+            continue;
+        if (nobody)
+            outbound_request_nobody(link, outbound);
+        else
+            outbound_request_end(link, outbound, "the other hub can't read what it was asked");
+    }
+}
+
+// --- One
+
+void outbound_response_take(struct shard *shard, struct link *link, const struct frame *frame,
+                            const struct nats_message *said, uint64_t number) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    struct hub_message opened;
+    enum error error;
+    hub_header_read(bytes, said->headers, &opened.mark);
+    if (opened.mark.is_bundle && opened.mark.has_hub) {
+        take_bundle(shard, link, frame, &opened.mark);
+        return;
+    }
+    number = number ? number : opened.mark.answered;
+    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
+    bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;
+    bool nobody = nats_status(bytes, said->headers) == 503;
+    if (!nobody && !is_for(outbound, &opened.mark)) {
+        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, frame->body.bytes);
+    } else if (!outbound) {
+        return; // it has ended meanwhile
+    } else if (nobody) {
+        outbound_request_nobody(link, outbound);
+    } else if (frame->body.bytes == 0 && is_back) {
+        heartbeat_heard(link, &opened.mark);
+        take_back(link, outbound, &opened.mark);
+    } else if (is_probe(outbound, &opened.mark)) {
+        spill_report_back(link, outbound, &(struct spill_reason){.nobody = false});
+    } else if (!hub_message_read_body(shard, frame, said, &opened, &error)) {
+        end_unread(link, outbound, error, hub_message_head_is_too_large(&opened), frame->unit->body_bytes);
+    } else {
+        heartbeat_heard(link, &opened.mark);
+        outbound_request_answered(link, outbound, &opened.mark, &opened.frame);
+    }
+}
