@@ -31,9 +31,9 @@
 #include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
+#include "router/features/mcp/child_transport.h"
 #include "router/listen_sockets.h"
 #include "router/sandbox_check.h"
-#include "router/transport/child.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
 

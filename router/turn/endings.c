@@ -11,10 +11,10 @@
 #include "router/engine/shard/post.h"
 #include "router/features/children/child.h"
 #include "router/features/gate/gate_hold.h"
+#include "router/features/mcp/child_transport.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authn.h"
-#include "router/transport/child.h"
 #include "router/turn/arrivals.h"
 
 static void drop_queue(struct shard *shard, struct peer *peer) {
@@ -44,7 +44,7 @@ static void tell_departure(struct shard *shard, struct peer *peer) {
     if (!annex || !annex->departure || !completion_all_abandoned(peer))
         return;
     if (shard->index == 0) {
-        child_user_left(shard, peer->name);
+        child_transport_user_left(shard, peer->name);
         quota_give(&shard->kept, annex->departure);
         annex->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {

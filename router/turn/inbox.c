@@ -13,12 +13,12 @@
 #include "router/features/cluster/spill_report.h"
 #include "router/features/gate/gate_query.h"
 #include "router/features/hcs/hcs.h"
+#include "router/features/mcp/child_transport.h"
 #include "router/forwarding/progress.h"
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
-#include "router/transport/child.h"
 #include "router/turn/accept.h"
 #include "router/turn/arrivals.h"
 #include "router/turn/endings.h"
@@ -137,7 +137,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         post_defer(shard, mail);
         break;
     case MAIL_DEPARTURE:
-        child_user_left(shard, mail->connection);
+        child_transport_user_left(shard, mail->connection);
         quota_give(&shard->kept, mail);
         break;
     case MAIL_OFFER_BACK:

@@ -17,7 +17,7 @@
 #include "router/features/cluster/link.h"
 #include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
-#include "router/transport/child.h"
+#include "router/features/mcp/child_transport.h"
 #include "router/turn/accept.h"
 #include "router/turn/turn.h"
 #include "tests/sim/fiber.h"

@@ -32,7 +32,7 @@ struct pool_affinity {
 };
 
 struct child;
-struct each;
+struct per_client;
 struct remote_acl;
 struct identity;
 struct mail;
@@ -62,8 +62,8 @@ struct annex {
     bool unsaid;  // likewise: whoever has cancelled what it answers isn't told
     struct pool_affinity *affinities; // one for each pool that it has used
     struct child *child;              // whose seat it is (router/features/children); or NULL
-    struct mcp *mcp;                  // of such a seat (router/transport/mcp.h); or NULL
-    struct each *each;                // likewise (router/transport/each.h)
+    struct mcp *mcp;                  // of such a seat (router/features/mcp/mcp.h); or NULL
+    struct per_client *each;          // likewise (router/features/mcp/per_client.h)
     bool gives_up;                    // what such a seat asks has ended when it is cancelled, as MCP has it
     struct mail *departure;  // that tells shard 0 that it has gone, of a user of shared servers; or NULL
     struct timer timer;      // of the transport's own (transport.h, expire)

@@ -46,21 +46,21 @@ struct child {
     bool removed;                          // no section has its name any more
     struct peer *seat;
     // Where each of its users has an instance of its own (instances = each), the first one has the name, never
-    // runs, and what comes for it goes to the instance of its source (router/transport/each.h).
+    // runs, and what comes for it goes to the instance of its source (router/features/mcp/per_client.h).
     struct child *of;   // of such an instance: that first one; NULL: it is none
     uint64_t user;      // whose it is: a connection
     uint32_t asks;      // that it owes its user
     uint32_t instances; // of the first one: how many there are, up to their very end
     uint32_t processes; // likewise: how many of them have one
     // A server of MCP that clients share speaks one era a process: the first one that of sessions, and another one
-    // the modern, on demand (router/transport/modern.h).
+    // the modern, on demand (router/features/mcp/mcp_modern.h).
     struct child *other; // of a first one: that instance of it; NULL: there is none
     bool modern;         // it is such an instance
     bool proven;         // then, or of a user's instance: that era is the program's
     bool pardoned;       // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
     // Of a user's own server of MCP: the params of the initialize by which that user has opened its session, and the hub
-    // id of that request as long as it isn't answered (router/transport/each_session.h).
+    // id of that request as long as it isn't answered (router/features/mcp/per_client_session.h).
     struct capabilities *opening;
     uint64_t opening_id;
     bool opened;  // it was answered with a session

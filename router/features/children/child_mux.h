@@ -1,4 +1,4 @@
-// On the way to a program that knows its users apart (router/transport/mcp.c, each.c): what its shard has to know of
+// On the way to a program that knows its users apart (router/features/mcp/mcp.c, per_client.c): what its shard has to know of
 // a message without reading it.
 #pragma once
 

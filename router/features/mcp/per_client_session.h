@@ -7,13 +7,13 @@
 #include "router/features/children/child.h"
 
 // A user says something that its instance takes: notes what is to last.
-void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                       struct mcp_user *user, const struct parcel *parcel);
+void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                             struct mcp_user *user, const struct parcel *parcel);
 // The instance answers what it was asked under this id.
-void each_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
-                           uint64_t hub_id);
+void per_client_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
+                                 uint64_t hub_id);
 // The instance has ended.
-void each_session_rest(struct shard *shard, struct child *child);
+void per_client_session_rest(struct shard *shard, struct child *child);
 // It has been asked to open the session anew, and answers.
-void each_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
-                         const struct lookup *answer);
+void per_client_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
+                               const struct lookup *answer);

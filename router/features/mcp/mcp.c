@@ -1,4 +1,4 @@
-#include "router/transport/mcp.h"
+#include "router/features/mcp/mcp.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,24 +15,24 @@
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
+#include "router/features/mcp/child_reply.h"
+#include "router/features/mcp/mcp_client_state.h"
+#include "router/features/mcp/mcp_modern.h"
+#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_server_state.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
 #include "router/routing/route.h"
-#include "router/transport/asks.h"
-#include "router/transport/instead.h"
-#include "router/transport/mcp_kept.h"
-#include "router/transport/mcp_state.h"
-#include "router/transport/modern.h"
 
 void mcp_close(struct shard *shard, struct peer *seat) {
-    mcp_state_give(shard, seat);
+    mcp_server_state_give(shard, seat);
 }
 
 // --- The session
 
 bool mcp_open(struct shard *shard, struct child *child, const struct lookup *answer, const uint8_t *body) {
-    struct mcp *mcp = mcp_state(shard, child);
+    struct mcp *mcp = mcp_server_state(shard, child);
     bool good = lookup_has(answer, KEY_RESULT);
     struct span value = answer->value[good ? KEY_RESULT : KEY_ERROR];
     if (!mcp)
@@ -57,8 +57,8 @@ static void answer_initialize(struct shard *shard, struct child *child, const st
                               uint64_t hub_id) {
     assert(mcp->answer && mcp->answer->bytes > 0);
     const struct capabilities *answer = mcp->answer;
-    instead_answer(shard, child, hub_id, mcp->era == MCP_LEGACY ? "result" : "error",
-                   (struct piece){answer->text, answer->bytes});
+    child_reply_answer(shard, child, hub_id, mcp->era == MCP_LEGACY ? "result" : "error",
+                       (struct piece){answer->text, answer->bytes});
 }
 
 void mcp_opened(struct shard *shard, struct child *child) {
@@ -69,9 +69,9 @@ void mcp_opened(struct shard *shard, struct child *child) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         parcel_list_append(&waiting, parcel);
     if (mcp->era == MCP_LEGACY)
-        mcp_kept_say(shard, child, mcp);
+        mcp_client_state_say(shard, child, mcp);
     else
-        modern_retire(shard, child);
+        mcp_modern_retire(shard, child);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
         send_queue(shard, child->seat, parcel); // which is asked again
 }
@@ -114,7 +114,7 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
     assert(child_mux_is_modern(parcel) && !child->of);
     if (mcp->answer && mcp->era == MCP_MODERN && child->state != CHILD_DOWN)
         return false;
-    modern_divert(shard, child, parcel);
+    mcp_modern_divert(shard, child, parcel);
     return true;
 }
 
@@ -125,12 +125,12 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
     struct mcp_user *hears = user && !user->answers_only ? user : NULL;
-    if (method == MCP_INITIALIZED || mcp_kept_note(shard, child, mcp, hears, parcel))
+    if (method == MCP_INITIALIZED || mcp_client_state_note(shard, child, mcp, hears, parcel))
         return true;
     // One for which there is no room isn't in progress.
-    bool is_ask = user && parcel->hub_id && asks_begin(shard, child, &mcp->sharing, user, parcel);
+    bool is_ask = user && parcel->hub_id && mcp_requests_begin(shard, child, &mcp->sharing, user, parcel);
     if (is_ask && hears && method == MCP_SUBSCRIBE)
-        mcp_kept_subscribe(shard, &mcp->sharing, parcel);
+        mcp_client_state_subscribe(shard, &mcp->sharing, parcel);
     return false;
 }
 
@@ -139,15 +139,15 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     struct child *child = seat->annex->child;
     if (!child || !parcel->note)
         return false;
-    struct mcp *mcp = mcp_state(shard, child);
+    struct mcp *mcp = mcp_server_state(shard, child);
     if (mcp && child_mux_is_modern(parcel) && divert_modern(shard, child, mcp, parcel))
         return true;
     if (child->state == CHILD_DOWN) { // it is to be found for the other era
-        instead_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
+        child_reply_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
         return true;
     }
-    if (mcp && asks_is_full(shard, &mcp->sharing, parcel)) {
-        instead_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, asks_listens_max(shard));
+    if (mcp && mcp_requests_is_full(shard, &mcp->sharing, parcel)) {
+        child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, mcp_requests_listens_max(shard));
         return true;
     }
     if (mcp && child_mux_method(parcel) == MCP_INITIALIZE)
@@ -197,15 +197,15 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return false;
     if (child->modern && progress && mcp_asker(&mcp->sharing, progress)) {
-        asks_say(shard, child, message->frame);
+        mcp_requests_say(shard, child, message->frame);
         return true;
     }
-    if (!child->modern && progress && modern_asked(child, progress)) {
+    if (!child->modern && progress && mcp_modern_asked(child, progress)) {
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (mcp->era == MCP_MODERN && asks_tell(shard, child, &mcp->sharing, NULL, message)) {
+    if (mcp->era == MCP_MODERN && mcp_requests_tell(shard, child, &mcp->sharing, NULL, message)) {
         child->proven = true; // it knows what a subscription is
         return true;
     }
@@ -284,11 +284,11 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp,
 
 static bool take_response(struct shard *shard, struct child *child, struct mcp *mcp,
                           const struct message *message) {
-    uint64_t hub_id = asks_answered(message);
+    uint64_t hub_id = mcp_requests_answered(message);
     assert(message->peer == child->seat);
     if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
-        return true;                                               // what the hub asked it itself
-    if (hub_id && !child->modern && modern_asked(child, hub_id)) { // which alone may answer
+        return true;                                                   // what the hub asked it itself
+    if (hub_id && !child->modern && mcp_modern_asked(child, hub_id)) { // which alone may answer
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
         drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
         return true;
@@ -296,9 +296,9 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     if (!hub_id || !mcp_asker(&mcp->sharing, hub_id))
         return false;
     if (child->modern)
-        modern_answer(shard, child, &mcp->sharing, message, hub_id);
+        mcp_modern_answer(shard, child, &mcp->sharing, message, hub_id);
     else
-        asks_answer(shard, child, &mcp->sharing, message, hub_id);
+        mcp_requests_answer(shard, child, &mcp->sharing, message, hub_id);
     return true;
 }
 
@@ -348,14 +348,14 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 }
 
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
-    struct child *child = seat->annex->child, *other = child ? modern_asked(child, hub_id) : NULL;
+    struct child *child = seat->annex->child, *other = child ? mcp_modern_asked(child, hub_id) : NULL;
     struct mcp *mcp = other ? other->seat->annex->mcp : seat->annex->mcp;
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
     if (mcp && (!other || !lasts))
-        asks_end(other ? other : child, &mcp->sharing, hub_id);
+        mcp_requests_end(other ? other : child, &mcp->sharing, hub_id);
     if (other)
-        modern_retire(shard, child);
+        mcp_modern_retire(shard, child);
     return other ? other->seat : seat;
 }
 
@@ -370,9 +370,9 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
             continue;
         completion_target_left(shard, &user->home);
         if (child->modern)
-            modern_forget_user(child, user);
-        mcp_kept_leave(shard, child, mcp, user);
+            mcp_modern_forget_user(child, user);
+        mcp_client_state_leave(shard, child, mcp, user);
         if (child->modern)
-            modern_retire(shard, child->of);
+            mcp_modern_retire(shard, child->of);
     }
 }

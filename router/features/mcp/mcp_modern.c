@@ -1,4 +1,4 @@
-#include "router/transport/modern.h"
+#include "router/features/mcp/mcp_modern.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
-#include "router/transport/asks.h"
-#include "router/transport/instead.h"
-#include "router/transport/mcp_state.h"
+#include "router/features/mcp/child_reply.h"
+#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_server_state.h"
 
 static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);
@@ -40,9 +40,9 @@ static void end_owed(void *context, uint64_t hub_id) {
         return;
     bool waits = first->removed && outbox_has(&ending->child->seat->connection.outbox, hub_id);
     enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
-    asks_end(ending->child, sharing_of(ending->child), hub_id);
+    mcp_requests_end(ending->child, sharing_of(ending->child), hub_id);
     if (error == ERROR_METHOD_NOT_FOUND) {
-        instead_refuse_discover(ending->shard, first, hub_id);
+        child_reply_refuse_discover(ending->shard, first, hub_id);
         return;
     }
     struct text data;
@@ -50,7 +50,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
     if (error == ERROR_TARGET_DISCONNECTED)
         stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    instead_refuse(ending->shard, first, hub_id, error, &data);
+    child_reply_refuse(ending->shard, first, hub_id, error, &data);
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
@@ -71,15 +71,15 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
 
 static void end_one(void *context, uint64_t hub_id) {
     struct child *child = context;
-    asks_end(child, sharing_of(child), hub_id);
+    mcp_requests_end(child, sharing_of(child), hub_id);
 }
 
-void modern_forget_user(struct child *child, struct mcp_user *user) {
+void mcp_modern_forget_user(struct child *child, struct mcp_user *user) {
     assert(child->modern);
     mcp_each_ask(user, end_one, child);
 }
 
-struct child *modern_asked(const struct child *first, uint64_t hub_id) {
+struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));
     const struct mcp_users *sharing = child ? sharing_of(child) : NULL;
@@ -98,7 +98,7 @@ static void count_one(void *context, uint64_t hub_id) {
     counting->count++;
 }
 
-size_t modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
+size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     const struct child *first = seat->annex->child;
     const struct mcp_users *sharing = first && first->other ? sharing_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
@@ -128,22 +128,22 @@ static enum error fault_of(const struct shard *shard, const struct child *first,
     return child && send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
-void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel) {
+void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel) {
     assert(!first->of && shard->index == 0);
     struct child *child = first->other;
     if (!child && !first->no_modern && !is_stopped(first))
         child = children_add_modern(shard, first);
-    struct mcp *mcp = child && parcel->source ? mcp_state(shard, child) : NULL;
+    struct mcp *mcp = child && parcel->source ? mcp_server_state(shard, child) : NULL;
     enum error fault = fault_of(shard, first, child);
     struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = user && asks_is_full(shard, &mcp->sharing, parcel);
-    if (!fault &&
-        (!user || is_full || (parcel->hub_id && !asks_begin(shard, child, &mcp->sharing, user, parcel))))
+    bool is_full = user && mcp_requests_is_full(shard, &mcp->sharing, parcel);
+    if (!fault && (!user || is_full ||
+                   (parcel->hub_id && !mcp_requests_begin(shard, child, &mcp->sharing, user, parcel))))
         fault = ERROR_OVERLOADED;
     if (fault)
-        instead_refuse_parcel(shard, first, parcel, fault, is_full ? asks_listens_max(shard) : 0);
+        child_reply_refuse_parcel(shard, first, parcel, fault, is_full ? mcp_requests_listens_max(shard) : 0);
     else
         send_queue(shard, child->seat, parcel);
 }
@@ -158,7 +158,7 @@ static void give_up(struct shard *shard, struct child *child) {
 }
 
 // What only listens there ends with it.
-void modern_retire(struct shard *shard, struct child *first) {
+void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = first->seat->annex->mcp;
     bool speaks_it = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
@@ -169,8 +169,8 @@ void modern_retire(struct shard *shard, struct child *first) {
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 
-void modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                   const struct message *message, uint64_t hub_id) {
+void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                       const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
     assert(child->modern && mcp_asker(sharing, hub_id));
@@ -182,11 +182,11 @@ void modern_answer(struct shard *shard, struct child *child, struct mcp_users *s
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
         return;
     }
-    asks_answer(shard, child, sharing, message, hub_id);
-    modern_retire(shard, child->of);
+    mcp_requests_answer(shard, child, sharing, message, hub_id);
+    mcp_modern_retire(shard, child->of);
 }
 
-void modern_rest(struct shard *shard, struct peer *seat) {
+void mcp_modern_rest(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
     assert(child->modern && seat->connection.held);
     bool was_started = child->running_ms != 0; // else it is the machine that lacks something

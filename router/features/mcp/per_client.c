@@ -1,4 +1,4 @@
-#include "router/transport/each.h"
+#include "router/features/mcp/per_client.h"
 
 #include <assert.h>
 
@@ -15,18 +15,18 @@
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
+#include "router/features/mcp/child_reply.h"
+#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/per_client_session.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
-#include "router/transport/asks.h"
-#include "router/transport/each_session.h"
-#include "router/transport/instead.h"
 
-struct each {
+struct per_client {
     struct mcp_users sharing; // who uses it, and what each has asked
 };
 
-static struct each *each_of(struct shard *shard, const struct child *stand_in) {
+static struct per_client *per_client_of(struct shard *shard, const struct child *stand_in) {
     assert(shard->index == 0 && child_is_stand_in(stand_in));
     struct annex *annex = stand_in->seat->annex;
     if (annex->each)
@@ -37,8 +37,8 @@ static struct each *each_of(struct shard *shard, const struct child *stand_in) {
     return annex->each;
 }
 
-void each_close(struct shard *shard, struct peer *seat) {
-    struct each *each = seat->annex ? seat->annex->each : NULL;
+void per_client_close(struct shard *shard, struct peer *seat) {
+    struct per_client *each = seat->annex ? seat->annex->each : NULL;
     if (!each)
         return;
     seat->annex->each = NULL;
@@ -55,7 +55,7 @@ static struct child *child_of(const struct shard *shard, const struct mcp_user *
 
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
-    const struct each *each = child->of->seat->annex->each;
+    const struct per_client *each = child->of->seat->annex->each;
     struct mcp_user *user = each ? mcp_user_find(&each->sharing, child->user) : NULL;
     return user && user->served == child->seat->name ? user : NULL;
 }
@@ -122,45 +122,47 @@ static void tell_all(struct shard *shard, const struct child *stand_in, struct p
     send_release(shard, parcel);
 }
 
-void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
+void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     struct child *stand_in = seat->annex->child;
     assert(child_is_stand_in(stand_in) && shard->index == 0);
     if (!parcel->note && !parcel->hub_id) {
         tell_all(shard, stand_in, parcel);
         return;
     }
-    struct each *each = parcel->note && parcel->source ? each_of(shard, stand_in) : NULL;
+    struct per_client *each = parcel->note && parcel->source ? per_client_of(shard, stand_in) : NULL;
     struct mcp_user *user = each ? mcp_user_take(&each->sharing, parcel->source) : NULL;
     struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = child && asks_is_full(shard, &each->sharing, parcel);
+    bool is_full = child && mcp_requests_is_full(shard, &each->sharing, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
-    if (!fault && parcel->hub_id && !asks_begin(shard, child, &each->sharing, user, parcel))
+    if (!fault && parcel->hub_id && !mcp_requests_begin(shard, child, &each->sharing, user, parcel))
         fault = ERROR_OVERLOADED;
     if (!child && stand_in->removed)
         fault = ERROR_AGENT_NOT_FOUND;
-    uint32_t limit = is_full ? asks_listens_max(shard) : child ? 0 : stand_in->settings->instances_max;
+    uint32_t limit = is_full ? mcp_requests_listens_max(shard)
+                     : child ? 0
+                             : stand_in->settings->instances_max;
     if (fault)
-        instead_refuse_parcel(shard, stand_in, parcel, fault, limit);
+        child_reply_refuse_parcel(shard, stand_in, parcel, fault, limit);
     if (fault)
         return;
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (is_mcp)
-        each_session_note(shard, child, &each->sharing, user, parcel);
+        per_client_session_note(shard, child, &each->sharing, user, parcel);
     user->has_session |= is_mcp && parcel->hub_id && !child_mux_is_modern(parcel);
     send_queue(shard, child->seat, parcel);
 }
 
-struct peer *each_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
-    const struct each *each = seat->annex->each;
+struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+    const struct per_client *each = seat->annex->each;
     assert(hub_id && shard->index == connection_shard(seat->name));
     const struct mcp_user *user = each ? mcp_asker(&each->sharing, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
         return NULL;
     if (!lasts)
-        asks_end(child, sharing_of(child), hub_id);
+        mcp_requests_end(child, sharing_of(child), hub_id);
     return child->seat;
 }
 
@@ -215,13 +217,13 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (message->method_long)
         return false;
     if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-        asks_tell(shard, child, sharing_of(child), user, message))
+        mcp_requests_tell(shard, child, sharing_of(child), user, message))
         return true;
     if (!is_for_user(message))
         return false;
     uint64_t progress = progress_token_request(message);
     if (progress && mcp_asker(sharing_of(child), progress) == user) {
-        asks_say(shard, child, message->frame);
+        mcp_requests_say(shard, child, message->frame);
         return true;
     }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -251,22 +253,22 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
 // One that it owes, whatever is wrong with it.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
-    uint64_t hub_id = asks_answered(message);
+    uint64_t hub_id = mcp_requests_answered(message);
     struct mcp_users *sharing = sharing_of(child);
     if (!hub_id || mcp_asker(sharing, hub_id) != user)
         return false;
-    each_session_answered(shard, child, &message->lookup, hub_id);
+    per_client_session_answered(shard, child, &message->lookup, hub_id);
     if (!refuses_era(child, user, message, hub_id)) {
-        asks_answer(shard, child, sharing, message, hub_id);
+        mcp_requests_answer(shard, child, sharing, message, hub_id);
         return true;
     }
-    asks_end(child, sharing, hub_id);
-    instead_refuse_discover(shard, child->of, hub_id);
+    mcp_requests_end(child, sharing, hub_id);
+    child_reply_refuse_discover(shard, child->of, hub_id);
     return true;
 }
 
-bool each_take(struct shard *shard, struct child *child, const struct frame *frame,
-               struct exchange *exchange) {
+bool per_client_take(struct shard *shard, struct child *child, const struct frame *frame,
+                     struct exchange *exchange) {
     struct message message;
     struct mcp_user *user = user_of(child);
     if (!user)
@@ -298,18 +300,18 @@ static void end_owed(void *context, uint64_t hub_id) {
         return;
     if (ending->is_unknown && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER) {
         child->pardoned = true; // so ends who must be asked for a session first
-        asks_end(child, sharing_of(child), hub_id);
-        instead_refuse_discover(ending->shard, stand_in, hub_id);
+        mcp_requests_end(child, sharing_of(child), hub_id);
+        child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
     }
     bool waits = child->removed && outbox_has(&child->seat->connection.outbox, hub_id);
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
-    asks_end(child, sharing_of(child), hub_id);
+    mcp_requests_end(child, sharing_of(child), hub_id);
     stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
-    instead_refuse(ending->shard, stand_in, hub_id, waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED,
-                   &data);
+    child_reply_refuse(ending->shard, stand_in, hub_id,
+                       waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED, &data);
 }
 
 static void drop_waiting(struct shard *shard, struct peer *seat) {
@@ -320,7 +322,7 @@ static void drop_waiting(struct shard *shard, struct peer *seat) {
     }
 }
 
-void each_rest(struct shard *shard, struct peer *seat) {
+void per_client_rest(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
     assert(child && child->of && seat->connection.held);
     bool is_own = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
@@ -331,14 +333,14 @@ void each_rest(struct shard *shard, struct peer *seat) {
         mcp_each_ask(user, end_owed, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
-    each_session_rest(shard, child);
+    per_client_session_rest(shard, child);
     if (user)
         user->has_session &= !outbox_empty(&seat->connection.outbox);
 }
 
-void each_reopen(struct shard *shard, struct child *child, const struct lookup *answer) {
+void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer) {
     assert(child->reopens);
-    each_session_reopen(shard, child, user_of(child), answer);
+    per_client_session_reopen(shard, child, user_of(child), answer);
 }
 
 static void ignore(void *context, const char *uri, size_t bytes) {
@@ -347,11 +349,11 @@ static void ignore(void *context, const char *uri, size_t bytes) {
     (void)bytes;
 }
 
-void each_user_left(struct shard *shard, uint64_t connection) {
+void per_client_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
     for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
          stand_in = stand_in->next) {
-        struct each *each = stand_in->seat->annex->each;
+        struct per_client *each = stand_in->seat->annex->each;
         struct mcp_user *user = each ? mcp_user_find(&each->sharing, connection) : NULL;
         if (!user)
             continue;

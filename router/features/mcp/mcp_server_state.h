@@ -17,5 +17,5 @@ struct mcp {
 };
 
 // Made with the first use; NULL without memory.
-struct mcp *mcp_state(struct shard *shard, const struct child *child);
-void mcp_state_give(struct shard *shard, struct peer *seat);
+struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
+void mcp_server_state_give(struct shard *shard, struct peer *seat);

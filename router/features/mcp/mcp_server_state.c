@@ -1,11 +1,11 @@
-#include "router/transport/mcp_state.h"
+#include "router/features/mcp/mcp_server_state.h"
 
 #include <assert.h>
 
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 
-struct mcp *mcp_state(struct shard *shard, const struct child *child) {
+struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     assert(shard->index == 0 && child->seat->annex);
     struct annex *annex = child->seat->annex;
     if (annex->mcp)
@@ -19,7 +19,7 @@ struct mcp *mcp_state(struct shard *shard, const struct child *child) {
     return annex->mcp;
 }
 
-void mcp_state_give(struct shard *shard, struct peer *seat) {
+void mcp_server_state_give(struct shard *shard, struct peer *seat) {
     struct mcp *mcp = seat->annex ? seat->annex->mcp : NULL;
     if (!mcp)
         return;

@@ -1,4 +1,4 @@
-#include "router/transport/each_session.h"
+#include "router/features/mcp/per_client_session.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -7,10 +7,10 @@
 #include "io/keeper.h"
 #include "router/engine/shard/annex.h"
 #include "router/features/children/child_mux.h"
-#include "router/transport/mcp_kept.h"
-#include "router/transport/mcp_state.h"
+#include "router/features/mcp/mcp_client_state.h"
+#include "router/features/mcp/mcp_server_state.h"
 
-static void each_session_forget(struct shard *shard, struct child *child) {
+static void per_client_session_forget(struct shard *shard, struct child *child) {
     assert(child->of && shard->index == 0);
     capabilities_drop(&shard->kept, child->opening);
     child->opening = NULL;
@@ -21,7 +21,7 @@ static void each_session_forget(struct shard *shard, struct child *child) {
 // Another one than before. What is too long, or has no memory, isn't said again.
 static void note_opening(struct shard *shard, struct child *child, const struct parcel *parcel) {
     struct lookup lookup;
-    each_session_forget(shard, child);
+    per_client_session_forget(shard, child);
     if (!parcel->buffer)
         return;
     const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
@@ -35,8 +35,8 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
     child->opening_id = child->opening ? parcel->hub_id : 0;
 }
 
-void each_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                       struct mcp_user *user, const struct parcel *parcel) {
+void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                             struct mcp_user *user, const struct parcel *parcel) {
     struct mcp *mcp = child->seat->annex->mcp;
     assert(child->of && child->settings->protocol == CHILD_MCP);
     // The hub has asked to open it anew, and is answered first: what comes now finds it open.
@@ -46,7 +46,7 @@ void each_session_note(struct shard *shard, struct child *child, struct mcp_user
         return;
     if (is_modern) { // which knows no sessions: the next process speaks that
         if (!child_is_up(child) && outbox_empty(&child->seat->connection.outbox))
-            each_session_forget(shard, child);
+            per_client_session_forget(shard, child);
         return;
     }
     if (child_mux_method(parcel) == MCP_INITIALIZE) {
@@ -58,13 +58,13 @@ void each_session_note(struct shard *shard, struct child *child, struct mcp_user
         }
         return;
     }
-    mcp = mcp_state(shard, child);
+    mcp = mcp_server_state(shard, child);
     if (mcp)
-        mcp_kept_note_own(shard, mcp, sharing, user, parcel);
+        mcp_client_state_note_own(shard, mcp, sharing, user, parcel);
 }
 
-void each_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
-                           uint64_t hub_id) {
+void per_client_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
+                                 uint64_t hub_id) {
     assert(hub_id && child->of);
     if (!child->opening || hub_id != child->opening_id)
         return;
@@ -72,19 +72,19 @@ void each_session_answered(struct shard *shard, struct child *child, const struc
     child->opening_id = 0;
     child->opened = good;
     if (!good)
-        each_session_forget(shard, child);
+        per_client_session_forget(shard, child);
 }
 
 // What it hasn't answered its user knows to have failed, unless it waits for the next one.
-void each_session_rest(struct shard *shard, struct child *child) {
+void per_client_session_rest(struct shard *shard, struct child *child) {
     assert(child->of);
     if (child->opening && !child->opened && !outbox_has(&child->seat->connection.outbox, child->opening_id))
-        each_session_forget(shard, child);
+        per_client_session_forget(shard, child);
     child->reopens = child->opened;
 }
 
-void each_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
-                         const struct lookup *answer) {
+void per_client_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
+                               const struct lookup *answer) {
     assert(child->of && child->state == CHILD_GREETING);
     if (!user || !lookup_has(answer, KEY_RESULT)) {
         child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
@@ -99,5 +99,5 @@ void each_session_reopen(struct shard *shard, struct child *child, const struct 
         return;
     child_ready(shard, child, NULL, NULL);
     if (child->state == CHILD_RUNNING)
-        mcp_kept_say_own(shard, child, child->seat->annex->mcp, user);
+        mcp_client_state_say_own(shard, child, child->seat->annex->mcp, user);
 }

@@ -9,19 +9,19 @@
 #include "router/features/children/child.h"
 
 // Something of that era for the server: takes it.
-void modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);
+void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);
 // The process that was asked under this id; NULL: none was.
-struct child *modern_asked(const struct child *first, uint64_t hub_id);
+struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id);
 // It answers what it was asked under this id: says so as the first one.
-void modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                   const struct message *message, uint64_t hub_id);
+void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                       const struct message *message, uint64_t hub_id);
 // It has ended, and with it what it was asked.
-void modern_rest(struct shard *shard, struct peer *seat);
+void mcp_modern_rest(struct shard *shard, struct peer *seat);
 // Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything
 // in progress there. Looks whether that is so.
-void modern_retire(struct shard *shard, struct child *first);
+void mcp_modern_retire(struct shard *shard, struct child *first);
 // A user of it has gone.
-void modern_forget_user(struct child *child, struct mcp_user *user);
+void mcp_modern_forget_user(struct child *child, struct mcp_user *user);
 // Hub ids of what it was asked, of the first one's seat: writes as many as there is room for, and says how many there
 // are.
-size_t modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);
+size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);

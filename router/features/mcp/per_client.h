@@ -1,6 +1,6 @@
 // Programs of which each user has an instance of its own (instances = each). What users say to the name comes by on
-// its way into the queue of the first one, which never runs (each_divert), and goes to the instance of its source,
-// made when there is none; what an instance says comes by before it is routed (each_take). Towards all others the
+// its way into the queue of the first one, which never runs (per_client_divert), and goes to the instance of its source,
+// made when there is none; what an instance says comes by before it is routed (per_client_take). Towards all others the
 // first one has been asked, and answers. All of it is shard 0's, as its children are.
 #pragma once
 
@@ -10,18 +10,18 @@
 struct exchange;
 
 // What a user says, before it is queued for the first one, or what all instances that run are told: takes it, always.
-void each_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
+void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
 // A request that the first one was asked under this id is cancelled, and has ended unless `lasts`. The instance that
 // has it; or NULL.
-struct peer *each_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts);
+struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts);
 // What an instance says, before it is routed, maybe as a member of an array. True: it was dealt with.
-bool each_take(struct shard *shard, struct child *child, const struct frame *frame,
-               struct exchange *exchange);
+bool per_client_take(struct shard *shard, struct child *child, const struct frame *frame,
+                     struct exchange *exchange);
 // It has answered the initialize by which the hub opens its user's session anew.
-void each_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
+void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
 // An instance has ended: so does all that it owes, and nothing waits for it.
-void each_rest(struct shard *shard, struct peer *seat);
+void per_client_rest(struct shard *shard, struct peer *seat);
 // A peer that may have used some has gone: its instances end.
-void each_user_left(struct shard *shard, uint64_t connection);
+void per_client_user_left(struct shard *shard, uint64_t connection);
 // The first one is no more.
-void each_close(struct shard *shard, struct peer *seat);
+void per_client_close(struct shard *shard, struct peer *seat);

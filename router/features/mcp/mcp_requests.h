@@ -8,22 +8,23 @@
 
 // How many subscriptions/listen one client may have at a server: they have no end of their own, and count in what the
 // server owes all of its clients.
-uint32_t asks_listens_max(const struct shard *shard);
+uint32_t mcp_requests_listens_max(const struct shard *shard);
 // Whether this is one more than that.
-bool asks_is_full(const struct shard *shard, const struct mcp_users *sharing, const struct parcel *parcel);
+bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *sharing,
+                          const struct parcel *parcel);
 // A request is on its way to `child`. False without memory.
-bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *sharing, struct mcp_user *user,
-                const struct parcel *parcel);
+bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                        struct mcp_user *user, const struct parcel *parcel);
 // It has ended, in whatever way. False: there is none under this id.
-bool asks_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id);
+bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id);
 // The hub id that a response bears; 0: none.
-uint64_t asks_answered(const struct message *message);
+uint64_t mcp_requests_answered(const struct message *message);
 // Says a frame as the one that has the name, which was asked.
-void asks_say(struct shard *shard, const struct child *child, const struct frame *frame);
+void mcp_requests_say(struct shard *shard, const struct child *child, const struct frame *frame);
 // A response has come to a request in progress, which it ends, whatever is wrong with it: takes it to its user.
-void asks_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                 const struct message *message, uint64_t hub_id);
+void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                         const struct message *message, uint64_t hub_id);
 // Takes a notification of a subscription, or one that ends it, to its user; that must be `user` unless it is NULL.
 // False: it is none.
-bool asks_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
-               const struct mcp_user *user, const struct message *message);
+bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                       const struct mcp_user *user, const struct message *message);

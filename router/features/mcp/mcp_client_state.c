@@ -1,4 +1,4 @@
-#include "router/transport/mcp_kept.h"
+#include "router/features/mcp/mcp_client_state.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
-#include "router/transport/instead.h"
+#include "router/features/mcp/child_reply.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
 
@@ -25,7 +25,7 @@ static bool read_text(const struct shard *shard, const struct parcel *parcel, co
 }
 
 // One that can't be noted isn't: then another one's taking it back takes it from this one, too.
-void mcp_kept_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
+void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
     assert(parcel->hub_id && child_mux_method(parcel) == MCP_SUBSCRIBE);
@@ -57,12 +57,12 @@ static bool drop_subscription(struct shard *shard, struct child *child, struct m
         !mcp_unsubscribe(&mcp->sharing, user, uri, bytes))
         return false;
     if (parcel->hub_id)
-        instead_answer(shard, child, parcel->hub_id, "result", (struct piece){"{}", 2});
+        child_reply_answer(shard, child, parcel->hub_id, "result", (struct piece){"{}", 2});
     return true;
 }
 
-bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
-                   const struct parcel *parcel) {
+bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+                           const struct parcel *parcel) {
     enum mcp_method method = child_mux_method(parcel);
     assert(parcel->note);
     if (method == MCP_UNSUBSCRIBE)
@@ -72,8 +72,8 @@ bool mcp_kept_note(struct shard *shard, struct child *child, struct mcp *mcp, st
     return false;
 }
 
-void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
-                       const struct mcp_user *user, const struct parcel *parcel) {
+void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
+                               const struct mcp_user *user, const struct parcel *parcel) {
     char uri[URI_BYTES];
     char level[MCP_LEVEL_BYTES];
     size_t bytes;
@@ -82,7 +82,7 @@ void mcp_kept_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *s
     if (method == MCP_SET_LEVEL && read_level(shard, parcel, level))
         memcpy(mcp->level, level, sizeof level);
     else if (method == MCP_SUBSCRIBE)
-        mcp_kept_subscribe(shard, sharing, parcel);
+        mcp_client_state_subscribe(shard, sharing, parcel);
     else if (method == MCP_UNSUBSCRIBE && read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
         (void)mcp_unsubscribe(sharing, user, uri, bytes);
 }
@@ -134,7 +134,7 @@ static void ask(void *context, const char *value, size_t bytes) {
     send_queue_bound(asking->shard, seat, parcel);
 }
 
-void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
+void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
     struct asking level = {shard, child, "logging/setLevel", "level", true};
     struct asking resources = {shard, child, "resources/subscribe", "uri", true};
     const char *said = mcp_level(&mcp->sharing);
@@ -144,8 +144,8 @@ void mcp_kept_say(struct shard *shard, struct child *child, const struct mcp *mc
     mcp_each_resource(&mcp->sharing, ask, &resources);
 }
 
-void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
-                      const struct mcp_user *user) {
+void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
+                              const struct mcp_user *user) {
     struct asking level = {shard, child, "logging/setLevel", "level", true};
     struct asking resources = {shard, child, "resources/subscribe", "uri", true};
     assert(child->of && user);
@@ -154,12 +154,14 @@ void mcp_kept_say_own(struct shard *shard, struct child *child, const struct mcp
     mcp_each_subscription(user, ask, &resources);
 }
 
-void mcp_kept_refused(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
+void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                              uint64_t hub_id) {
     struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
     mcp_ask_refused(sharing, hub_id, ask, &asking);
 }
 
-void mcp_kept_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user) {
+void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,
+                            struct mcp_user *user) {
     struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
     assert(list_empty(&user->home.pending));
     mcp_user_leave(&mcp->sharing, user, ask, &asking);

@@ -1,4 +1,4 @@
-#include "router/transport/asks.h"
+#include "router/features/mcp/mcp_requests.h"
 
 #include <assert.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
+#include "router/features/mcp/child_reply.h"
+#include "router/features/mcp/mcp_client_state.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/responses.h"
 #include "router/routing/route.h"
-#include "router/transport/instead.h"
-#include "router/transport/mcp_kept.h"
 
 static struct child *first_of(const struct child *child) {
     return child->of ? child->of : child->seat->annex->child;
@@ -32,18 +32,19 @@ static bool begin_listening(struct shard *shard, struct mcp_users *sharing, stru
            mcp_listen_begin(sharing, user, parcel->hub_id, body + id.at, id.bytes);
 }
 
-uint32_t asks_listens_max(const struct shard *shard) {
+uint32_t mcp_requests_listens_max(const struct shard *shard) {
     uint64_t quarter = shard_limits(shard)->pending_max / 4;
     return quarter > SUBSCRIPTIONS_PER_CONNECTION_MAX ? SUBSCRIPTIONS_PER_CONNECTION_MAX
            : quarter                                  ? (uint32_t)quarter
                                                       : 1;
 }
 
-bool asks_is_full(const struct shard *shard, const struct mcp_users *sharing, const struct parcel *parcel) {
+bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *sharing,
+                          const struct parcel *parcel) {
     if (!parcel->hub_id || !parcel->source || child_mux_method(parcel) != MCP_LISTEN)
         return false;
     const struct mcp_user *user = mcp_user_find(sharing, parcel->source);
-    return user && user->listens >= asks_listens_max(shard);
+    return user && user->listens >= mcp_requests_listens_max(shard);
 }
 
 static enum mcp_ask kind_of(const struct parcel *parcel) {
@@ -52,8 +53,8 @@ static enum mcp_ask kind_of(const struct parcel *parcel) {
                                                     : MCP_ASK;
 }
 
-bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *sharing, struct mcp_user *user,
-                const struct parcel *parcel) {
+bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                        struct mcp_user *user, const struct parcel *parcel) {
     assert(parcel->hub_id);
     bool begun = child_mux_method(parcel) == MCP_LISTEN
                      ? begin_listening(shard, sharing, user, parcel)
@@ -62,7 +63,7 @@ bool asks_begin(struct shard *shard, struct child *child, struct mcp_users *shar
     return begun;
 }
 
-bool asks_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
+bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
     bool ended = mcp_ask_end(sharing, hub_id);
     assert(!ended || !child->of || child->asks > 0);
     child->asks -= ended && child->of;
@@ -71,14 +72,14 @@ bool asks_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
 
 // --- Responses
 
-uint64_t asks_answered(const struct message *message) {
+uint64_t mcp_requests_answered(const struct message *message) {
     uint64_t hub_id = 0;
     const struct lookup *lookup = &message->lookup;
     bool is_number = lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
     return is_number && json_number_whole(message->body, lookup->value[KEY_ID], &hub_id) ? hub_id : 0;
 }
 
-void asks_say(struct shard *shard, const struct child *child, const struct frame *frame) {
+void mcp_requests_say(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
     struct frame own = *frame; // which is signed as the first one's
@@ -101,19 +102,19 @@ static bool say_ended(struct shard *shard, const struct child *child, const stru
     struct text body;
     text_init(&body);
     mcp_put_restored(&body, message->body, message->frame->body.bytes, &item, own, bytes);
-    instead_say(shard, first_of(child), &body);
+    child_reply_say(shard, first_of(child), &body);
     return true;
 }
 
-void asks_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
-                 const struct message *message, uint64_t hub_id) {
+void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                         const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool is_said = say_ended(shard, child, sharing, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
-        mcp_kept_refused(shard, child, sharing, hub_id);
-    asks_end(child, sharing, hub_id);
+        mcp_client_state_refused(shard, child, sharing, hub_id);
+    mcp_requests_end(child, sharing, hub_id);
     if (!is_said)
-        asks_say(shard, child, message->frame);
+        mcp_requests_say(shard, child, message->frame);
 }
 
 // --- Notifications
@@ -121,12 +122,12 @@ void asks_answer(struct shard *shard, struct child *child, struct mcp_users *sha
 // Told to one that gets answers alone, it would be lost.
 static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
     assert(mcp_asker(sharing, hub_id)->answers_only);
-    asks_end(child, sharing, hub_id);
+    mcp_requests_end(child, sharing, hub_id);
     struct text data;
     const struct child *first = first_of(child);
     text_init(&data);
     reply_data_string(&data, "agent", first->settings->name, strlen(first->settings->name));
-    instead_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
+    child_reply_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
 static bool tell_ended(struct shard *shard, struct child *child, struct mcp_users *sharing,
@@ -145,7 +146,7 @@ static bool tell_ended(struct shard *shard, struct child *child, struct mcp_user
         end_by_hub(shard, child, sharing, hub_id);
         return true;
     }
-    asks_end(child, sharing, hub_id);
+    mcp_requests_end(child, sharing, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
         responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
     return true;
@@ -163,8 +164,8 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool asks_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
-               const struct mcp_user *user, const struct message *message) {
+bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                       const struct mcp_user *user, const struct message *message) {
     size_t bytes = 0;
     assert(!message_is_request(message));
     if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)

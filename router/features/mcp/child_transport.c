@@ -1,4 +1,4 @@
-#include "router/transport/child.h"
+#include "router/features/mcp/child_transport.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -15,12 +15,12 @@
 #include "router/events/events.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_rights.h"
+#include "router/features/mcp/mcp.h"
+#include "router/features/mcp/mcp_modern.h"
+#include "router/features/mcp/per_client.h"
 #include "router/registry/agent_params.h"
 #include "router/routing/route.h"
 #include "router/routing/user_header.h"
-#include "router/transport/each.h"
-#include "router/transport/mcp.h"
-#include "router/transport/modern.h"
 
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 
@@ -156,7 +156,7 @@ static void take_early(struct shard *shard, struct child *child, const uint8_t *
     else if (!child_answers_own(child, &lookup, body))
         take_else_early(shard, child, &lookup, body, bytes);
     else if (child->reopens)
-        each_reopen(shard, child, &lookup);
+        per_client_reopen(shard, child, &lookup);
     else if (child->settings->protocol == CHILD_MCP)
         take_mcp_answer(shard, child, &lookup, body, bytes);
     else
@@ -181,7 +181,7 @@ static bool take_last(struct shard *shard, struct child *child, const uint8_t *b
 static bool child_take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                               struct exchange *exchange) {
     struct child *child = child_at(peer);
-    return child->of && !child->modern ? each_take(shard, child, frame, exchange)
+    return child->of && !child->modern ? per_client_take(shard, child, frame, exchange)
                                        : mcp_take(shard, child, frame, exchange);
 }
 
@@ -231,27 +231,27 @@ static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *
         return false;
     if (!child_is_stand_in(child))
         return mcp_divert(shard, seat, parcel);
-    each_divert(shard, seat, parcel);
+    per_client_divert(shard, seat, parcel);
     return true;
 }
 
 static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
     const struct child *child = seat->annex->child;
     if (child && child_is_stand_in(child))
-        return each_forget(shard, seat, hub_id, lasts);
+        return per_client_forget(shard, seat, hub_id, lasts);
     return mcp_forget(shard, seat, hub_id, lasts);
 }
 
 static void child_rests(struct shard *shard, struct peer *seat) {
     if (seat->annex->child->modern)
-        modern_rest(shard, seat);
+        mcp_modern_rest(shard, seat);
     else
-        each_rest(shard, seat);
+        per_client_rest(shard, seat);
 }
 
 // What another process has, and what waits for the next one's session.
 static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room) {
-    size_t count = modern_others(seat, hub_ids, room);
+    size_t count = mcp_modern_others(seat, hub_ids, room);
     assert(hub_ids || room == 0);
     if (!waiting)
         return count;
@@ -261,12 +261,12 @@ static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_
 
 static void child_leave(struct shard *shard, struct peer *seat) {
     mcp_close(shard, seat);
-    each_close(shard, seat);
+    per_client_close(shard, seat);
 }
 
-void child_user_left(struct shard *shard, uint64_t connection) {
+void child_transport_user_left(struct shard *shard, uint64_t connection) {
     mcp_user_left(shard, connection);
-    each_user_left(shard, connection);
+    per_client_user_left(shard, connection);
 }
 
 // The same for both framings, but for the wire.

@@ -1,4 +1,4 @@
-#include "router/transport/instead.h"
+#include "router/features/mcp/child_reply.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static bool fill(struct buffer *buffer, struct text *body) {
     return buffer != NULL;
 }
 
-void instead_say(struct shard *shard, struct child *child, struct text *body) {
+void child_reply_say(struct shard *shard, struct child *child, struct text *body) {
     assert(shard->index == connection_shard(child->seat->name));
     uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
@@ -31,8 +31,8 @@ void instead_say(struct shard *shard, struct child *child, struct text *body) {
     buffer_drop(buffer);
 }
 
-void instead_answer(struct shard *shard, struct child *child, uint64_t hub_id, const char *member,
-                    struct piece value) {
+void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_id, const char *member,
+                        struct piece value) {
     struct text body;
     assert(hub_id && value.count > 0);
     text_init(&body);
@@ -43,11 +43,11 @@ void instead_answer(struct shard *shard, struct child *child, uint64_t hub_id, c
     text_put(&body, "\":");
     text_add(&body, value.bytes, value.count);
     text_put(&body, "}");
-    instead_say(shard, child, &body);
+    child_reply_say(shard, child, &body);
 }
 
-void instead_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
-                    struct text *data) {
+void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
+                        struct text *data) {
     struct text value;
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     text_init(&value);
@@ -63,21 +63,21 @@ void instead_refuse(struct shard *shard, struct child *child, uint64_t hub_id, e
     if (value.failed)
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
     else
-        instead_answer(shard, child, hub_id, "error", (struct piece){value.bytes, value.length});
+        child_reply_answer(shard, child, hub_id, "error", (struct piece){value.bytes, value.length});
     text_deinit(&value);
     if (data)
         text_deinit(data);
 }
 
-void instead_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id) {
+void child_reply_refuse_discover(struct shard *shard, struct child *child, uint64_t hub_id) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "method", "server/discover");
-    instead_refuse(shard, child, hub_id, ERROR_METHOD_NOT_FOUND, &data);
+    child_reply_refuse(shard, child, hub_id, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-void instead_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel, enum error error,
-                           uint32_t limit) {
+void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel,
+                               enum error error, uint32_t limit) {
     uint64_t hub_id = parcel->note ? parcel->hub_id : 0;
     assert(error > ERROR_NONE && !child->of);
     enum counter counter = error == ERROR_OVERLOADED         ? COUNT_DROP_OVERLOADED
@@ -94,5 +94,5 @@ void instead_refuse_parcel(struct shard *shard, struct child *child, struct parc
         reply_data_string(&data, "agent", child->settings->name, strlen(child->settings->name));
     if (limit)
         reply_data_number(&data, "limit", limit);
-    instead_refuse(shard, child, hub_id, error, &data);
+    child_reply_refuse(shard, child, hub_id, error, &data);
 }

@@ -1,0 +1,24 @@
+// What clients have told a shared server of the Model Context Protocol that is to last longer than its process: the
+// resources to which they are subscribed, and from which level on it logs.
+#pragma once
+
+#include "router/features/mcp/mcp_server_state.h"
+
+// Notes what is on its way to it. True: it was answered here.
+bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+                           const struct parcel *parcel);
+// The same for a subscription, which lasts unless the request, which is in progress now, is refused.
+void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel);
+// Of a user's own server: notes from which level on it is to log, and what its user isn't subscribed to any more.
+void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
+                               const struct mcp_user *user, const struct parcel *parcel);
+// Tells the next process of that, which runs now, all of it, likewise.
+void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
+                              const struct mcp_user *user);
+// Tells the next process, which runs now, all of it, before what waits.
+void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp);
+// What was asked of it is refused: whoever asked to be subscribed isn't, and what nobody is subscribed to is given up.
+void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                              uint64_t hub_id);
+// A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
+void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);
