@@ -27,6 +27,8 @@
 #include "router/config_secrets.h"
 #include "router/config_users.h"
 #include "router/engine/shard/shard.h"
+#include "router/engine/turn/accept.h"
+#include "router/engine/turn/turn.h"
 #include "router/features/children/children.h"
 #include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
@@ -34,8 +36,6 @@
 #include "router/features/mcp/child_transport.h"
 #include "router/listen_sockets.h"
 #include "router/sandbox_check.h"
-#include "router/turn/accept.h"
-#include "router/turn/turn.h"
 
 // What the threads of the hub share while it starts and ends.
 struct program {

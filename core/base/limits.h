@@ -113,7 +113,7 @@ static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wr
 // How much a turn of a shard does before it looks again at what has come. Nobody sets it but tests, which shrink it.
 struct turn_bounds {
     // How much of a turn's time goes to reading what has come, and what of it is a peer's share: who takes more waits
-    // until others have had theirs (router/turn/arrivals.h). How much goes to orders to the registry.
+    // until others have had theirs (router/engine/turn/read_fairness.h). How much goes to orders to the registry.
     uint64_t read_ns, share_ns, orders_ns;
     // Of events that go to more subscribers than `at_once`, how many sends are under way at a time, and how much goes out
     // in a turn: what then waits is sent in the turns that follow, and what is for one peer alone goes before it. Who

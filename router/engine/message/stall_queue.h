@@ -1,5 +1,5 @@
 // What a connection says behind a notification that is sought (fallback.h) waits until that is settled, so that its order is kept. Its
-// arrivals wait by themselves (turn/arrivals.c): this is for what came in one with it, or in one batch.
+// arrivals wait by themselves (engine/turn/read_fairness.c): this is for what came in one with it, or in one batch.
 #pragma once
 
 #include "core/rights/digest.h"

@@ -346,7 +346,7 @@ uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
 }
 
 // So often, four times until a peer is closed as idle, the kernel is asked what it takes of what is being sent
-// (timing.c).
+// (peer_timeouts.c).
 static uint64_t look_pause_ms(const struct shard *shard) {
     return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
 }

@@ -11,7 +11,7 @@
 // leave as soon as it isn't OPEN any more, because nothing can be answered from there.
 //
 // Whoever finds that a peer must end only marks it: its state moves, and it is put among the shard's endings,
-// which the turn carries out (endings.h) when what is going on is over. So nobody loses a peer, or what it
+// which the turn carries out (peer_teardown.h) when what is going on is over. So nobody loses a peer, or what it
 // asked, in the middle of work on it.
 #pragma once
 
@@ -92,8 +92,9 @@ struct peer {
     struct order *farewell;     // made with the first registration, so that leaving needs no memory
     struct admission admission; // of its orders to the registry
     struct subscriber subscriber;
-    struct annex *annex;     // what few peers need (annex.h); NULL: nothing of it
-    struct arrears *arrears; // it has had more than its share of turns (turn/arrivals.c); NULL: it hasn't
+    struct annex *annex; // what few peers need (annex.h); NULL: nothing of it
+    struct arrears
+        *arrears; // it has had more than its share of turns (engine/turn/read_fairness.c); NULL: it hasn't
 
     struct list to_send;  // in shard.to_send or spreading.waiting while its outbox is to be looked at
     struct list starved;  // in shard.starved while it waits for a receive buffer

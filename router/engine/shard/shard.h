@@ -95,7 +95,7 @@ struct spreading {
     uint64_t bytes; // of events that were offered to many, in all
 };
 
-// How the shard's time is shared among those who send to it (turn/arrivals.c).
+// How the shard's time is shared among those who send to it (engine/turn/read_fairness.c).
 struct share {
     struct list fresh,
         owing;             // struct arrears.link: who waits for the first time, and those who have had theirs
@@ -169,7 +169,7 @@ struct shard {
     uint32_t ends_left;    // how many of these may still end in this turn
     struct list unknown;   // struct identity.unknown, oldest first
     bool review_due;       // somebody has come to have what rights before gave it (rights_review.h)
-    struct peer *endings, **endings_last; // marked; linked by peer.ending (endings.h)
+    struct peer *endings, **endings_last; // marked; linked by peer.ending (peer_teardown.h)
     struct list exchanges;                // struct exchange.link
     struct freelist exchange_spares;
     uint64_t relief_ms;        // when memory may be won back again (pressure.c)

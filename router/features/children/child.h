@@ -137,7 +137,7 @@ void child_stop(struct shard *shard, struct child *child, enum child_after after
 void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number);
 // Its process has: what it has written comes first.
 void child_exited(struct shard *shard, struct child *child);
-// Its seat's end is marked (endings.c): carries out what that means for a seat.
+// Its seat's end is marked (peer_teardown.c): carries out what that means for a seat.
 void child_seat_ended(struct shard *shard, struct peer *seat);
 // Goes on with an end as far as the kernel, the keeper and the registry have let go. False when it is no more: its memory
 // is to be given back.

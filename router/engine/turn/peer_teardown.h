@@ -4,11 +4,11 @@
 
 #include "router/features/hcs/hcs.h"
 
-void endings_carry_out_all(struct shard *shard);
+void peer_teardown_carry_out_all(struct shard *shard);
 // Carries out what has been marked, and what comes of that; and what this shard has told itself in streams.
-static inline void endings_carry_out(struct shard *shard) {
+static inline void peer_teardown_carry_out(struct shard *shard) {
     if (shard->endings || hcs_has_own(shard))
-        endings_carry_out_all(shard);
+        peer_teardown_carry_out_all(shard);
 }
 // Frees the closing peers that the kernel has let go.
-void endings_reap(struct shard *shard);
+void peer_teardown_reap(struct shard *shard);

@@ -1,4 +1,4 @@
-#include "router/turn/accept.h"
+#include "router/engine/turn/accept.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,12 +1,12 @@
-#include "router/turn/timing.h"
+#include "router/engine/turn/peer_timeouts.h"
 
 #include <assert.h>
 
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
+#include "router/engine/turn/read_fairness.h"
 #include "router/rights/authn.h"
-#include "router/turn/arrivals.h"
 
 // A body that goes on arriving at 1 KiB a second or more may take as long as it likes.
 static bool arrives(const struct shard *shard, const struct peer *peer) {
@@ -44,11 +44,11 @@ static bool is_idle(struct shard *shard, struct peer *peer) {
     return peer_due_ms(shard, peer) <= shard_now_ms(shard);
 }
 
-void timing_expired(struct shard *shard, struct peer *peer) {
+void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTERS_COUNT);
-    else if (arrivals_hold(peer))
+    else if (read_fairness_hold(peer))
         return; // its timer is armed again when that is taken in
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
@@ -71,8 +71,8 @@ static bool is_heard_first(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     if (identity->guess || peer->state != PEER_OPEN)
         return false;
-    if (arrivals_hold(peer))
-        arrivals_read(shard, peer);
+    if (read_fairness_hold(peer))
+        read_fairness_read(shard, peer);
     if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->guess)
         return true;
     if (peer->state != PEER_OPEN || list_empty(&peer->starved))
@@ -81,13 +81,13 @@ static bool is_heard_first(struct shard *shard, struct identity *identity) {
     return true;
 }
 
-void timing_identity_expired(struct shard *shard, struct identity *identity) {
+void peer_timeouts_identity_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     bool was_unread = identity_unread(peer);
     assert(!timer_armed(&identity->timer));
     if (is_heard_first(shard, identity) || !authn_expired(shard, identity)) {
         if (was_unread) // what it has sent would reset away its answer
-            arrivals_resume(shard, peer);
+            read_fairness_resume(shard, peer);
         return;
     }
     if (!connection_established(&peer->connection)) // which began when its time did
@@ -98,9 +98,9 @@ void timing_identity_expired(struct shard *shard, struct identity *identity) {
         authn_deny(shard, peer);
 }
 
-void timing_annex_expired(struct shard *shard, struct annex *annex) {
+void peer_timeouts_annex_expired(struct shard *shard, struct annex *annex) {
     assert(!timer_armed(&annex->timer) && annex->peer->annex == annex);
-    if (arrivals_hold(annex->peer))
+    if (read_fairness_hold(annex->peer))
         annex->peer->heard_ms = shard_tick(shard);
     if (annex->peer->transport->expire)
         annex->peer->transport->expire(shard, annex->peer);

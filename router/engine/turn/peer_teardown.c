@@ -1,4 +1,4 @@
-#include "router/turn/endings.h"
+#include "router/engine/turn/peer_teardown.h"
 
 #include <assert.h>
 
@@ -9,13 +9,13 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/engine/turn/read_fairness.h"
 #include "router/features/children/child.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/mcp/child_transport.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authn.h"
-#include "router/turn/arrivals.h"
 
 static void drop_queue(struct shard *shard, struct peer *peer) {
     for (struct parcel *parcel; (parcel = outbox_take(&peer->connection.outbox));) {
@@ -26,7 +26,7 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
 }
 
 // What it asked is abandoned, its agents and subscriptions go.
-static void endings_leave(struct shard *shard, struct peer *peer) {
+static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
         gate_hold_leave(shard, peer);
@@ -67,9 +67,9 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     authn_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
-    arrivals_forget(shard, peer);
+    read_fairness_forget(shard, peer);
     list_append(&shard->closing, &peer->standing);
-    endings_leave(shard, peer);
+    peer_teardown_leave(shard, peer);
     tell_departure(shard, peer);
 }
 
@@ -83,9 +83,9 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 }
 
 static void let_linger(struct shard *shard, struct peer *peer) {
-    endings_leave(shard, peer);
+    peer_teardown_leave(shard, peer);
     if (identity_of(peer) && identity_of(peer)->guess) // it hasn't been read
-        arrivals_resume(shard, peer);
+        read_fairness_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))
         slow_reader_watch(shard, peer);
@@ -105,7 +105,7 @@ static void carry_out(struct shard *shard, struct peer *peer) {
         let_linger(shard, peer);
         break;
     case PEER_SHUT: // all was sent before the ending was carried out
-        endings_leave(shard, peer);
+        peer_teardown_leave(shard, peer);
         break;
     case PEER_CLOSING:
         close_peer(shard, peer);
@@ -128,14 +128,14 @@ static void carry_out_marked(struct shard *shard) {
     }
 }
 
-void endings_carry_out_all(struct shard *shard) {
+void peer_teardown_carry_out_all(struct shard *shard) {
     while (shard->endings || hcs_has_own(shard)) {
         carry_out_marked(shard);
         hcs_read_own(shard);
     }
 }
 
-void endings_reap(struct shard *shard) {
+void peer_teardown_reap(struct shard *shard) {
     for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
         next = node->next;
         struct peer *peer = list_entry(node, struct peer, standing);

@@ -1,4 +1,4 @@
-#include "router/turn/turn.h"
+#include "router/engine/turn/turn.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -14,6 +14,13 @@
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
+#include "router/engine/turn/accept.h"
+#include "router/engine/turn/drain.h"
+#include "router/engine/turn/inbox.h"
+#include "router/engine/turn/peer_teardown.h"
+#include "router/engine/turn/peer_timeouts.h"
+#include "router/engine/turn/pressure.h"
+#include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
 #include "router/features/children/child_turn.h"
 #include "router/features/cluster/nats_handshake.h"
@@ -24,13 +31,6 @@
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
 #include "router/routing/gate_release.h"
-#include "router/turn/accept.h"
-#include "router/turn/arrivals.h"
-#include "router/turn/drain.h"
-#include "router/turn/endings.h"
-#include "router/turn/inbox.h"
-#include "router/turn/pressure.h"
-#include "router/turn/timing.h"
 
 enum {
     STARVED_PAUSE_MS = 10,
@@ -98,10 +98,10 @@ static void handle(struct shard *shard, const struct io_event *event) {
         else if (event->token == TOKEN_RESOLVER)
             nats_handshake_resolved(shard, event);
         else
-            arrivals_take(shard, peer_of(shard, event), event);
+            read_fairness_take(shard, peer_of(shard, event), event);
         break;
     case IO_SENT:
-        arrivals_pass(shard);
+        read_fairness_pass(shard);
         send_sent(shard, peer_of(shard, event), event->result);
         break;
     case IO_ACCEPTED:
@@ -122,7 +122,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         audit_hook_settle(shard);
         break;
     }
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
 }
 
 // Peers choose how many of their requests time out together, and nobody else waits for all of them.
@@ -137,7 +137,7 @@ static void expire(struct shard *shard) {
             completion_timed_out(shard, list_entry(timer, struct pending, timer));
             break;
         case TIMER_PEER:
-            timing_expired(shard, list_entry(timer, struct peer, timer));
+            peer_timeouts_expired(shard, list_entry(timer, struct peer, timer));
             break;
         case TIMER_ACCEPT:
             accept_again(shard);
@@ -152,7 +152,7 @@ static void expire(struct shard *shard) {
             slow_reader_look(shard);
             break;
         case TIMER_ANNEX:
-            timing_annex_expired(shard, list_entry(timer, struct annex, timer));
+            peer_timeouts_annex_expired(shard, list_entry(timer, struct annex, timer));
             break;
         case TIMER_SURVEY:
             if (survey_go_on(shard)) {
@@ -173,7 +173,7 @@ static void expire(struct shard *shard) {
             gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
             break;
         case TIMER_IDENTITY:
-            timing_identity_expired(shard, list_entry(timer, struct identity, timer));
+            peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
         case TIMER_UNTOLD:
             audit_tell_untold(shard);
@@ -182,7 +182,7 @@ static void expire(struct shard *shard) {
             nats_look(shard, timer);
             break;
         }
-        endings_carry_out(shard);
+        peer_teardown_carry_out(shard);
     }
 }
 
@@ -205,7 +205,7 @@ static bool is_over(const struct shard *shard) {
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
-           send_goes_on_ns(shard) == 0 || arrivals_wait(shard) || !list_empty(&shard->abandoned) ||
+           send_goes_on_ns(shard) == 0 || read_fairness_wait(shard) || !list_empty(&shard->abandoned) ||
            survey_due(shard) || !list_empty(&shard->shaking) ||
            (shard->gate && !list_empty(&shard->gate->released)) || shard->sought.settled ||
            (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
@@ -233,7 +233,7 @@ static bool look_again(struct shard *shard, unsigned looks) {
         return false;
     io_look(shard->io);
     inbox_read_mail(shard);
-    arrivals_pass(shard); // the time that this took is nobody's
+    read_fairness_pass(shard); // the time that this took is nobody's
     return true;
 }
 
@@ -254,11 +254,11 @@ bool turn_take(struct shard *shard) {
     stats_set(&shard->stats, COUNT_WAITS_HELD, io_held(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
     tls_receive_shake(shard);
-    endings_carry_out(shard);
-    arrivals_begin(shard);
+    peer_teardown_carry_out(shard);
+    read_fairness_begin(shard);
     hear(shard);
-    while (arrivals_go_on(shard))
-        endings_carry_out(shard);
+    while (read_fairness_go_on(shard))
+        peer_teardown_carry_out(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began
     inbox_read(shard);
     if (shard->review_due)
@@ -268,24 +268,24 @@ bool turn_take(struct shard *shard) {
     completion_abandon_on(shard);
     gate_release_follow(shard);
     fallback_route_follow(shard);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     drain_follow(shard, phase);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     child_turn(shard);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     events_follow(shard);
     hcs_turn(shard);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     if (shard->link)
         nats_follow(shard);
     account_leases_empty(&shard->account_leases); // before anybody can know what has come of the turn
     send_flush_all(shard);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     pressure_relieve(shard);
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
     receive_starved(shard);
-    endings_carry_out(shard);
-    endings_reap(shard);
+    peer_teardown_carry_out(shard);
+    peer_teardown_reap(shard);
     journal_turn(shard);
     if (shard->settings->users)
         identity_publish(shard);

@@ -1,4 +1,4 @@
-#include "router/turn/inbox.h"
+#include "router/engine/turn/inbox.h"
 
 #include <assert.h>
 
@@ -9,6 +9,9 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
+#include "router/engine/turn/accept.h"
+#include "router/engine/turn/peer_teardown.h"
+#include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
 #include "router/features/cluster/spill_report.h"
 #include "router/features/gate/gate_query.h"
@@ -19,9 +22,6 @@
 #include "router/registry/registry.h"
 #include "router/routing/audit_hook.h"
 #include "router/routing/fallback_route.h"
-#include "router/turn/accept.h"
-#include "router/turn/arrivals.h"
-#include "router/turn/endings.h"
 
 static struct parcel *inbox_parcel_of(struct mail *mail) {
     return list_entry(mail, struct parcel, mail);
@@ -165,7 +165,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         hcs_take_mail(shard, mail);
         break;
     }
-    endings_carry_out(shard);
+    peer_teardown_carry_out(shard);
 }
 
 void inbox_read_mail(struct shard *shard) {
@@ -207,8 +207,8 @@ static void carry_out_orders(struct shard *shard) {
         uint64_t connection = order->connection;
         assert(order->kind == MAIL_ORDER);
         whole = registry_step(shard, list_entry(order, struct order, mail));
-        endings_carry_out(shard);
-        now_ns = arrivals_charge(shard, connection, now_ns);
+        peer_teardown_carry_out(shard);
+        now_ns = read_fairness_charge(shard, connection, now_ns);
         order = whole ? next : order;
     } while (order && whole && now_ns < until_ns);
     if (order)

@@ -1,15 +1,15 @@
-#include "router/turn/drain.h"
+#include "router/engine/turn/drain.h"
 
 #include <assert.h>
 
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/post.h"
+#include "router/engine/turn/accept.h"
 #include "router/features/children/children.h"
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/link.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/hcs/hcs.h"
-#include "router/turn/accept.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
     struct hub *hub = shard->hub;

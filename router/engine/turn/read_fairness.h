@@ -10,25 +10,25 @@
 #include "router/engine/shard/peer.h"
 
 // A turn begins.
-void arrivals_begin(struct shard *shard);
+void read_fairness_begin(struct shard *shard);
 // Something else was done since.
-static inline void arrivals_pass(struct shard *shard) {
+static inline void read_fairness_pass(struct shard *shard) {
     shard->share.stale = true;
 }
 // An IO_RECEIVED event came for this peer.
-void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event *event);
+void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event);
 // Goes on with one of those who wait, as long as the turn has time; false when there is nothing more to be done in it.
-bool arrivals_go_on(struct shard *shard);
+bool read_fairness_go_on(struct shard *shard);
 // Whether anybody could be gone on with at once.
-bool arrivals_wait(const struct shard *shard);
+bool read_fairness_wait(const struct shard *shard);
 // Whether something waits here that came from this peer: how long it takes isn't judged meanwhile, and that time isn't
 // counted when it has been taken in.
-bool arrivals_hold(const struct peer *peer);
+bool read_fairness_hold(const struct peer *peer);
 // Reads all that waits here of this peer, at once.
-void arrivals_read(struct shard *shard, struct peer *peer);
+void read_fairness_read(struct shard *shard, struct peer *peer);
 // It may be read again. What waits here goes first.
-void arrivals_resume(struct shard *shard, struct peer *peer);
+void read_fairness_resume(struct shard *shard, struct peer *peer);
 // Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
-uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
+uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
 // The peer is closing, and the kernel was told: what waits ends nowhere.
-void arrivals_forget(struct shard *shard, struct peer *peer);
+void read_fairness_forget(struct shard *shard, struct peer *peer);

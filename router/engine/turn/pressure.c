@@ -7,7 +7,7 @@
 // Whose frame has room and only trickles in makes all others wait: the slowest goes. If frames that wait have
 // taken all that by themselves, nobody would be served until their time is up: then the largest go. And if
 // many readers and sources hold a little each, they go too.
-#include "router/turn/pressure.h"
+#include "router/engine/turn/pressure.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "router/turn/arrivals.h"
+#include "router/engine/turn/read_fairness.h"
 
 #include <assert.h>
 #include <string.h>
@@ -202,7 +202,7 @@ static bool put_off(struct shard *shard, struct peer *peer, const struct io_even
     return true;
 }
 
-void arrivals_begin(struct shard *shard) {
+void read_fairness_begin(struct shard *shard) {
     turn_parts_begin(&shard->share.parts, &shard->bounds);
     turn_parts_begin(&shard->sender.parts, &shard->bounds);
     shard->share.from_ns = io_now(shard->io);
@@ -210,7 +210,7 @@ void arrivals_begin(struct shard *shard) {
     shard->share.until_ns = shard->share.from_ns + shard->bounds.read_ns;
 }
 
-void arrivals_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
+void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
     bool waits = peer->arrears || peer->stalled || shard->share.from_ns >= shard->share.until_ns;
     if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
         return;
@@ -274,7 +274,7 @@ static bool begin_to_go_on(struct shard *shard) {
     return true;
 }
 
-bool arrivals_go_on(struct shard *shard) {
+bool read_fairness_go_on(struct shard *shard) {
     struct share *share = &shard->share;
     if (!share->goes_on && !begin_to_go_on(shard))
         return false;
@@ -290,7 +290,7 @@ bool arrivals_go_on(struct shard *shard) {
     return false;
 }
 
-bool arrivals_wait(const struct shard *shard) {
+bool read_fairness_wait(const struct shard *shard) {
     if (!shard->share.waiting)
         return false;
     for (const struct list *node = shard->share.fresh.next; node != &shard->share.fresh; node = node->next)
@@ -304,21 +304,21 @@ bool arrivals_wait(const struct shard *shard) {
     return false;
 }
 
-bool arrivals_hold(const struct peer *peer) {
+bool read_fairness_hold(const struct peer *peer) {
     return peer->arrears && peer->arrears->count;
 }
 
-void arrivals_read(struct shard *shard, struct peer *peer) {
-    assert(arrivals_hold(peer) && !shard->run.count);
+void read_fairness_read(struct shard *shard, struct peer *peer) {
+    assert(read_fairness_hold(peer) && !shard->run.count);
     read_all_of(shard, peer->arrears);
 }
 
-void arrivals_resume(struct shard *shard, struct peer *peer) {
-    if (!arrivals_hold(peer))
+void read_fairness_resume(struct shard *shard, struct peer *peer) {
+    if (!read_fairness_hold(peer))
         receive_go_on(shard, peer);
 }
 
-uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {
+uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns) {
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     bool here = connection_shard(connection) == shard->index;
     struct peer *peer = here ? peer_find(shard, connection) : NULL;
@@ -329,7 +329,7 @@ uint64_t arrivals_charge(struct shard *shard, uint64_t connection, uint64_t from
     return now_ns;
 }
 
-void arrivals_forget(struct shard *shard, struct peer *peer) {
+void read_fairness_forget(struct shard *shard, struct peer *peer) {
     struct arrears *arrears = peer->arrears;
     assert(peer->state == PEER_CLOSING && peer->connection.ending);
     if (!arrears)

@@ -7,9 +7,9 @@ struct annex;
 struct identity;
 
 // Its timer went off.
-void timing_expired(struct shard *shard, struct peer *peer);
+void peer_timeouts_expired(struct shard *shard, struct peer *peer);
 // Its annex's did.
-void timing_annex_expired(struct shard *shard, struct annex *annex);
+void peer_timeouts_annex_expired(struct shard *shard, struct annex *annex);
 // Its identity's did: a wrong credential is answered, or none has come in time. Who is in the middle of a frame then is
 // told, as any that is late with one; a handshake that isn't over is what was late, and no credential.
-void timing_identity_expired(struct shard *shard, struct identity *identity);
+void peer_timeouts_identity_expired(struct shard *shard, struct identity *identity);

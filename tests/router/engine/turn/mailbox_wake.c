@@ -21,8 +21,8 @@
 #include "router/engine/shard/hub.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/shard.h"
-#include "router/turn/drain.h"
-#include "router/turn/turn.h"
+#include "router/engine/turn/drain.h"
+#include "router/engine/turn/turn.h"
 #include "tests/sim/sim_io.h"
 
 enum { ROUNDS_MAX = 2000000, TIME_MS = 1500, SPINS = 2000, DELAYS = 32, LATE_MAX = 300 };
