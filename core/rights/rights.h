@@ -39,7 +39,7 @@ struct right_name {
 // The event that tells those who may approve of what is held. Nobody but the hub may publish it.
 #define RIGHTS_GATE_EVENT "approval-needed"
 
-// All that a message names, and which of it is the address that decides (PROTOCOL.md, routing).
+// All that a message names, and which of it is the address that decides (docs/protocol.md, routing).
 struct right_call {
     enum right_kind by;                   // KIND_AGENT to KIND_METHOD: names[by] is given
     struct right_name names[KINDS_COUNT]; // a capability without its @; the event of an `event`

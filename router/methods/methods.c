@@ -39,7 +39,7 @@ static bool refuse_passing(struct shard *shard, const struct message *message, e
     return true;
 }
 
-// Who may not decide hears that alone, whatever lacks (GATE.md).
+// Who may not decide hears that alone, whatever lacks (docs/gate.md).
 static bool refuse_strictly(struct shard *shard, const struct message *message) {
     return shard->settings->strict &&
            (gate_methods_refuse(shard, message) || validate_refuse_strictly(shard, message));

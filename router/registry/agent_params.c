@@ -87,7 +87,7 @@ static bool is_ambiguous_event(const uint8_t *text, struct span events) {
     return false;
 }
 
-// What others read in hub/agents is what the hub has read (PROTOCOL.md, "What the hub reads"). The field that they
+// What others read in hub/agents is what the hub has read (docs/protocol.md, "What the hub reads"). The field that they
 // might read otherwise, or NULL.
 static const char *find_doubtful(const uint8_t *text, struct span capabilities) {
     enum { EVENTS, READ_KEYS = 6 };

@@ -7,7 +7,7 @@
 enum hcs_access {
     HCS_ACCESS_ALLOWED,
     HCS_ACCESS_DENIED, // for want of `call`
-    HCS_ACCESS_HELD    // a `hold` names its producer, and the gate can't hold what goes on (GATE.md)
+    HCS_ACCESS_HELD    // a `hold` names its producer, and the gate can't hold what goes on (docs/gate.md)
 };
 // Static: what who may not is told.
 const char *hcs_access_text(enum hcs_access joining);

@@ -86,7 +86,7 @@ static void refuse_place(struct shard *shard, struct hcs_client *client, enum hc
     send_home(shard, client, client->barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
 }
 
-// What its user sends there is for the gate to hold (GATE.md), which can't hold what goes on.
+// What its user sends there is for the gate to hold (docs/gate.md), which can't hold what goes on.
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool given = client->target_bytes;
