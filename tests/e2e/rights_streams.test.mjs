@@ -91,6 +91,29 @@ streams('whether a session lives is told to nobody who may not call its producer
   assert.equal((await alone(hub, get('request_id=q&target=prod', 'a', 'Last-Event-ID: nosuch:-'))).status, 404);
 });
 
+streams('a session that lives is joined by its id by whoever may call its producer, named or not', { a: { call: ['prod'] }, b: { call: ['other'] } }, async (hub, producer) => {
+  const first = await known(hub, 'a', 'tcp');
+  first.send({ type: 'start', session_id: 's', request_id: 'r', targetAgent: 'prod' });
+  await producer.find(typed('start'), 'a start');
+  producer.send({ type: 'init', session_id: 's' });
+  producer.send({ type: 'chunk', session_id: 's', seq: 1 });
+  await first.find(typed('chunk'), 'a chunk');
+  for (const more of [{}, { after_seq: 0 }, { targetAgent: 'prod' }, { targetAgent: 'elsewhere' }]) {
+    const [joins, refused] = [await known(hub, 'a', 'tcp'), await known(hub, 'b', 'tcp')];
+    joins.send({ type: 'start', session_id: 's', request_id: 'j', ...more });
+    await joins.find(typed('chunk'), `the history, for ${JSON.stringify(more)}`);
+    for (const session_id of ['s', 'nosuch']) {
+      refused.send({ type: 'start', session_id, request_id: 'j', ...more });
+      assert.equal((await refused.find(typed('error'), 'a refusal')).json.message, NOT_ALLOWED);
+    }
+  }
+  await opened(hub, get('request_id=q&session_id=s', 'a'), 'id: s:1\n');
+  for (const session of ['s', 'nosuch']) assert.equal((await alone(hub, get(`request_id=q&session_id=${session}`, 'b'))).status, 403, session);
+  first.send({ type: 'start', session_id: 'another', request_id: 'n' });
+  assert.equal((await first.find(typed('error'), 'a refusal')).json.message, NOT_ALLOWED);
+  await producer.silent('a start of those who joined');
+});
+
 streams('a start that is refused is in the journal, with who asked for what', { b: { call: ['other'] } }, async (hub) => {
   assert.equal((await alone(hub, get('request_id=q&target=prod', 'b'))).status, 403);
   assert.equal((await alone(hub, get('request_id=q&target=prod', 'b', 'Last-Event-ID: s:-'))).status, 403);

@@ -98,7 +98,7 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
     if (place == PLACE_BAD || place == PLACE_END)
         return place == PLACE_BAD ? HCS_HTTP_BAD_PLACE : HCS_HTTP_AT_END;
     wish.barred = !authz_stream(authz_user(shard, peer), wish.target, wish.target_bytes);
-    if (!wish.resumes && wish.barred) {
+    if (wish.barred && !wish.id_bytes) {
         hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, wish.target,
                                 wish.target_bytes);
         *error =

@@ -160,7 +160,8 @@ static void enter_start(struct shard *shard, struct entering *entering) {
         return;
     }
     const struct user *user = authz_user(shard, entering->message->peer);
-    if (!authz_stream(user, entering->wish.target, entering->wish.target_bytes)) {
+    entering->wish.barred = !authz_stream(user, entering->wish.target, entering->wish.target_bytes);
+    if (entering->wish.barred && !entering->wish.id_bytes) {
         hcs_access_note_refused(shard, entering->message->peer->name, identity_user(entering->message->peer),
                                 HCS_ACCESS_DENIED, entering->wish.target, entering->wish.target_bytes);
         entering_refuse(shard, entering, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED),

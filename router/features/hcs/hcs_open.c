@@ -79,7 +79,8 @@ static void refuse_user(struct shard *shard, struct hcs_client *client, enum hcs
     hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(why), false);
 }
 
-// Who comes back is answered alike where there is no such session and where it isn't for its user.
+// Answers with a status of HTTP. The status is the same where there is no such session and where the session isn't
+// for its user.
 static void refuse_place(struct shard *shard, struct hcs_client *client, enum hcs_access why) {
     if (client->barred || why != HCS_ACCESS_ALLOWED)
         note_refused(shard, client, client->barred ? HCS_ACCESS_DENIED : why);
@@ -195,8 +196,11 @@ static void begin(struct shard *shard, struct hcs_client *client) {
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    enum hcs_access joining = session ? hcs_access_judge(shard, session, client->user) : HCS_ACCESS_ALLOWED;
-    if (client->resumes && (!session || joining != HCS_ACCESS_ALLOWED)) {
+    enum hcs_access joining = session          ? hcs_access_judge(shard, session, client->user)
+                              : client->barred ? HCS_ACCESS_DENIED
+                                               : HCS_ACCESS_ALLOWED;
+    bool has_status = client->resumes || (client->is_web && client->barred); // of HTTP, in place of a stream
+    if (has_status && (!session || joining != HCS_ACCESS_ALLOWED)) {
         refuse_place(shard, client, joining);
     } else if (joining != HCS_ACCESS_ALLOWED) {
         refuse_user(shard, client, joining);

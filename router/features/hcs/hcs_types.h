@@ -54,7 +54,7 @@ struct hcs_client {
     uint64_t mark;  // of its chunks in its peer's queue
     uint32_t home;  // the session's shard
     bool resumes;   // it only comes back: it never starts a session
-    bool barred;    // and couldn't start one at its target
+    bool barred;    // its user may join a session, but not start one at its target
     bool has_after; // it asked for what follows after_seq
     bool is_web;    // its transport is told what becomes of it
     bool made_up;   // the session's name is the hub's
