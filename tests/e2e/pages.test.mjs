@@ -1,0 +1,61 @@
+// The pages: each command and program in them is played, or says that it isn't; links lead somewhere; options and files that
+// they name are there.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { blocksOf, faultsOf, PagePlayer } from './page.mjs';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+function pagesBelow(folder) {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : pagesBelow(path);
+    return entry.name.endsWith('.md') ? [path] : [];
+  });
+}
+
+const PAGES = ['README.md', ...['.github', 'bench', 'core', 'io', 'router', 'tests', 'tools'].filter((folder) => existsSync(join(ROOT, folder))).flatMap(pagesBelow)];
+// Whose blocks say what is done with them.
+const PLAYED = PAGES.filter((page) => page === 'README.md' || page.startsWith('router/'));
+const read = (page) => readFileSync(join(ROOT, page), 'utf8');
+
+const anchorsOf = (page) => [...page.matchAll(/^#+ (.*)$/gm)].map(([, text]) =>
+  text.toLowerCase().replace(/[^\p{L}\p{N}_\- ]/gu, '').replaceAll(' ', '-'));
+
+for (const page of PAGES) {
+  test(`${page}: its links lead somewhere`, () => {
+    const prose = read(page).replace(/^```[\s\S]*?^```$/gm, '');
+    for (const [link, path, anchor] of prose.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)/g)) {
+      const target = path ? join(dirname(page), path) : page;
+      assert.ok(existsSync(join(ROOT, target)), `${link} leads nowhere`);
+      if (anchor) assert.ok(anchorsOf(read(target)).includes(anchor), `${link}: there is no such heading`);
+    }
+  });
+}
+
+for (const page of PLAYED) {
+  test(`${page}: each program is played or says that it isn't`, () => assert.deepEqual(faultsOf(read(page)), []));
+  if (blocksOf(read(page)).some((block) => block.words.includes('run'))) test(`${page}: what it shows is so`, () => new PagePlayer().play(read(page)));
+}
+
+test('a page that is wrong fails', async () => {
+  const fence = '```';
+  const block = (info, text) => `${fence}${info}\n${text}\n${fence}\n`;
+  assert.equal(faultsOf(block('sh', 'true')).length, 1);
+  assert.equal(faultsOf(block('sh run not-run', 'true')).length, 1);
+  assert.equal(faultsOf(block('text output', 'x')).length, 1);
+  assert.equal(faultsOf('text\n\n    $ true\n').length, 1);
+  assert.equal(faultsOf(block('sh run', 'echo x') + block('text output', 'x')).length, 0);
+  assert.throws(() => blocksOf(`${fence}sh\n`), /no end/);
+  const plays = (page) => new PagePlayer().play(page);
+  await plays(block('sh run', 'echo one two three') + block('text output', 'one … three'));
+  await assert.rejects(plays(block('sh run', 'echo one') + block('text output', 'two')), /what it prints/);
+  await assert.rejects(plays(block('sh run', 'false')), /said/);
+  await assert.rejects(plays(block('sh run status=1', 'true')), /said/);
+  await assert.rejects(plays(block('sh run background', 'true')), /before it was ready/);
+  await assert.rejects(plays(block('python run', 'raise SystemExit(3)')), /said/);
+  await plays(block('sh run background', 'patchbayd') + block('sh run', 'patchbay agents'));
+});
