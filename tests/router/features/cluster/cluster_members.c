@@ -133,7 +133,7 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
 
 // There is no place for them, and no memory is taken: one of them is enough.
 static void who_can_not_be_known_counts_as_unfenced_until_it_is_heard_no_more(void **state) {
-    _Atomic uint32_t count = 0, unfenced = 0, unbundled = 0;
+    static _Atomic uint32_t count, unfenced, unbundled; // the teardown counts them down
     (void)state;
     cluster_members_tell(&cluster_members, &(struct cluster_members_shared){&count, &unfenced, &unbundled});
     cluster_members_meet_stranger(&cluster_members, 10, false, false);
