@@ -12,6 +12,7 @@
 
 #include "io/keeper_process.h"
 #include "io/privdrop.h"
+#include "io/process_name.h"
 
 // It is no one's standard input or output: whoever waits for the hub's to end doesn't wait for the keeper.
 static void leave_streams(void) {
@@ -31,7 +32,7 @@ __attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const s
     if (login && privdrop_become(login) < 0)
         _exit(1);
     setsid();
-    prctl(PR_SET_NAME, "patchbay-keeper");
+    process_name_set("patchbay-keeper");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // what the hub was told on its command line is in this memory, too
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     leave_streams();

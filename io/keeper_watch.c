@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/keeper_process.h"
+#include "io/process_name.h"
 
 enum { KEEPERS_END = 3 }; // its only descriptor besides the standard streams
 
@@ -26,7 +26,7 @@ __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, i
     char byte;
     ssize_t count;
     setsid();
-    prctl(PR_SET_NAME, "patchbay-watcher");
+    process_name_set("patchbay-watcher");
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, NULL);
     dup2(keepers_end, KEEPERS_END);

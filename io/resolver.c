@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "io/privdrop.h"
+#include "io/process_name.h"
 
 enum { RESOLVERS_END = 3 };
 
@@ -55,7 +56,7 @@ static void keep_only(int socket) {
 static void be_apart(int socket) {
     keep_only(socket);
     setsid();
-    prctl(PR_SET_NAME, "patchbay-names");
+    process_name_set("patchbay-names");
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     signal(SIGCHLD, SIG_IGN); // nobody waits for who has answered

@@ -18,6 +18,7 @@
 
 #include "io/keeper.h"
 #include "io/notify.h"
+#include "io/process_name.h"
 #include "io/resolver.h"
 #include "io/sandbox_layer.h"
 #include "io/secure.h"
@@ -357,6 +358,7 @@ int main(int argc, char **argv) {
     tls_begin();
     program.argc = argc;
     program.argv = config_keep_arguments(argc, argv);
+    process_name_begin(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
     switch (config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores))) {
     case CONFIG_SHOWN:

@@ -557,6 +557,20 @@ for (const whom of ['the hub', 'the hub and its keeper']) {
   });
 }
 
+// What a hub starts for itself isn't taken for a hub: by `pidof` and `ps`, which know a process by its first argument, nor by
+// `pgrep -x`, which knows it by its name.
+kept('the processes that keep children have names of their own', section('a', { command: command('serve') }), async (hub, peer) => {
+  const { result } = await peer.ask('process', target('a'));
+  const keeper = Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(result.process)]).toString());
+  const below = execFileSync('ps', ['-o', 'pid=', '--ppid', String(keeper)]).toString().trim().split(/\s+/).map(Number);
+  const watcher = below.find((pid) => pid !== result.process);
+  const called = (pid) => [readFileSync(`/proc/${pid}/comm`, 'utf8').trim(), readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0+$/, '')];
+  assert.deepEqual(called(keeper), ['patchbay-keeper', 'patchbay-keeper']);
+  assert.deepEqual(called(watcher), ['patchbay-watche', 'patchbay-watcher']);
+  assert.equal(called(hub.process.pid)[0], 'patchbayd');
+  assert.match(called(hub.process.pid)[1], /patchbayd\0--/);
+});
+
 kept('without its keeper the hub ends, and its children with it', section('a', { command: command('serve') }), async (hub, peer) => {
   const { pid } = await becomes(peer, 'a', 'running');
   const keeper = Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)]).toString());
