@@ -1,0 +1,232 @@
+// The Debian packages of tools/package: what is in them, that two runs make the same bytes, and what the tools that judge
+// such files say. The programs are those of this build, so nothing is compiled.
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const { PATCHBAYD, PATCHBAY } = process.env;
+const work = mkdtempSync(join(tmpdir(), 'patchbay-package-'));
+const unpacked = join(work, 'root');
+const units = join(unpacked, 'lib/systemd/system');
+const share = join(unpacked, 'usr/share');
+let made;
+after(() => rmSync(work, { recursive: true, force: true }));
+
+const run = (command, args, options = {}) =>
+  spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 26, ...options });
+const named = (pattern) => Object.keys(made).find((name) => pattern.test(name));
+const read = (...path) => readFileSync(join(...path), 'utf8');
+
+// A clone of the last commit in a folder of its own, with the working tree's packaging, which is what is tested.
+function clone(name) {
+  const folder = join(work, name);
+  execFileSync('git', ['clone', '--quiet', '--no-hardlinks', root, folder]);
+  const changed = execFileSync('git', ['-C', root, 'status', '--porcelain'], { encoding: 'utf8' });
+  if (changed) {
+    for (const path of ['tools/package', 'tools/packaging', 'router/docs', 'CMakeLists.txt'])
+      cpSync(join(root, path), join(folder, path), { recursive: true });
+    execFileSync('git', ['-C', folder, 'add', '--all']);
+    execFileSync('git', ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', 'commit', '--quiet', '-m', 'test'],
+      { env: { ...process.env, GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z', GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z' } });
+  }
+  return folder;
+}
+
+// The programs of this build where tools/package looks for them.
+function programs() {
+  const folder = join(work, 'programs');
+  for (const [path, from] of [['router/patchbayd', PATCHBAYD], ['tools/patchbay', PATCHBAY]]) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    cpSync(from, join(folder, path));
+  }
+  return folder;
+}
+
+function packages(name, environment, umask) {
+  const folder = clone(name);
+  const command = `umask ${umask} && exec '${folder}/tools/package' --no-setup --programs '${join(work, 'programs')}'`;
+  const result = run('bash', ['-c', command], { env: { ...process.env, ...environment } });
+  assert.equal(result.status, 0, result.stderr);
+  const out = join(folder, 'build/package');
+  return Object.fromEntries(readdirSync(out).map((file) => [file, readFileSync(join(out, file))]));
+}
+
+before(() => {
+  programs();
+  made = packages('first', { TZ: 'UTC', LC_ALL: 'C' }, '022');
+  for (const [name, bytes] of Object.entries(made)) writeFileSync(join(work, name), bytes);
+  execFileSync('dpkg-deb', ['--extract', join(work, named(/^patchbay_.*\.deb$/)), unpacked]);
+});
+
+test('there are a package, its symbols and an SPDX document, and nothing else', () => {
+  const names = Object.keys(made).sort();
+  assert.equal(names.length, 3, names.join(' '));
+  assert.match(names.join(' '), /^patchbay-dbgsym_\S+\.d?deb patchbay_\S+\.deb patchbay_\S+\.spdx\.json$/);
+});
+
+test('another folder, umask, time zone and language make the same bytes', () => {
+  const again = packages('second/elsewhere', { TZ: 'Asia/Kolkata', LC_ALL: 'C.UTF-8', LANG: 'de_DE.UTF-8' }, '077');
+  assert.deepEqual(Object.keys(again), Object.keys(made));
+  for (const name of Object.keys(made)) assert.ok(made[name].equals(again[name]), `${name} differs`);
+});
+
+test('lintian finds no error and no warning', () => {
+  const found = run('lintian', ['--allow-root', '--fail-on', 'error,warning', ...Object.keys(made).filter((n) => /deb$/.test(n))],
+    { cwd: work });
+  assert.equal(found.status, 0, found.stdout);
+  assert.ok(!existsSync(join(share, 'lintian')), 'nothing is overridden');
+});
+
+test('the package holds each file that an operator expects', () => {
+  for (const file of ['usr/sbin/patchbayd', 'usr/bin/patchbay', 'lib/systemd/system/patchbay.service',
+    'lib/systemd/system/patchbay.socket', 'lib/systemd/system/patchbay-http.socket', 'usr/lib/sysusers.d/patchbay.conf',
+    'etc/patchbay/patchbay.conf', 'etc/logrotate.d/patchbay', 'usr/share/man/man8/patchbayd.8.gz',
+    'usr/share/man/man1/patchbay.1.gz', 'usr/share/man/man5/patchbay.conf.5.gz', 'usr/share/man/man5/patchbay-users.5.gz',
+    'usr/share/bash-completion/completions/patchbay', 'usr/share/zsh/vendor-completions/_patchbay',
+    'usr/share/fish/vendor_completions.d/patchbay.fish', 'usr/share/patchbay/grafana.json',
+    'usr/share/patchbay/alerts.yml', 'usr/share/patchbay/alerts.test.yml', 'usr/share/doc/patchbay/OPERATE.md'])
+    assert.ok(existsSync(join(unpacked, file)), file);
+});
+
+test('the SPDX document has the programs by their SHA-256, and the libraries they take', () => {
+  const spdx = JSON.parse(made[named(/spdx/)]);
+  assert.equal(spdx.spdxVersion, 'SPDX-2.3');
+  const names = spdx.packages.map((one) => one.name);
+  for (const library of ['libc6', 'liburing2', 'libssl3', 'libsimdjson14', 'libseccomp2'])
+    assert.ok(names.includes(library), library);
+  for (const path of ['usr/sbin/patchbayd', 'usr/bin/patchbay']) {
+    const sum = execFileSync('sha256sum', [join(unpacked, path)], { encoding: 'utf8' }).split(' ')[0];
+    const file = spdx.files.find((one) => one.fileName === `./${path}`);
+    assert.ok(file.checksums.some((one) => one.algorithm === 'SHA256' && one.checksumValue === sum), path);
+  }
+});
+
+test('symbols lie where perf and gdb look for them', () => {
+  const folder = join(work, 'symbols');
+  execFileSync('dpkg-deb', ['--extract', join(work, named(/^patchbay-dbgsym/)), folder]);
+  for (const path of ['usr/sbin/patchbayd', 'usr/bin/patchbay']) {
+    const notes = execFileSync('readelf', ['-n', join(unpacked, path)], { encoding: 'utf8' });
+    const id = notes.match(/Build ID: ([0-9a-f]+)/)[1];
+    assert.ok(existsSync(join(folder, 'usr/lib/debug/.build-id', id.slice(0, 2), `${id.slice(2)}.debug`)), path);
+  }
+});
+
+test('man pages are well-formed, and say what --help says', () => {
+  const wanted = run(PATCHBAYD, ['--help']).stdout.match(/^ {2}--[a-z-]+/gm).map((line) => line.trim());
+  for (const [section, name] of [[8, 'patchbayd'], [1, 'patchbay'], [5, 'patchbay.conf'], [5, 'patchbay-users']]) {
+    const page = join(share, `man/man${section}/${name}.${section}.gz`);
+    const lint = run('bash', ['-c', `zcat '${page}' | mandoc -Tlint -Wwarning`]);
+    assert.equal(lint.stdout + lint.stderr, '', name);
+  }
+  const shown = run('bash', ['-c', `zcat '${join(share, 'man/man8/patchbayd.8.gz')}' | mandoc -Tutf8 | col -b`]).stdout;
+  for (const option of wanted) assert.ok(shown.includes(option), option);
+});
+
+test('patchbay-users(5) and patchbay.conf(5) have each key that the hub reads', () => {
+  const page = (name) => run('bash', ['-c', `zcat '${join(share, `man/man5/${name}.5.gz`)}'`]).stdout;
+  const users = page('patchbay-users');
+  const table = [...read(root, 'core/rights/sections.c').matchAll(/^ {4}\{"([a-z-]+)", KEY_/gm)].map((row) => row[1]);
+  assert.ok(table.length > 15);
+  for (const key of table) assert.match(users, new RegExp(`^\\.It Ic (.*, )?${key}( |$)`, 'm'), key);
+  const conf = page('patchbay.conf');
+  const source = read(root, 'core/child/child_settings.c');
+  const keys = [...source.matchAll(/strcmp\(key, "([a-z-]+)"\)/g), ...source.matchAll(/^ {4}\{"([a-z-]+)", offsetof/gm)];
+  assert.ok(keys.length > 15);
+  for (const [, key] of keys) assert.match(conf, new RegExp(`^\\.It Ic ${key}( |$)`, 'm'), key);
+});
+
+test('the sample of the configuration is one, with every key commented out', () => {
+  const sample = join(unpacked, 'etc/patchbay/patchbay.conf');
+  const checked = run(PATCHBAYD, ['--check', '--config', sample, '--listen', 'tcp://127.0.0.1:0']);
+  assert.equal(checked.status, 0, checked.stderr);
+  const set = read(sample).split('\n').filter((line) => line && !line.startsWith(';'));
+  assert.deepEqual(set, []);
+});
+
+test('promtool passes the alert rules and their tests', () => {
+  for (const args of [['check', 'rules', 'alerts.yml'], ['test', 'rules', 'alerts.test.yml']]) {
+    const result = run('promtool', args, { cwd: join(share, 'patchbay') });
+    assert.equal(result.status, 0, result.stdout + result.stderr);
+  }
+});
+
+test('each alert has a runbook that the operator finds', () => {
+  const page = read(share, 'doc/patchbay/OPERATE.md');
+  const headings = [...page.matchAll(/^#+ (.*)$/gm)].map((line) => line[1].toLowerCase().replaceAll(' ', '-'));
+  const runbooks = [...read(share, 'patchbay/alerts.yml').matchAll(/runbook: OPERATE\.md#(\S+)/g)].map((line) => line[1]);
+  assert.equal(runbooks.length, 8);
+  for (const runbook of runbooks) assert.ok(headings.includes(runbook), runbook);
+});
+
+// A hub on a free port, for what asks one. Its end is awaited.
+async function withHub(options, use) {
+  const hub = spawn(PATCHBAYD, ['--listen', 'tcp://127.0.0.1:0', '--http', '127.0.0.1:0', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  hub.stderr.setEncoding('utf8');
+  while (!/listening http:\S+\n/.test(said)) said += (await once(hub.stderr, 'data'))[0];
+  try {
+    return await use(said.match(/listening (tcp:\S+)/)[1], said.match(/listening (http:\S+)/)[1]);
+  } finally {
+    hub.kill('SIGTERM');
+    await once(hub, 'exit');
+  }
+}
+
+test('each metric that alerts and the dashboard ask for is one that a hub has', async () => {
+  await withHub([], async (_, http) => {
+    const metrics = await (await fetch(`${http}/metrics`)).text();
+    const asked = new Set((read(share, 'patchbay/alerts.yml') + read(share, 'patchbay/grafana.json')).match(/patchbay_[a-z_]+/g));
+    assert.ok(asked.size > 20);
+    for (const name of asked) assert.match(metrics, new RegExp(`^${name}[{ ]`, 'm'), name);
+  });
+});
+
+test('bash completes commands, options, values, and agents of the hub', async () => {
+  const file = join(share, 'bash-completion/completions/patchbay');
+  const complete = (words, environment = {}) => {
+    const script = `. '${file}'; COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1};
+      _${words[0]}; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const path = `${dirname(PATCHBAY)}:${process.env.PATH}`;
+    const result = run('bash', ['-c', script], { env: { ...process.env, PATH: path, ...environment } });
+    assert.equal(result.stderr, '');
+    return result.stdout.split('\n').filter(Boolean);
+  };
+  assert.deepEqual(complete(['patchbay', 'se']), ['send']);
+  assert.ok(complete(['patchbay', 'send', '--p']).includes('--priority'));
+  assert.deepEqual(complete(['patchbay', 'send', 'a', 'b', '--priority', 'h']), ['high']);
+  assert.deepEqual(complete(['patchbayd', '--val']), ['--validate']);
+  assert.deepEqual(complete(['patchbayd', '--validate', '']), ['lazy', 'strict']);
+  assert.deepEqual(complete(['patchbay', 'send', ''], { PATCHBAY_HUB: 'tcp://127.0.0.1:1' }), []);
+  await withHub([], async (uri) => {
+    const agent = spawn(PATCHBAY, ['--hub', uri, 'echo', 'test-agent'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    while (!run(PATCHBAY, ['--hub', uri, 'agents', '--json']).stdout.includes('test-agent'));
+    assert.deepEqual(complete(['patchbay', 'send', 'te'], { PATCHBAY_HUB: uri }), ['test-agent']);
+    agent.kill('SIGINT');
+    await once(agent, 'exit');
+  });
+});
+
+test('zsh and fish read their completions', () => {
+  assert.equal(run('zsh', ['-n', join(share, 'zsh/vendor-completions/_patchbay')]).status, 0);
+  assert.equal(run('fish', ['-n', join(share, 'fish/vendor_completions.d/patchbay.fish')]).status, 0);
+});
+
+test('systemd verifies the units, and its exposure level of the service is 2.0 or less', () => {
+  const folder = join(work, 'units');
+  cpSync(units, folder, { recursive: true });
+  const service = join(folder, 'patchbay.service');
+  writeFileSync(service, read(service).replace('/usr/sbin/patchbayd', PATCHBAYD));
+  const files = readdirSync(folder).map((name) => join(folder, name));
+  const verified = run('systemd-analyze', ['verify', '--recursive-errors=no', ...files],
+    { env: { ...process.env, MANPATH: join(share, 'man') } });
+  assert.equal(verified.stderr.trim(), '');
+  assert.equal(verified.status, 0);
+  const judged = run('systemd-analyze', ['security', '--offline=yes', '--threshold=20', service]);
+  assert.equal(judged.status, 0, judged.stdout.split('\n').slice(-3).join('\n'));
+});
