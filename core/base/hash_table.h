@@ -43,23 +43,6 @@ static inline struct hash_node *hash_table_find(const struct hash_table *hash_ta
 static inline struct hash_node *hash_table_next(const struct hash_node *bin) {
     return hash_table_same(bin->next, bin->hash);
 }
-// What is looked for next is fetched meanwhile: where the first one of its place is said; that one, once the place is there; and the one
-// behind it, once it is there and has another hash.
-static inline void hash_table_foresee(const struct hash_table *hash_table, uint64_t hash) {
-    if (hash_table->count)
-        __builtin_prefetch(&hash_table->heads[hash & (hash_table->capacity - 1)]);
-}
-static inline void hash_table_foresee_first(const struct hash_table *hash_table, uint64_t hash) {
-    if (hash_table->count)
-        __builtin_prefetch(hash_table->heads[hash & (hash_table->capacity - 1)], 1);
-}
-static inline void hash_table_foresee_second(const struct hash_table *hash_table, uint64_t hash) {
-    const struct hash_node *bin =
-        hash_table->count ? hash_table->heads[hash & (hash_table->capacity - 1)] : NULL;
-    if (bin && bin->hash != hash)
-        __builtin_prefetch(bin->next, 1);
-}
-
 // Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
 static inline uint64_t hash_table_hash(uint64_t number, uint64_t secret) {
     uint64_t product = number * (secret | 1);

@@ -125,10 +125,6 @@ static void take_holding(const uint8_t *bytes, struct span key, uint64_t number,
         out->names = number != 0;
     else if (key_is(bytes, key, "joint"))
         out->is_joint = number != 0;
-    else if (key_is(bytes, key, "bundles"))
-        out->takes_bundles = number != 0;
-    else if (key_is(bytes, key, "took"))
-        out->took = number != 0;
     else if (key_is(bytes, key, "settle"))
         out->settle = number != 0;
     else if (key_is(bytes, key, "leaves"))
@@ -197,8 +193,6 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         take_time(number, out);
     } else if (key_is(bytes, key, "re")) {
         out->answered = number;
-    } else if (key_is(bytes, key, "bundle")) {
-        out->is_bundle = number != 0;
     } else if (key_is(bytes, key, "level") && number < GOVERNANCE_COUNT) {
         out->level = (enum governance)number;
     } else if (key_is(bytes, key, "offer")) {

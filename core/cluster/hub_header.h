@@ -32,10 +32,6 @@ struct hub_header {
     uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
     uint64_t answered;        // the request of the other hub's that this answers; 0: its subject says so
     bool is_joint;            // answers to this hub's may come on one subject, each with its number
-    bool
-        takes_bundles; // in a beat: this hub takes several requests, and several answers, in one message (bundle.h)
-    bool is_bundle; // the body is such requests, or answers
-    bool took;      // the body is numbers of requests that were taken (bundle.h)
     bool is_back;   // an offer that nobody takes
     uint64_t owed;  // what who owes least there owes; 0: there is none who might
     bool refused;   // an error of that hub's own: nobody there was asked

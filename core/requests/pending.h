@@ -116,15 +116,6 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 static inline uint32_t hub_id_shard(uint64_t hub_id) {
     return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
 }
-// It is about to be looked for: it is fetched meanwhile.
-static inline void pending_foresee(const struct pending_table *table, uint64_t hub_id) {
-    uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1);
-    if (hub_id_shard(hub_id) != table->shard || slot / PENDING_CHUNK >= table->chunk_count)
-        return;
-    const struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
-    if (slots)
-        prefetch_to_write(&slots[slot % PENDING_CHUNK], sizeof *slots);
-}
 // Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
 // remember it.
 void pending_end(struct pending_table *table, struct pending *pending);

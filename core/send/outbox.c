@@ -137,20 +137,8 @@ bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
     return find_request(outbox, hub_id) != NULL;
 }
 
-bool outbox_void(struct outbox *outbox, uint64_t hub_id) {
-    struct parcel *parcel = find_request(outbox, hub_id);
-    if (!parcel || !parcel->is_bundled)
-        return false;
-    if (outbox->waiting)
-        outbox_index_take_out(outbox->waiting, parcel);
-    parcel->hub_id = 0;
-    parcel_void(parcel);
-    return true;
-}
-
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
     struct parcel *parcel = find_request(outbox, hub_id);
-    assert(!parcel || !parcel->is_bundled);
     if (parcel)
         outbox_take_out(outbox, &outbox->lanes[parcel->lane], parcel);
     return parcel;

@@ -119,9 +119,6 @@ struct parcel *outbox_take(struct outbox *outbox);
 // Takes out the request that waits under this hub id; NULL when none does. Peers decide how many wait and how
 // many are cancelled, so a long queue isn't walked for each: it gets a table. Without memory for that it is.
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
-// The same for one that waits as a part of a bundle, which it can't be taken out of: whoever gets that passes it over. False where it
-// waits otherwise, or doesn't.
-bool outbox_void(struct outbox *outbox, uint64_t hub_id);
 // Whether it waits there.
 bool outbox_has(struct outbox *outbox, uint64_t hub_id);
 

@@ -76,8 +76,6 @@ static void disown(struct parcel *parcel) {
         parcel_pool_count(parcel->pool, -(int64_t)parcel->head_text_bytes);
         memory_give(parcel->head);
     }
-    if (parcel->has_heading)
-        bundle_head_drop(parcel->pool->budget, parcel->heading);
 }
 
 // Seldom: one at rest is mostly there.
@@ -131,7 +129,6 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->for_many = false;
     parcel->returns = false;
     parcel->is_sought = false;
-    parcel->has_heading = false;
     parcel->piece_count = 0;
     parcel->hole_count = 0;
     parcel->bound = false;
@@ -140,7 +137,6 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->dressed = false;
     parcel->has_head = false;
     parcel->long_head = false;
-    parcel->is_bundled = false;
     parcel->breaks = BREAKS_PASS;
     parcel->note = 0;
     return parcel;
@@ -315,7 +311,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
 static void keep_added(struct parcel *parcel, const struct parcel *other) {
     if (!other->has_added)
         return;
-    assert(!other->long_head && !other->has_heading);
+    assert(!other->long_head);
     parcel->has_added = true;
     parcel->added = other->added;
 }
@@ -337,7 +333,6 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     copy->frames = parcel->frames;
     copy->unfinished = parcel->unfinished;
     copy->dressed = parcel->dressed;
-    copy->is_bundled = parcel->is_bundled;
     copy->breaks = parcel->breaks;
     copy->of_stream = parcel->of_stream;
     copy->for_many = parcel->for_many;

@@ -24,7 +24,6 @@
 #include "core/base/mail.h"
 #include "core/base/prefetch.h"
 #include "core/json/json.h"
-#include "core/send/bundle_head.h"
 #include "core/wire/wire.h"
 
 enum {
@@ -93,7 +92,6 @@ struct parcel {
     union {
         const struct wire_line *added; // with has_added: as in struct frame
         char *head;                    // where it has a long one
-        struct bundle_head *heading;   // with has_heading: what goes out before it and its like, a reference
     };
     union {
         uint32_t added_bytes;     // of its text, with PARCEL_ADDED
@@ -116,10 +114,7 @@ struct parcel {
     bool returns : 1;     // of a request to another hub: where nobody takes it it is back here
     bool kept : 1;        // likewise: where a hub refuses it there may be another one
     bool is_sought : 1;   // `sought` is set
-    bool has_heading : 1; // `heading` is set
-    bool
-        is_bundled : 1; // it goes out as a part of a bundle (core/cluster/bundle.h), and begins with its own head
-    bool for_many : 1; // one of many receivers' shares: the turn's sends needn't all be made for them
+    bool for_many : 1;    // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
     bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place
@@ -214,8 +209,6 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // A body of the hub's own: takes `text`, which memory_take gave. It may take the last
 // of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
-// Has it go out as a part of what this heading stands before, and bear a short head of its own, which the caller writes where it is told.
-char *parcel_head_behind(struct parcel *parcel, struct bundle_head *heading, size_t count);
 // Has a header line go out with it, before those that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
 // A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
@@ -249,8 +242,5 @@ static inline unsigned parcel_stretches(const struct parcel *parcel) {
 }
 // Writes down where its bytes lie, those stretches that are not empty; returns how many.
 unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
-// Has whoever gets it, dressed, pass over it: of a bundle, where what begins with so many zeros is none of it (core/cluster/bundle.h).
-enum { PARCEL_VOID_BYTES = 8 };
-void parcel_void(struct parcel *parcel);
 // Copies all of its bytes, parcel->bytes in all, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);

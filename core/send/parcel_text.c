@@ -62,23 +62,6 @@ char *parcel_head_take(struct parcel *parcel, size_t count) {
     return to;
 }
 
-char *parcel_head_behind(struct parcel *parcel, struct bundle_head *heading, size_t count) {
-    assert(count <= PARCEL_HEAD_BYTES_MAX && heading->references > 0);
-    char *to = parcel_head_take(parcel, count);
-    bundle_head_hold(heading);
-    parcel->has_added = false; // its place is taken
-    parcel->heading = heading;
-    parcel->has_heading = true;
-    return to;
-}
-
-// Its head is what it begins with: where it was put together, in the parcel itself, or in the text of a copy.
-void parcel_void(struct parcel *parcel) {
-    assert(parcel->is_bundled && parcel->dressed);
-    assert(parcel->head_bytes || parcel->pieces[0].bytes == parcel->text);
-    memset(parcel->head_bytes ? parcel->inline_text : parcel->text, 0, PARCEL_VOID_BYTES);
-}
-
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count) {
     char *to = parcel_head_take(parcel, count);
     assert(head);

@@ -13,7 +13,6 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/child_mux.h"
-#include "router/forwarding/bundle_head_cache.h"
 #include "router/forwarding/progress.h"
 
 // What those owe who are behind the link their own hubs bound, each for itself.
@@ -277,9 +276,7 @@ static bool address(struct shard *shard, const struct message *message, struct p
     if (to->returns && !pending->offered)
         return false;
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
-    uint32_t time_ms = timeout_ms(shard, message);
-    return bundle_head_cache_address(shard, message, parcel, to, hub_id, time_ms) ||
-           remote_target_address(shard, message, parcel, to, hub_id, time_ms);
+    return remote_target_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message));
 }
 
 // The target isn't what is full.

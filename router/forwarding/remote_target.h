@@ -85,8 +85,6 @@ bool remote_target_is_named(const struct shard *shard, const struct remote_targe
 enum { REMOTE_TARGET_UNANSWERED = 'n' };
 // Of one that is back then it says so behind "m.", its number on that link, in 16 digits, and ".n".
 enum { REMOTE_TARGET_SOUGHT_AT = 2, REMOTE_TARGET_SOUGHT_BYTES = 2 + 16 + 2 };
-// Of requests that went out together, behind this, their serial: of all of them.
-#define REMOTE_TARGET_BUNDLE "b."
 // What stands for its hub id where answers to many come on one subject, which a server knows better than a new one each time.
 enum { REMOTE_TARGET_ANSWERS = '0' };
 size_t remote_target_inbox(struct shard *shard, uint64_t link, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import { Client, joined, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
-import { bundle, head, numbersOf, Played, unbundle } from './played.mjs';
+import { head, Played } from './played.mjs';
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-beats-')), journal = join(directory, 'journal.jsonl');
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -19,7 +19,7 @@ joined('each hub beats once a second, with 200 bytes at most', { shards: [1] }, 
   // One at once, one more for a hub that has just come, and then two.
   while ([...heard.values()].filter((count) => count >= 4).length < 2) {
     const { head: mark, text } = await client.message('a beat');
-    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=1 bundles=1 fences=1\r\n\r\n$/.exec(mark)?.[1];
+    const name = /^NATS\/1\.0\r\nPatchbay: 1 hub=([0-9a-f]{32}) joint=1 fences=1\r\n\r\n$/.exec(mark)?.[1];
     assert.ok(name && text === '', mark + text);
     assert.ok(`HPUB patchbay.test.beat ${mark.length} ${mark.length}\r\n${mark}\r\n`.length <= 200);
     heard.set(name, (heard.get(name) ?? 0) + 1);
@@ -71,86 +71,13 @@ joined('which request it answers an answer says on the one subject only, and on 
 joined('a hub whose server knows that it has gone is missed soon, though it owes nothing', { hubs: [[]], shards: [1] }, async (x, broker) => {
   const played = await Played.join(broker), source = await x.peer();
   const complete = async () => (await source.ask('hub/agents', { cluster: true })).result.complete;
-  played.beat(' joint=1 bundles=1 fences=1');
+  played.beat(' joint=1 fences=1');
   await until('it is known, and waited for', async () => !(await complete()));
   const begun = Date.now();
   played.client.drop();
   await until('it isn\'t any more', complete);
   assert.ok(Date.now() - begun < 5000, `it took ${Date.now() - begun} ms`);
 });
-
-joined('a hub that says so gets several answers in one message', { shards: [1] }, async (x, y, broker) => {
-  const b = await x.agent('b'), ids = [];
-  const played = await Played.join(broker), numbers = [77, 78, 79], answers = new Map(), sizes = [];
-  played.beat(' joint=1 bundles=1');
-  for (const number of numbers) played.ask('b', number, requestText(number, 'work', { targetAgent: 'b' }));
-  for (const number of numbers) ids.push((await b.next()).json.id ?? number);
-  b.write(ids.map((id) => frame(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":"done"}`)).join(''));
-  while (answers.size < numbers.length) {
-    const message = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.0`, 'answers');
-    assert.match(message.head, /^NATS\/1\.0\r\nPatchbay: 1 hub=[0-9a-f]{32} bundle=1\r\n\r\n$/);
-    const bundled = unbundle(message.bytes);
-    sizes.push(bundled.length);
-    for (const { number, body } of bundled) answers.set(number, JSON.parse(body));
-  }
-  assert.ok(Math.max(...sizes) > 1, `messages of ${sizes} answers`);
-  for (const number of numbers) assert.deepEqual(answers.get(number), { jsonrpc: '2.0', id: number, result: 'done' });
-  played.client.drop();
-});
-
-// What they ask comes in turns, and is answered so.
-joined('hubs that ask in turns are told of several requests, and get several answers, in one message each', { shards: [1] }, async (x, y, broker) => {
-  const b = await x.agent('b'), ids = [], all = [await Played.join(broker), await Played.join(broker), await Played.join(broker)];
-  const numbers = Array.from({ length: 8 }, (_, n) => 77 + n);
-  for (const played of all) played.beat(' joint=1 bundles=1');
-  for (const played of all) await played.client.settled();
-  const body = requestText(1, 'work', { targetAgent: 'b' }); // a client asks for all of them, so that they come in turns, and at once
-  all[0].client.socket.cork();
-  for (const number of numbers)
-    for (const { name } of all)
-      all[0].client.publish('patchbay.test.agent.b', body, `patchbay.test.hub.${name}.${number.toString(16)}`, head(name, '', `Content-Length: ${body.length}\r\n`));
-  all[0].client.socket.uncork();
-  while (ids.length < numbers.length * all.length) ids.push((await b.next()).json.id);
-  for (const played of all) {
-    const lists = [];
-    for (let left = numbers.length; left > 0; left -= lists.at(-1).length)
-      lists.push(numbersOf((await played.told(' took=1')).bytes));
-    assert.ok(lists.length < numbers.length, JSON.stringify(lists));
-  }
-  b.write(ids.map((id) => frame(`{"jsonrpc":"2.0","id":${id},"result":"done"}`)).join(''));
-  for (const played of all) {
-    const sizes = [];
-    for (let left = numbers.length; left > 0; left -= sizes.at(-1)) {
-      const message = await played.client.find((one) => one.subject === `patchbay.test.hub.${played.name}.0`, 'answers');
-      assert.match(message.head, / bundle=1\r\n/);
-      sizes.push(unbundle(message.bytes).length);
-    }
-    assert.ok(Math.max(...sizes) > 1, `messages of ${sizes} answers`);
-    played.client.drop();
-  }
-});
-
-joined('of several answers in one message each ends its request, and what is none ends the message', { shards: [1] },
-  async (x, y, broker) => {
-    const played = await Played.join(broker);
-    await played.client.subscribe('patchbay.test.agent.z q');
-    const source = await x.peer();
-    const answered = [0, 1, 2].map((n) => source.ask('work', { targetAgent: 'z', n }));
-    const requests = [];
-    for (let n = 0; n < 3; n++) requests.push(await played.request('patchbay.test.agent.z'));
-    const { hub } = requests[0], joint = `patchbay.test.hub.${hub}.0`;
-    const say = (text) => played.client.publish(joint, text, '', head(played.name, ' bundle=1'));
-    const body = ({ number }, result) => `{"jsonrpc":"2.0","id":${parseInt(number, 16)},"result":${result}}`;
-    const unknown = async () => (await source.ask('hub/stats')).result.dropped_responses_unknown_id;
-    const before = await unknown(), [a, b, c] = requests;
-    say(bundle([a.number, body(a, 1)], ['1', body(a, 2)], [b.number, '{"jsonrpc":"2.0"'], [c.number, body(c, 3)]).subarray(0, -1));
-    assert.equal((await answered[0]).result, 1);
-    assertError(await answered[1], -32603); // what can't be read
-    assert.equal(await unknown(), before + 1);
-    say(bundle([c.number, body(c, 4)]));
-    assert.equal((await answered[2]).result, 4);
-    played.client.drop();
-  });
 
 joined('an answer that is over a limit ends its request with that limit, whatever it says of itself', {}, async (x, y, broker) => {
   const played = await Played.join(broker);

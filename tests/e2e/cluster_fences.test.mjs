@@ -180,12 +180,12 @@ writeFileSync(small, 'max_payload: 1024\n');
 const many = Array.from({ length: 15 }, (_, n) => `deploy-${String(n).padStart(50, 'x')}`);
 guarded('an approver elsewhere is asked with its user\'s lines or not at all', async ({ hub, name, played }) => {
   await played.client.subscribe('patchbay.test.agent.bob q');
-  played.beat(' joint=2 fences=1 bundles=1');
+  played.beat(' joint=2 fences=1');
   await played.heard(name);
   const approve = async (user) => (await known(hub, user)).ask('governance/approval', { checkpoint: 'c', artifact: {}, approver: 'bob', decision: 'approved' });
   const { data } = assertError(await approve('denies'), -32055);
   assert.equal(data.limit, 1024);
   const answered = approve('free');
-  assert.doesNotMatch(await answerGroup(played, 'patchbay.test.agent.bob'), /deny=|bundle=/);
+  assert.doesNotMatch(await answerGroup(played, 'patchbay.test.agent.bob'), /deny=/);
   assert.equal((await answered).result, played.name);
 }, { ...FENCED, denies: { ...ALL, 'deny-call': many } }, ['-c', small]);

@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import { Broker, Client, joining, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
-import { Played, unbundle } from './played.mjs';
 import { ALL, directoryOfUsers, known, refused, reload, tokenOf, usersText } from './users.mjs';
 import { Client as Web, rpc } from './web.mjs';
 
@@ -307,24 +306,3 @@ between('what comes back from another hub has its place among what is pending st
     for (const { id } of [first, second]) assert.equal((await source.next()).json.result, id);
     assert.equal((await here.ask('hub/stats')).result.cluster_offers_returned, 1);
   }, [1, 2], ['--spill', '1']);
-
-// What they say lies in the hub's sockets in turn, until it goes on.
-between('what two users ask one agent elsewhere in turn goes in a message for each of them', [{ one: ALL, two: ALL }, {}], async (x, _, broker) => {
-  const played = await Played.join(broker), root = await known(x, 'root'), peers = [];
-  await played.client.subscribe('patchbay.test.agent.z q');
-  played.beat(' joint=2 fences=1 bundles=1');
-  await until('it is known', async () => !(await root.ask('hub/agents', { cluster: true })).result.complete);
-  for (let n = 0; n < 16; n++) peers.push(await known(x, n % 2 ? 'two' : 'one'));
-  x.process.kill('SIGSTOP');
-  for (const [n, peer] of peers.entries()) await new Promise((resolve) => peer.socket.write(frame(requestText(n, 'work', { targetAgent: 'z' })), resolve));
-  x.process.kill('SIGCONT');
-  let messages = 0, users = '';
-  for (let left = 16; left > 0; messages++) {
-    const { head, bytes } = await played.client.find((one) => one.subject === 'patchbay.test.agent.z', 'requests');
-    const count = unbundle(bytes).length;
-    users += ` ${/ user=(\S+)/.exec(head)[1]}:${count}`;
-    left -= count;
-  }
-  assert.ok(messages < 8, `messages of so many requests:${users}`);
-  for (const one of [...peers, played.client]) one.drop();
-}, [1]);

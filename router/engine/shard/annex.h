@@ -54,7 +54,6 @@ struct annex {
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
     const char *named;
     uint32_t named_bytes;
-    bool vouches;    // likewise: whatever its body names as its source is that agent
     const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
     const struct remote_acl
         *acl;     // likewise: whom it says that it may reach (core/cluster/remote_acl.h); NULL: anybody

@@ -133,7 +133,6 @@ struct hub {
     struct account *strangers;               // refusals of those of whom it isn't known who they are
     _Atomic uint32_t link_neighbours;        // other hubs that are known; likewise
     _Atomic uint32_t link_unfenced;          // those that don't heed fences; likewise
-    _Atomic uint32_t link_unbundled;         // those that don't take bundles; likewise
     _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it
     _Atomic uint64_t asked_ms;      // when somebody last asked how the hub is (survey.c); 0: nobody has
     _Atomic uint32_t phase;         // enum hub_phase

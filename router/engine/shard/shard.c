@@ -155,8 +155,6 @@ void shard_close(struct shard *shard) {
     hash_table_deinit(&shard->sought.by_number);
     freelist_release(&shard->exchange_spares, &shard->kept);
     quota_deinit(&shard->kept);
-    for (unsigned at = 0; at < HEADINGS_MAX; at++)
-        bundle_head_drop(&shard->hub->budget, shard->across.headings[at]);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);

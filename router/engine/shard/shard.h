@@ -80,8 +80,6 @@ struct peer_slots {
 
 enum { ACCEPT_GUESTS_MAX = 64 };
 
-enum { HEADINGS_MAX = 64 };
-
 enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
 
 // Events that go to many go out in parts (send.c).
@@ -222,8 +220,6 @@ struct shard {
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
         struct remote_acl_text acl; // of who sent last, of those who may not reach all
-        struct bundle_head *headings
-            [HEADINGS_MAX]; // of requests that go out together (forwarding/bundle_head_cache.c); or NULL
     } across;
     struct claim_table
         *asking; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none

@@ -17,7 +17,6 @@ struct ack_list *acks_of(struct acks *acks, const struct cluster_member *hub) {
         return taking->numbers.length + 17 <= HUB_HEADER_NUMBERS_BYTES_MAX ? taking : NULL;
     acks->count++;
     text_init(&taking->numbers);
-    taking->takes_bundles = hub->takes_bundles;
     memcpy(taking->hub, hub->name, HUB_NAME_BYTES);
     return taking;
 }

@@ -8,9 +8,7 @@
 enum { ACKS_MAX = 8 }; // hubs
 
 struct ack_list {
-    struct text
-        numbers; // a list (core/cluster/hub_header.h), or for who takes bundles as they have it (core/cluster/bundle.h)
-    bool takes_bundles;
+    struct text numbers; // a list (core/cluster/hub_header.h)
     char hub[HUB_NAME_BYTES];
 };
 

@@ -19,11 +19,9 @@ void cluster_members_deinit(struct cluster_members *cluster_members) {
 // The count comes last: who sees that somebody is there sees what that one doesn't take, too.
 static void publish(const struct cluster_members *cluster_members) {
     const struct cluster_members_shared *told = &cluster_members->told;
-    assert(!told->count == !told->unfenced && !told->count == !told->unbundled);
+    assert(!told->count == !told->unfenced);
     if (!told->count)
         return;
-    atomic_store_explicit(told->unbundled, cluster_members->unbundled + cluster_members->has_single,
-                          memory_order_relaxed);
     atomic_store_explicit(told->unfenced, cluster_members->unfenced + cluster_members->has_stranger,
                           memory_order_relaxed);
     atomic_store_explicit(told->count, (uint32_t)cluster_members->by_name.count, memory_order_release);
@@ -71,7 +69,6 @@ static struct cluster_member *cluster_members_add(struct cluster_members *cluste
     list_init(&fresh->link);
     cluster_members->any_new = true;
     cluster_members->unfenced += fresh->is_unfenced;
-    cluster_members->unbundled++;
     publish(cluster_members);
     return fresh;
 }
@@ -80,15 +77,6 @@ static void learn(struct cluster_members *cluster_members, struct cluster_member
     assert(remote->is_unfenced && cluster_members->unfenced > 0);
     remote->is_unfenced = false;
     cluster_members->unfenced--;
-    publish(cluster_members);
-}
-
-void cluster_members_learn_bundles(struct cluster_members *cluster_members, struct cluster_member *remote) {
-    if (remote->takes_bundles)
-        return;
-    assert(cluster_members->unbundled > 0);
-    remote->takes_bundles = true;
-    cluster_members->unbundled--;
     publish(cluster_members);
 }
 
@@ -125,27 +113,17 @@ struct cluster_member *cluster_members_hear_of(struct cluster_members *cluster_m
     return take_notice(cluster_members, name, now_ms, false, heeds);
 }
 
-void cluster_members_meet_stranger(struct cluster_members *cluster_members, uint64_t now_ms, bool heeds,
-                                   bool takes_bundles) {
-    assert(cluster_members->stranger_ms <= now_ms && cluster_members->single_ms <= now_ms);
-    if (!heeds) {
-        cluster_members->has_stranger = true;
-        cluster_members->stranger_ms = now_ms;
-    }
-    if (!takes_bundles) {
-        cluster_members->has_single = true;
-        cluster_members->single_ms = now_ms;
-    }
+void cluster_members_meet_stranger(struct cluster_members *cluster_members, uint64_t now_ms) {
+    assert(cluster_members->stranger_ms <= now_ms);
+    cluster_members->has_stranger = true;
+    cluster_members->stranger_ms = now_ms;
     publish(cluster_members);
 }
 
 void cluster_members_forget_strangers(struct cluster_members *cluster_members, uint64_t heard_ms) {
-    bool stays = cluster_members->has_stranger && cluster_members->stranger_ms > heard_ms;
-    bool stays_single = cluster_members->has_single && cluster_members->single_ms > heard_ms;
-    if (stays == cluster_members->has_stranger && stays_single == cluster_members->has_single)
+    if (!cluster_members->has_stranger || cluster_members->stranger_ms > heard_ms)
         return;
-    cluster_members->has_stranger = stays;
-    cluster_members->has_single = stays_single;
+    cluster_members->has_stranger = false;
     publish(cluster_members);
 }
 
@@ -165,9 +143,7 @@ void cluster_members_remove(struct cluster_members *cluster_members, struct clus
     list_remove(&remote->link);
     cluster_members->named_changed |= remote->named_count > 0;
     assert(cluster_members->unfenced >= remote->is_unfenced);
-    assert(cluster_members->unbundled >= !remote->takes_bundles);
     cluster_members->unfenced -= remote->is_unfenced;
-    cluster_members->unbundled -= !remote->takes_bundles;
     publish(cluster_members);
     quota_give(cluster_members->kept, remote->named);
     quota_give(cluster_members->kept, remote);

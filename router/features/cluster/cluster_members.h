@@ -35,7 +35,6 @@ struct cluster_member {
     bool is_told;
     bool is_unfenced; // it hasn't said that it heeds whom a message may not reach (core/cluster/remote_acl.h)
     bool is_joint;    // it takes all answers on one subject, and what is asked of it by its name
-    bool takes_bundles; // and several answers in one message
     // Names are held once (name_conflict.h).
     bool unsettled;           // what it holds and what is held here isn't known to differ
     bool disputed;            // in what it has told this time some names were
@@ -50,9 +49,9 @@ struct cluster_member {
     char inbox[SUBJECT_INBOX_BYTES_MAX];
 };
 
-// Where it stands for all shards how many there are, how many of them are unfenced, and how many don't take bundles; NULL: nowhere.
+// Where it stands for all shards how many there are, and how many of them are unfenced; NULL: nowhere.
 struct cluster_members_shared {
-    _Atomic uint32_t *count, *unfenced, *unbundled;
+    _Atomic uint32_t *count, *unfenced;
 };
 
 struct cluster_members {
@@ -63,12 +62,10 @@ struct cluster_members {
     uint64_t places[CLUSTER_MEMBER_WORDS]; // bits: those that are taken
     bool any_new,
         named_changed; // since these were looked at: one is known that wasn't; what is named there isn't the same
-    uint32_t unfenced;  // how many of them are
-    uint32_t unbundled; // how many of them don't take bundles
-    // One that isn't known, for want of a place or of memory, has beaten and not said that it heeds fences; and when the last one did. The same
-    // of bundles.
-    bool has_stranger, has_single;
-    uint64_t stranger_ms, single_ms;
+    uint32_t unfenced; // how many of them are
+    // One that isn't known, for want of a place or of memory, has beaten and not said that it heeds fences; and when the last one did.
+    bool has_stranger;
+    uint64_t stranger_ms;
     struct cluster_members_shared told;
     struct siphash_key key;
     struct quota *kept;
@@ -90,13 +87,10 @@ struct cluster_member *cluster_members_hear(struct cluster_members *cluster_memb
 // Likewise of one that isn't needed, and that has said whether it `heeds` fences; who once did, does.
 struct cluster_member *cluster_members_hear_of(struct cluster_members *cluster_members,
                                                const char name[HUB_NAME_BYTES], uint64_t now_ms, bool heeds);
-// One has beaten that isn't known, and doesn't heed fences, or take bundles: one of those counts as such for all of them.
-void cluster_members_meet_stranger(struct cluster_members *cluster_members, uint64_t now_ms, bool heeds,
-                                   bool takes_bundles);
+// One has beaten that isn't known, and doesn't heed fences: one of those counts as such for all of them.
+void cluster_members_meet_stranger(struct cluster_members *cluster_members, uint64_t now_ms);
 // None has that was heard later than then: there are none any more.
 void cluster_members_forget_strangers(struct cluster_members *cluster_members, uint64_t heard_ms);
-// It takes bundles.
-void cluster_members_learn_bundles(struct cluster_members *cluster_members, struct cluster_member *remote);
 // It has gone, and nobody waits for its word: another one may have its place, and it may have one again when it is heard.
 void cluster_members_displace(struct cluster_members *cluster_members, struct cluster_member *remote);
 // It owes nothing, and has asked nothing.

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/bundle.h"
 #include "router/engine/request/cancel.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/exchange.h"
@@ -282,21 +281,17 @@ void heartbeat_heard(struct link *link, const struct hub_header *mark) {
     struct cluster_member *heard =
         cluster_members_hear_of(cluster_members, mark->hub, shard_now_ms(link->shard), mark->knows_fences);
     link->unsettled |= heard && is_new;
-    if (heard) {
+    if (heard)
         heard->is_joint |= mark->is_joint;
-        if (mark->takes_bundles)
-            cluster_members_learn_bundles(cluster_members, heard);
-    }
     if (heard && is_new && link->state == LINK_UP)
         nats_publish_beat(link); // who has just come knows nobody yet
 }
 
 void heartbeat_beaten(struct link *link, const struct hub_header *mark) {
     assert(mark->given && mark->has_hub);
-    if (!link_is_own(link, mark->hub) && !mark->leaves &&
+    if (!link_is_own(link, mark->hub) && !mark->leaves && !mark->knows_fences &&
         !cluster_members_find(neighbours_of(link), mark->hub))
-        cluster_members_meet_stranger(neighbours_of(link), shard_now_ms(link->shard), mark->knows_fences,
-                                      mark->takes_bundles);
+        cluster_members_meet_stranger(neighbours_of(link), shard_now_ms(link->shard));
 }
 
 void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
@@ -323,24 +318,6 @@ void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_he
         cancel_visitor(link, inbound, !mark->is_nobodys);
     if (mark->leaves)
         heartbeat_hub_gone(link, mark->hub);
-}
-
-void heartbeat_took(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
-    struct span list = {0, bytes};
-    uint64_t numbers[INFLIGHT_FORESEEN_MAX];
-    uint32_t count;
-    assert(mark->given && mark->has_hub && mark->took);
-    do {
-        count = 0;
-        while (count < INFLIGHT_FORESEEN_MAX && bundle_next_number(body, &list, &numbers[count]))
-            count++;
-        inflight_foresee(&link->inflight, numbers, count);
-        for (uint32_t at = 0; at < count && link->peer->state == PEER_OPEN; at++)
-            if (numbers[at])
-                note_taker(link, mark->hub, numbers[at]);
-    } while (count == INFLIGHT_FORESEEN_MAX && link->peer->state == PEER_OPEN);
-    if (list.bytes && link->peer->state == PEER_OPEN)
-        hub_message_count_unreadable(link->shard);
 }
 
 struct pending *heartbeat_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {

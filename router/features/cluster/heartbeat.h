@@ -16,8 +16,6 @@ void heartbeat_heard(struct link *link, const struct hub_header *mark);
 void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
 // It was a beat, behind that: who isn't known now couldn't be, for want of a place.
 void heartbeat_beaten(struct link *link, const struct hub_header *mark);
-// What it took, as the body of what it says to this one.
-void heartbeat_took(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);
 // A hub is there no more: what it had ends, and what it asked is cancelled.
 void heartbeat_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
 // What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.

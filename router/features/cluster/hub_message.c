@@ -13,10 +13,6 @@ static struct unit_limits limits_of(const struct shard *shard, const struct hub_
     return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
 }
 
-uint32_t hub_message_body_bytes_max(const struct shard *shard, const struct hub_header *mark) {
-    return limits_of(shard, mark).body_bytes_max;
-}
-
 // The level may be less than the field says: once that was approved. What can't be read no hub lets out, but whoever may publish.
 static void direct(struct directives *directives, const struct hub_header *mark) {
     directives->governance = mark->level;
@@ -74,22 +70,6 @@ bool hub_message_read(struct shard *shard, const struct frame *frame, const stru
                       struct hub_message *out, enum error *error) {
     hub_header_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
     return hub_message_read_body(shard, frame, said, out, error);
-}
-
-bool hub_message_read_bundled(struct shard *shard, const struct frame *frame, const struct bundled *bundled,
-                              struct span body, struct hub_message *out, enum error *error) {
-    uint32_t max = hub_message_body_bytes_max(shard, &out->mark);
-    assert(bundled->number && body.bytes > 0 && body.at + body.bytes <= frame->unit->bytes);
-    out->unit = (struct unit){
-        .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
-    out->frame = frame_at(frame->buffer, frame->at, &out->unit);
-    out->mark.time_ms = bundled->time_ms;
-    out->mark.level = bundled->level;
-    direct(&out->unit.directives, &out->mark);
-    *error = body.bytes > max                    ? ERROR_FRAME_TOO_LARGE
-             : hub_message_is_array(&out->frame) ? ERROR_INVALID_REQUEST
-                                                 : ERROR_NONE;
-    return *error == ERROR_NONE;
 }
 
 bool hub_message_head_is_too_large(const struct hub_message *opened) {

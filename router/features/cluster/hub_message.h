@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/errors.h"
-#include "core/cluster/bundle.h"
 #include "core/cluster/hub_header.h"
 #include "core/wire/nats.h"
 #include "router/features/cluster/link.h"
@@ -24,14 +23,9 @@ bool hub_message_read_body(struct shard *shard, const struct frame *frame, const
 bool hub_message_head_is_too_large(const struct hub_message *opened);
 // Adds to data which limit a message is over, and by what, where that is its body, which has so many bytes.
 void hub_message_put_excess(const struct shard *shard, bool by_head, uint64_t body_bytes, struct text *data);
-// How large a body may be that a message with this mark brings.
-uint32_t hub_message_body_bytes_max(const struct shard *shard, const struct hub_header *mark);
 // Whether a body is an array, which hubs don't send each other.
 bool hub_message_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.
 static inline void hub_message_count_unreadable(struct shard *shard) {
     stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
 }
-// The same for one of several that came together, of which this is said and whose body lies there.
-bool hub_message_read_bundled(struct shard *shard, const struct frame *frame, const struct bundled *bundled,
-                              struct span body, struct hub_message *out, enum error *error);

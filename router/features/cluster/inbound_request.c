@@ -170,19 +170,6 @@ enum answering { UNANSWERED, ANSWERED, DEFERRED };
 
 // --- Once it has been looked up
 
-// Said in the name of one of its source's own agents, it names which.
-static void vouch(const struct message *message) {
-    const struct lookup *lookup = &message->lookup;
-    struct annex *annex = message->peer->annex;
-    struct span value = lookup->value[KEY_SOURCE_AGENT];
-    assert(annex->vouches);
-    if (!lookup_has(lookup, KEY_SOURCE_AGENT) || lookup->type[KEY_SOURCE_AGENT] != JSON_STRING ||
-        !is_name(message->body + value.at + 1, value.bytes - 2))
-        return;
-    annex->named = (const char *)message->body + value.at + 1;
-    annex->named_bytes = value.bytes - 2;
-}
-
 // What all hubs hear, and one of them answers, is all of theirs to deliver where it is an event, and else that one's alone.
 static bool is_of_one_hub(const struct message *message) {
     const struct lookup *lookup = &message->lookup;
@@ -203,8 +190,6 @@ bool inbound_request_vets(struct shard *shard, const struct message *message) {
                              id == link->answers;
         return link->has_answered;
     }
-    if (message->peer->annex->vouches)
-        vouch(message);
     if (link->defers && is_of_one_hub(message))
         return false;
     if (lookup->kind != BODY_RESPONSE && (lookup->kind != BODY_STREAM || message->exchange))
@@ -212,117 +197,6 @@ bool inbound_request_vets(struct shard *shard, const struct message *message) {
     drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
     return false;
 }
-
-// --- Several that came together
-
-// What they have in common.
-struct calls {
-    struct hub_message *opened; // and in it of each what is its own
-    struct cluster_member *hub;
-    struct nats_subscription *present;
-    enum error error; // why none of them can be routed
-};
-
-static void route_bundled(struct shard *shard, struct link *link, struct calls *calls,
-                          const struct bundled *bundled) {
-    struct annex *annex = link->peer->annex;
-    enum error error;
-    struct exchange *exchange = exchange_open(shard, link->peer);
-    if (!exchange) {
-        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-        return;
-    }
-    struct inbound_request *inbound =
-        inbound_response_enter_bundled(link, exchange, calls->hub, bundled->number, calls->present, &error);
-    annex->vouches = bundled->is_vouched;
-    if (inbound)
-        route_from(shard, link, calls->opened, exchange, inbound);
-    else if (error)
-        inbound_response_refuse_bundled(link, &calls->opened->mark, bundled->number, error, 0);
-    else
-        hub_message_count_unreadable(shard);
-    annex->vouches = false;
-    annex->named = NULL;
-    annex->named_bytes = 0;
-    exchange_close(shard, exchange);
-}
-
-static void refuse_bundled(struct shard *shard, struct link *link, const struct calls *calls, uint64_t number,
-                           enum error error, uint32_t bytes) {
-    assert(error != ERROR_NONE);
-    if (calls->hub)
-        hub_message_count_unreadable(shard);
-    inbound_response_refuse_bundled(link, &calls->opened->mark, number, error, bytes);
-}
-
-static void take_parts(struct shard *shard, struct link *link, const struct frame *frame,
-                       struct calls *calls) {
-    struct span rest = {frame->body.at - frame->at, frame->body.bytes}, body;
-    struct bundled bundled;
-    while (link->peer->state == PEER_OPEN &&
-           bundle_next(frame->buffer->bytes + frame->at, &rest, &bundled, &body)) {
-        enum error error = calls->error;
-        if (!bundled.number)
-            continue;
-        stats_count(&shard->stats, COUNT_CROSSED_IN);
-        if (!error && hub_message_read_bundled(shard, frame, &bundled, body, calls->opened, &error))
-            route_bundled(shard, link, calls, &bundled);
-        else
-            refuse_bundled(shard, link, calls, bundled.number, error, body.bytes);
-    }
-    if (rest.bytes && link->peer->state == PEER_OPEN)
-        hub_message_count_unreadable(shard);
-    shard->share.heavy = true;
-}
-
-// Hubs make far smaller ones: a bound on what one message asks of a turn.
-enum { PARTS_BYTES_MAX = 8 * BUNDLE_BYTES_MAX };
-
-// None of them is read, which is said as of a message that can't be.
-static void refuse_parts(struct shard *shard, struct link *link, const struct frame *frame,
-                         const struct nats_message *said, const struct hub_header *mark) {
-    assert(frame->body.bytes > PARTS_BYTES_MAX);
-    stats_count(&shard->stats, COUNT_CROSSED_IN);
-    hub_message_count_unreadable(shard);
-    inbound_response_refuse(link, frame->buffer->bytes + frame->at + said->reply.at, said->reply.bytes, mark,
-                            ERROR_PARSE, false, 0);
-}
-
-// An offer, or a question, comes by itself.
-static void take_calls(struct shard *shard, struct link *link, const struct frame *frame,
-                       const struct nats_message *said, enum subject_kind kind, struct span token,
-                       struct hub_message *opened) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    const struct hub_header *mark = &opened->mark;
-    struct calls calls = {.opened = opened, .error = ERROR_TARGET_DISCONNECTED}; // as its own are, see below
-    struct remote_acl acl;
-    assert(mark->is_bundle && mark->has_hub);
-    if (mark->probes || mark->offered) {
-        hub_message_count_unreadable(shard);
-        return;
-    }
-    if (frame->body.bytes > PARTS_BYTES_MAX) {
-        refuse_parts(shard, link, frame, said, mark);
-        return;
-    }
-    if (!link_is_own(link, mark->hub)) {
-        calls.hub = inbound_response_hub(link, mark);
-        calls.error = calls.hub ? attach(link, kind, bytes + token.at, token.bytes) : ERROR_OVERLOADED;
-    }
-    calls.present =
-        nats_subscriptions_find(&link->presence, (const char *)bytes + said->subject.at, said->subject.bytes);
-    link->peer->annex->telling = telling_of(kind, mark);
-    inbound_identity_begin(link, bytes, mark);
-    name_source(link->peer->annex, bytes, mark);
-    link->peer->annex->acl = read_fence(link, bytes, mark, &acl) ? &acl : NULL;
-    take_parts(shard, link, frame, &calls);
-    inbound_identity_end(link);
-    name_source(link->peer->annex, bytes, NULL);
-    link->peer->annex->acl = NULL;
-    link->peer->annex->attachment = NULL;
-}
-
-// --- One
 
 static void route_call(struct shard *shard, struct link *link, const uint8_t *bytes,
                        struct hub_message *opened, const struct inbound_address *inbound_address,
@@ -352,10 +226,6 @@ void inbound_request_take(struct shard *shard, struct link *link, const struct f
     enum error error;
     assert(kind <= SUBJECT_NOTICE);
     hub_header_read(bytes, said->headers, &opened.mark);
-    if (opened.mark.is_bundle && opened.mark.has_hub && kind < SUBJECT_EVENT) {
-        take_calls(shard, link, frame, said, kind, token, &opened);
-        return;
-    }
     bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
     if (is_copy && link->is_deaf)

@@ -77,27 +77,6 @@ struct inbound_request *inbound_response_enter(struct link *link, struct exchang
     return inbound;
 }
 
-struct cluster_member *inbound_response_hub(struct link *link, const struct hub_header *mark) {
-    struct cluster_members *cluster_members = &link->inflight.cluster_members;
-    struct cluster_member *hub =
-        cluster_members_hear(cluster_members, mark->hub, shard_now_ms(link->shard), true);
-    assert(mark->given && mark->has_hub);
-    if (hub)
-        write_inbox(link, hub);
-    return hub;
-}
-
-struct inbound_request *inbound_response_enter_bundled(struct link *link, struct exchange *exchange,
-                                                       struct cluster_member *hub, uint64_t number,
-                                                       struct nats_subscription *present, enum error *error) {
-    struct reply_address passage = {.hub = hub, .number = number, .present = present};
-    bool is_known;
-    assert(hub->inbox_bytes && number);
-    struct inbound_request *inbound = inflight_enter(&link->inflight, exchange, &passage, &is_known);
-    *error = inbound || is_known ? ERROR_NONE : ERROR_OVERLOADED;
-    return inbound;
-}
-
 // Sends an answer, which is taken over; ERROR_NONE, or why it wasn't, and then it is the caller's still (*bytes: how large one is that
 // the server wouldn't let pass).
 static enum error send_answer(struct link *link, struct parcel *parcel, const struct hub_envelope *letter,
@@ -158,15 +137,6 @@ void inbound_response_refuse(struct link *link, const uint8_t *reply, uint32_t r
     }
     send_error(link, number, error, &data, reply, reply_bytes, !mark->given, true);
     text_deinit(&data);
-}
-
-void inbound_response_refuse_bundled(struct link *link, const struct hub_header *mark, uint64_t number,
-                                     enum error error, uint64_t bytes) {
-    char reply[SUBJECT_INBOX_BYTES_MAX + 16];
-    assert(number && mark->given && mark->has_hub);
-    size_t count = subject_write_inbox(reply, link->shard->hub->settings.cluster->name, mark->hub);
-    count += hub_header_digits(reply + count, number);
-    inbound_response_refuse(link, (const uint8_t *)reply, (uint32_t)count, mark, error, false, bytes);
 }
 
 // Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.
@@ -241,9 +211,6 @@ static void answer_visitor(struct link *link, const struct inbound_request *inbo
     letter.flags = flags;
     if (lacks_id(inbound, parcel) && !put_id(parcel, inbound->number))
         error = ERROR_OVERLOADED;
-    if (!error && letter.answered && !flags &&
-        bundle_queue_add(&link->bundle_queue, inbound->hub, inbound->number, parcel))
-        return;
     if (!error)
         error = send_answer(link, parcel, &letter, &bytes);
     if (!error)

@@ -16,12 +16,6 @@ struct inbound_request *inbound_response_enter(struct link *link, struct exchang
                                                const struct hub_header *mark,
                                                const struct inbound_address *inbound_address,
                                                enum error *error);
-// The hub that asks several things together, where it takes answers; NULL without memory.
-struct cluster_member *inbound_response_hub(struct link *link, const struct hub_header *mark);
-// The same for one of them: under this number, of what came for `present`.
-struct inbound_request *inbound_response_enter_bundled(struct link *link, struct exchange *exchange,
-                                                       struct cluster_member *hub, uint64_t number,
-                                                       struct nats_subscription *present, enum error *error);
 // Whether a hub says by its reply subject that nobody waits.
 bool inbound_response_is_unanswered(const uint8_t *reply, uint32_t reply_bytes);
 // The number under which a hub has asked, as its reply subject says it; 0: it says none.
@@ -29,9 +23,6 @@ uint64_t inbound_response_number(const uint8_t *reply, uint32_t reply_bytes);
 // Answers at once; reply_bytes 0: nobody waits. `bytes`: how large what came is, where that is why.
 void inbound_response_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes,
                              const struct hub_header *mark, enum error error, bool by_head, uint64_t bytes);
-// Likewise one of several that came together.
-void inbound_response_refuse_bundled(struct link *link, const struct hub_header *mark, uint64_t number,
-                                     enum error error, uint64_t bytes);
 // As struct transport has them.
 void inbound_response_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void inbound_response_report(struct shard *shard, struct peer *peer, const struct pending *pending,

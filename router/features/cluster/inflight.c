@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/bundle.h"
 #include "router/engine/send/exchange.h"
 #include "router/features/cluster/nats_subscriptions.h"
 
@@ -99,36 +98,10 @@ struct outbound_request *inflight_find(struct inflight *inflight, uint64_t hub_i
     return inflight->found;
 }
 
-void inflight_foresee(const struct inflight *inflight, const uint64_t *hub_ids, uint32_t count) {
-    for (uint32_t at = 0; at < count; at++)
-        hash_table_foresee(&inflight->out, hash_table_hash(hub_ids[at], inflight->secret));
-    for (uint32_t at = 0; at < count; at++)
-        hash_table_foresee_first(&inflight->out, hash_table_hash(hub_ids[at], inflight->secret));
-    for (uint32_t at = 0; at < count; at++)
-        hash_table_foresee_second(&inflight->out, hash_table_hash(hub_ids[at], inflight->secret));
-}
-
 struct outbound_request *inflight_find_sent(struct inflight *inflight, uint64_t hub_id) {
     struct outbound_request *outbound = inflight_find(inflight, hub_id);
     assert(!outbound || !outbound->waits || !outbound->taker);
     return outbound && !outbound->waits ? outbound : NULL;
-}
-
-// They lie in the order in which they went, those that are put together at a time among each other. What the server says of them it says
-// at once, so they are near the end, however many wait before them.
-void inflight_take_bundle(struct inflight *inflight, uint64_t serial, struct list *out) {
-    struct list *untaken = &inflight->untaken;
-    assert(serial > 0 && list_empty(out));
-    for (struct list *node = untaken->prev, *before; node != untaken; node = before) {
-        struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
-        before = node->prev;
-        if (outbound->bundle + BUNDLES_MAX <= serial)
-            return;
-        if (!outbound->is_bundled || outbound->bundle != serial)
-            continue;
-        list_remove(node);
-        list_append(out->next, node); // at its begin
-    }
 }
 
 struct outbound_request_rest *inflight_rest(struct inflight *inflight, struct outbound_request *outbound) {

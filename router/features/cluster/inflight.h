@@ -48,7 +48,6 @@ struct outbound_request {
     uint64_t hub_id;
     struct cluster_member *taker;       // the hub that has it; NULL: none has said so yet
     struct outbound_request_rest *rest; // or NULL
-    bool is_bundled : 1;                // it went with others
     bool unsure : 1;                    // a hub that may have had it has gone before it said so
     bool recalled : 1;                  // it is being taken out of the queue
     bool offered : 1;                   // it may be handed back
@@ -63,8 +62,6 @@ struct outbound_request {
     uint8_t kind;                       // enum subject_kind: how whoever is meant is named
     uint32_t token_bytes;
     uint64_t sent_ms;
-    uint64_t
-        bundle; // the serial of those with which it went (bundle_queue.h), or the last that was given before it went alone
     char token[]; // the name, as in the subject
 };
 
@@ -109,13 +106,8 @@ void inflight_shrink(struct inflight *inflight);
 struct outbound_request *inflight_add(struct inflight *inflight, uint64_t hub_id, enum subject_kind kind,
                                       const void *token, uint32_t token_bytes);
 struct outbound_request *inflight_find(struct inflight *inflight, uint64_t hub_id);
-// Something is about to be heard of these, one after the other: they are fetched all at once, some at a time.
-enum { INFLIGHT_FORESEEN_MAX = 16 };
-void inflight_foresee(const struct inflight *inflight, const uint64_t *hub_ids, uint32_t count);
 // The same, where another hub may have it: while it is to go to one (inflight_go_again) none has, whatever is said of it.
 struct outbound_request *inflight_find_sent(struct inflight *inflight, uint64_t hub_id);
-// Moves the requests that went together under this serial, and that no hub has said to have, from .untaken to `out`, in their order.
-void inflight_take_bundle(struct inflight *inflight, uint64_t serial, struct list *out);
 void inflight_remove(struct inflight *inflight, struct outbound_request *outbound);
 // The same, but the crossing is the caller's now, as what the account was asked for.
 void inflight_take_out(struct inflight *inflight, struct outbound_request *outbound);

@@ -9,7 +9,7 @@
 
 static bool is_idle(const struct link *link) {
     const struct inflight *inflight = &link->inflight;
-    return inflight->out.count == 0 && inflight->in.count == 0 && !bundle_queue_waits(&link->bundle_queue) &&
+    return inflight->out.count == 0 && inflight->in.count == 0 &&
            !fallback_watch_waits(&link->fallback_watch) && outbox_empty(&link->peer->connection.outbox);
 }
 

@@ -166,7 +166,6 @@ void link_entered(struct link *link, struct peer *peer) {
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     take_name(link);
-    bundle_queue_begin(&link->bundle_queue, peer, link->hub);
     wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
 }
 
@@ -176,7 +175,7 @@ static void be_current(struct link *link) {
     assert(link_is_current(link));
     cluster_members_tell(
         &link->inflight.cluster_members,
-        &(struct cluster_members_shared){&hub->link_neighbours, &hub->link_unfenced, &hub->link_unbundled});
+        &(struct cluster_members_shared){&hub->link_neighbours, &hub->link_unfenced});
 }
 
 // The heir is the link from now on.
@@ -190,7 +189,7 @@ static void succeed(struct link *link) {
     heir->inquiries = link->inquiries; // what those before were numbered
     heir->holders_asked = link->holders_asked;
     link->shard->link = heir;
-    cluster_members_tell(&link->inflight.cluster_members, &(struct cluster_members_shared){NULL, NULL, NULL});
+    cluster_members_tell(&link->inflight.cluster_members, &(struct cluster_members_shared){NULL, NULL});
     be_current(heir);
 }
 
@@ -232,7 +231,6 @@ void link_lost(struct link *link) {
         stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
     link->peer = NULL;
-    bundle_queue_forget(&link->bundle_queue);
     inflight_forget(&link->inflight);
     nats_subscriptions_forget(&link->presence);
     acks_forget(&link->acks);
@@ -273,7 +271,6 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     timer_init(&link->timer, TIMER_LINK);
     nats_subscriptions_init(&link->presence, key, &shard->kept);
     inflight_init(&link->inflight, key, &shard->kept);
-    bundle_queue_init(&link->bundle_queue, shard);
     fallback_watch_init(&link->fallback_watch, shard);
     return link;
 }

@@ -15,7 +15,6 @@
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/acks.h"
-#include "router/features/cluster/bundle_queue.h"
 #include "router/features/cluster/fallback_watch.h"
 #include "router/features/cluster/inflight.h"
 #include "router/features/cluster/link_resolver.h"
@@ -99,7 +98,6 @@ struct link {
     uint64_t fault_hash, fault_ms;
     struct nats_subscriptions presence;
     struct inflight inflight;
-    struct bundle_queue bundle_queue;
     // Room for whom a subject names, while what came there is routed; NULL: none yet.
     struct attachment *attached;
     // While a unit is being read: the request that it answers; 0: it answers none.

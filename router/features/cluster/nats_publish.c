@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/bundle.h"
 #include "core/cluster/hub_header.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -125,37 +124,22 @@ void nats_publish_list(struct link *link, const char hub[HUB_NAME_BYTES], const 
     say_list(link, &(struct hearer){.kind = SUBJECT_HUB, .hub = hub}, key, list);
 }
 
-static void say_taken(struct link *link, const struct ack_list *taking) {
-    if (taking->takes_bundles) {
-        const struct said_number said[] = {{"took", 1}, {NULL, 0}};
-        nats_publish_numbers(link, taking->hub, said, &taking->numbers);
-        return;
-    }
-    nats_publish_list(link, taking->hub, "taken", &taking->numbers);
-}
-
 void nats_publish_taken(struct link *link) {
     struct acks *acks = &link->acks;
     assert(acks->count == 0 || link->peer);
     for (uint32_t at = 0; at < acks->count; at++)
-        say_taken(link, &acks->all[at]);
+        nats_publish_list(link, acks->all[at].hub, "taken", &acks->all[at].numbers);
     acks_forget(acks);
 }
 
 void nats_publish_note_taken(struct link *link, const struct cluster_member *hub, uint64_t number) {
     struct ack_list *taking = acks_of(&link->acks, hub);
-    char bytes[BUNDLE_NUMBER_BYTES];
     assert(number);
     if (!taking) {
         nats_publish_taken(link);
         taking = acks_of(&link->acks, hub);
     }
-    if (!taking->takes_bundles) {
-        nats_publish_put_number(&taking->numbers, number);
-        return;
-    }
-    bundle_write_number(bytes, number);
-    text_add(&taking->numbers, bytes, sizeof bytes);
+    nats_publish_put_number(&taking->numbers, number);
 }
 
 // NULL: users aren't on.
@@ -194,7 +178,6 @@ void nats_publish_beat(struct link *link) {
     text_init(&mark);
     hub_header_begin(&mark, link->hub);
     hub_header_number(&mark, "joint", 1);
-    hub_header_number(&mark, "bundles", 1);
     hub_header_number(&mark, "fences", 1);
     say_mark(link, &(struct hearer){.kind = SUBJECT_BEAT}, &mark, NULL);
 }

@@ -85,10 +85,6 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
         hub_message_count_unreadable(shard);
     if (kind != SUBJECT_HUB || opened.mark.names)
         return;
-    if (opened.mark.took) {
-        heartbeat_took(link, &opened.mark, frame_body(frame), frame->body.bytes);
-        return;
-    }
     name_claim_hear(link, bytes, &opened.mark);
     if (!name_conflict_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
         hub_message_count_unreadable(shard);
@@ -135,8 +131,7 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
     bool about_hub =
         rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
     bool about_name = is_about(bytes, behind, "h.", &number),
-         about_cancel = is_about(bytes, behind, "c.", &number),
-         about_bundle = is_about(bytes, behind, REMOTE_TARGET_BUNDLE, &number) && number;
+         about_cancel = is_about(bytes, behind, "c.", &number);
     bool about_sought = behind.bytes == REMOTE_TARGET_SOUGHT_BYTES &&
                         is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
     if (rest.bytes == HUB_NAME_BYTES)
@@ -147,8 +142,6 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
         name_claim_nobody(link, number);
     else if (about_cancel)
         inbound_cancel_take(link, frame, said, number);
-    else if (about_bundle)
-        outbound_response_bundle(link, number, nats_status(bytes, said->headers) == 503);
     else if (about_sought && nats_status(bytes, said->headers) == 503)
         take_nobody(shard, link, number);
     else if (behind.bytes == 1 && bytes[behind.at] == REMOTE_TARGET_UNANSWERED)
@@ -327,9 +320,7 @@ static void say_rest(struct link *link) {
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     link_reap(shard);
-    bundle_queue_flush(&link->bundle_queue);
     for (struct link *former = link->former; former; former = former->former) {
-        bundle_queue_flush(&former->bundle_queue);
         if (former->peer->state == PEER_OPEN)
             say_rest(former);
     }

@@ -218,19 +218,14 @@ void outbound_request_lost(struct link *link, struct outbound_request *outbound)
 // Where its bearing is read.
 static const char *head_of(const struct parcel *parcel) {
     assert(parcel->has_head && !parcel->dressed);
-    return parcel->has_heading ? parcel->heading->text
-           : parcel->long_head ? parcel->head
-                               : parcel->inline_text;
+    return parcel->long_head ? parcel->head : parcel->inline_text;
 }
 
 // NULL without memory.
 static struct outbound_request *note_crossing(struct link *link, const struct parcel *parcel) {
     const struct bearing *bearing = &parcel->bearing;
-    struct outbound_request *before =
-        parcel->has_heading ? NULL : inflight_find(&link->inflight, parcel->hub_id);
+    struct outbound_request *before = inflight_find(&link->inflight, parcel->hub_id);
     if (before) { // it goes to another hub
-        before->is_bundled = false;
-        before->bundle = link->bundle_queue.serials;
         inflight_gone_again(&link->inflight, before, shard_now_ms(link->shard));
         stats_count(&link->shard->stats, COUNT_CROSSED_AGAIN);
         return before;
@@ -241,7 +236,6 @@ static struct outbound_request *note_crossing(struct link *link, const struct pa
                      head_of(parcel) + bearing->token_at, bearing->token_bytes);
     if (!outbound)
         return NULL;
-    outbound->bundle = link->bundle_queue.serials;
     outbound->level = bearing->level;
     outbound->offered = bearing->offered;
     outbound->returns = parcel->returns;
@@ -274,17 +268,6 @@ static void give_up(struct link *link, struct parcel *parcel) {
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
     assert(link && link->peer == peer);
-    if (parcel->has_heading && !parcel->dressed) {
-        struct outbound_request *outbound = note_crossing(link, parcel);
-        if (!outbound) {
-            give_up(link, parcel);
-            return true;
-        }
-        outbound->bundle = bundle_queue_ask(&link->bundle_queue, parcel);
-        outbound->is_bundled = true;
-        return true;
-    }
-    bundle_queue_flush(&link->bundle_queue); // what was said before goes before
     if (parcel->dressed)
         return false;
     if (!parcel->has_head)
@@ -303,7 +286,6 @@ struct peer *outbound_request_forget(struct shard *shard, struct peer *peer, uin
     assert(link);
     if (!outbound)
         return NULL;
-    bundle_queue_flush(&link->bundle_queue); // it may wait there
     if (outbound->recalled || outbox_has(&peer->connection.outbox, hub_id)) {
         bool waits = !outbound->recalled;
         outbound->recalled = true;

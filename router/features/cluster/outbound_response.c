@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "core/cluster/bundle.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/hub_message.h"
@@ -46,89 +45,12 @@ static void end_unread(struct link *link, struct outbound_request *outbound, enu
         outbound_request_end(link, outbound, "the answer could not be read");
 }
 
-// --- Several in one message
-
-static void take_one(struct shard *shard, struct link *link, const struct frame *bundle,
-                     const struct hub_header *mark, uint64_t number, struct span body) {
-    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
-    assert(body.bytes > 0);
-    struct unit unit = {
-        .sized = true, .body_at = body.at, .body_bytes = body.bytes, .bytes = body.at + body.bytes};
-    if (!is_for(outbound, mark)) {
-        drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, link->peer->name, body.bytes);
-    } else if (is_probe(outbound, mark)) {
-        spill_report_back(link, outbound, &(struct spill_reason){.nobody = false});
-    } else if (body.bytes > hub_message_body_bytes_max(shard, mark)) {
-        end_unread(link, outbound, ERROR_FRAME_TOO_LARGE, false, body.bytes);
-    } else {
-        struct frame frame = frame_at(bundle->buffer, bundle->at, &unit);
-        outbound_request_answered(link, outbound, mark, &frame);
-    }
-}
-
-// Some of them at a time, so that what is known of each is fetched while those before it are handed on.
-struct answers {
-    uint32_t count;
-    uint64_t numbers[INFLIGHT_FORESEEN_MAX];
-    struct span bodies[INFLIGHT_FORESEEN_MAX];
-};
-
-static void read_some(const struct link *link, const uint8_t *bytes, struct span *rest, struct answers *out) {
-    const struct pending_table *pending = &link->shard->pending;
-    struct bundled bundled;
-    out->count = 0;
-    while (out->count < INFLIGHT_FORESEEN_MAX &&
-           bundle_next(bytes, rest, &bundled, &out->bodies[out->count])) {
-        pending_foresee(pending, bundled.number);
-        out->numbers[out->count++] = bundled.number;
-    }
-    inflight_foresee(&link->inflight, out->numbers, out->count);
-}
-
-static void take_bundle(struct shard *shard, struct link *link, const struct frame *frame,
-                        const struct hub_header *mark) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct span rest = {frame->body.at - frame->at, frame->body.bytes};
-    struct answers some;
-    assert(mark->is_bundle && mark->has_hub);
-    heartbeat_heard(link, mark);
-    do {
-        read_some(link, bytes, &rest, &some);
-        for (uint32_t at = 0; at < some.count && link->peer->state == PEER_OPEN; at++)
-            take_one(shard, link, frame, mark, some.numbers[at], some.bodies[at]);
-    } while (some.count == INFLIGHT_FORESEEN_MAX && link->peer->state == PEER_OPEN);
-    if (rest.bytes && link->peer->state == PEER_OPEN)
-        hub_message_count_unreadable(shard);
-}
-
-void outbound_response_bundle(struct link *link, uint64_t serial, bool nobody) {
-    struct list all;
-    list_init(&all);
-    inflight_take_bundle(&link->inflight, serial, &all);
-    for (struct list *node; (node = list_take(&all));) {
-        struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
-        list_append(&link->inflight.untaken, node);
-        if (link->peer->state != PEER_OPEN)
-            continue;
-        if (nobody)
-            outbound_request_nobody(link, outbound);
-        else
-            outbound_request_end(link, outbound, "the other hub can't read what it was asked");
-    }
-}
-
-// --- One
-
 void outbound_response_take(struct shard *shard, struct link *link, const struct frame *frame,
                             const struct nats_message *said, uint64_t number) {
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct hub_message opened;
     enum error error;
     hub_header_read(bytes, said->headers, &opened.mark);
-    if (opened.mark.is_bundle && opened.mark.has_hub) {
-        take_bundle(shard, link, frame, &opened.mark);
-        return;
-    }
     number = number ? number : opened.mark.answered;
     struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
     bool is_back = opened.mark.given && opened.mark.has_hub && opened.mark.is_back;

@@ -7,5 +7,3 @@
 // 0: which request it answers it says itself; where it doesn't, it is nobody's.
 void outbound_response_take(struct shard *shard, struct link *link, const struct frame *frame,
                             const struct nats_message *said, uint64_t number);
-// What is said of all the requests together that went under this serial: nobody is there for them, or whoever is there can't read them.
-void outbound_response_bundle(struct link *link, uint64_t serial, bool nobody);

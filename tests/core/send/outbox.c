@@ -367,51 +367,6 @@ static void a_request_is_taken_out(void **state) {
     }
 }
 
-// One whose head of PARCEL_VOID_BYTES stands before a byte, behind a heading, or as a copy of it, which has none.
-static void add_part(struct fixture *fixture, struct bundle_head *heading, uint64_t hub_id, bool is_copy) {
-    char *text = malloc(1);
-    *text = (char)('0' + hub_id % 10);
-    struct parcel *parcel = parcel_own(&fixture->parcels, text, 1);
-    assert_non_null(parcel);
-    memset(parcel_head_behind(parcel, heading, PARCEL_VOID_BYTES), 'h', PARCEL_VOID_BYTES);
-    parcel->hub_id = hub_id;
-    parcel->is_bundled = true;
-    parcel_dress(parcel, &wire_nats);
-    struct parcel *copy = is_copy ? parcel_copy_of(&fixture->parcels, parcel) : NULL;
-    assert_true(!is_copy || (copy && copy->is_bundled && !copy->has_heading));
-    if (copy)
-        parcel_drop(parcel);
-    outbox_add(&fixture->outbox, copy ? copy : parcel);
-}
-
-// A request that waits in a bundle stays there, since that has said how long it is: whoever gets it passes it over.
-static void a_part_of_a_bundle_stays_and_is_void(void **state) {
-    (void)state;
-    for (unsigned variant = 0; variant < 4; variant++) {
-        enum { PART_BYTES = PARCEL_VOID_BYTES + 1 + 2 };
-        unsigned count = variant % 2 ? 100 : 3; // with a table of what waits, and without
-        struct fixture fixture;
-        char out[100 * PART_BYTES];
-        set_up(&fixture);
-        struct bundle_head *heading = bundle_head_take(&fixture.budget, 10);
-        assert_non_null(heading);
-        for (unsigned id = 1; id <= count; id++)
-            add_part(&fixture, heading, id, variant / 2);
-        bundle_head_drop(&fixture.budget, heading);
-        assert_false(outbox_void(&fixture.outbox, count + 1));
-        assert_true(outbox_void(&fixture.outbox, 2));
-        assert_false(outbox_has(&fixture.outbox, 2));
-        assert_false(outbox_void(&fixture.outbox, 2));
-        assert_true(outbox_has(&fixture.outbox, 3));
-        assert_int_equal(send_all(&fixture, 1 << 20, 1 << 20, out), count * PART_BYTES);
-        for (unsigned id = 1; id <= count; id++)
-            for (unsigned at = 0; at < PARCEL_VOID_BYTES; at++)
-                assert_int_equal(out[(id - 1) * PART_BYTES + at], id == 2 ? 0 : 'h');
-        assert_int_equal(out[PART_BYTES + PARCEL_VOID_BYTES], '2');
-        tear_down(&fixture);
-    }
-}
-
 // --- Very many requests
 
 enum { LONG = 80000 };
@@ -515,7 +470,6 @@ int main(void) {
         cmocka_unit_test(a_frame_of_small_parcels_is_not_cut),
         cmocka_unit_test(a_row_lies_behind_what_waits_and_before_what_comes),
         cmocka_unit_test(a_request_is_taken_out),
-        cmocka_unit_test(a_part_of_a_bundle_stays_and_is_void),
         cmocka_unit_test(urgent_goes_first_and_lanes_keep_their_order),
         cmocka_unit_test(no_more_is_gathered_than_is_wanted),
         cmocka_unit_test(nothing_overtakes_what_was_sealed),

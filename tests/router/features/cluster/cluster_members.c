@@ -95,12 +95,12 @@ static void all_are_those_with_a_place(void **state) {
 
 // Who isn't known to heed fences is counted, and a link that isn't the current one's tells nothing.
 static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
-    _Atomic uint32_t count = 7, unfenced = 7, unbundled = 7;
+    _Atomic uint32_t count = 7, unfenced = 7;
     char name[HUB_NAME_BYTES + 1];
     (void)state;
     assert_true(hear(1, 1, true)->is_unfenced); // known by a request, before any link is told of
     assert_int_equal(count, 7);
-    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){&count, &unfenced, &unbundled});
+    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){&count, &unfenced});
     assert_int_equal(count, 1);
     assert_int_equal(unfenced, 1);
     snprintf(name, sizeof name, "%032x", 2);
@@ -113,19 +113,12 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
     assert_int_equal(unfenced, 1);
     assert_false(cluster_members_hear_of(&cluster_members, old->name, 4, true)->is_unfenced);
     assert_int_equal(unfenced, 0);
-    assert_int_equal(unbundled, 2);
-    cluster_members_learn_bundles(&cluster_members, old);
-    cluster_members_learn_bundles(&cluster_members, old);
-    assert_true(old->takes_bundles);
-    assert_int_equal(unbundled, 1);
     struct cluster_member *gone = hear(3, 5, true);
-    assert_int_equal(unbundled, 2);
     assert_int_equal(unfenced, 1);
     cluster_members_remove(&cluster_members, gone);
     assert_int_equal(count, 2);
-    assert_int_equal(unbundled, 1);
     assert_int_equal(unfenced, 0);
-    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){NULL, NULL, NULL});
+    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){NULL, NULL});
     assert_true(hear(4, 6, true)->is_unfenced);
     assert_int_equal(count, 2);
     assert_int_equal(unfenced, 0);
@@ -133,20 +126,17 @@ static void who_has_not_said_that_it_heeds_fences_is_counted(void **state) {
 
 // There is no place for them, and no memory is taken: one of them is enough.
 static void who_can_not_be_known_counts_as_unfenced_until_it_is_heard_no_more(void **state) {
-    static _Atomic uint32_t count, unfenced, unbundled; // the teardown counts them down
+    static _Atomic uint32_t count, unfenced; // the teardown counts them down
     (void)state;
-    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){&count, &unfenced, &unbundled});
-    cluster_members_meet_stranger(&cluster_members, 10, false, false);
-    cluster_members_meet_stranger(&cluster_members, 20, false, true);
-    assert_int_equal(unbundled, 1);
+    cluster_members_tell(&cluster_members, &(struct cluster_members_shared){&count, &unfenced});
+    cluster_members_meet_stranger(&cluster_members, 10);
+    cluster_members_meet_stranger(&cluster_members, 20);
     assert_int_equal(count, 0);
     assert_int_equal(unfenced, 1);
     assert_true(hear(1, 21, true)->is_unfenced);
     assert_int_equal(unfenced, 2);
-    assert_int_equal(unbundled, 2);
     cluster_members_forget_strangers(&cluster_members, 19);
     assert_int_equal(unfenced, 2);
-    assert_int_equal(unbundled, 1);
     cluster_members_forget_strangers(&cluster_members, 20);
     assert_int_equal(unfenced, 1);
 }

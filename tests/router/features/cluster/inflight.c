@@ -111,49 +111,16 @@ static void each_is_found_where_it_is_answered(void **state) {
     assert_non_null(inflight_visitor(&inflight, hub, 6));
 }
 
-static struct outbound_request *add(uint64_t hub_id, uint64_t bundle, bool is_bundled) {
+static struct outbound_request *add(uint64_t hub_id) {
     struct outbound_request *outbound = inflight_add(&inflight, hub_id, SUBJECT_AGENT, "b", 1);
     assert_non_null(outbound);
-    outbound->bundle = bundle;
-    outbound->is_bundled = is_bundled;
     return outbound;
 }
 
-// Two are put together at a time, and others go alone between them.
-static void those_of_one_bundle_are_taken_in_their_order(void **state) {
-    struct list all;
-    uint64_t hub_id = 1;
-    (void)state;
-    for (uint64_t bundle = 1; bundle < 40; bundle += 2)
-        for (unsigned at = 0; at < 6; at++)
-            add(hub_id++, at == 3 ? bundle + 1 : bundle + at % 2, at != 3);
-    for (uint64_t bundle = 1; bundle < 40; bundle++) {
-        uint64_t first = (bundle - 1) / 2 * 6 + 1, last = 0, count = 0;
-        list_init(&all);
-        inflight_take_bundle(&inflight, bundle, &all);
-        for (struct list *node; (node = list_take(&all)); count++) {
-            struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
-            assert_true(outbound->is_bundled && outbound->bundle == bundle);
-            assert_true(outbound->hub_id >= first && outbound->hub_id < first + 6 && outbound->hub_id > last);
-            last = outbound->hub_id;
-            inflight_remove(&inflight, outbound);
-        }
-        assert_int_equal(count, bundle % 2 ? 3 : 2);
-    }
-    list_init(&all);
-    inflight_take_bundle(&inflight, UINT64_MAX, &all);
-    inflight_take_bundle(&inflight, 1, &all);
-    assert_true(list_empty(&all));
-    inflight_forget(&inflight);
-}
-
 static void one_that_has_ended_is_found_no_more(void **state) {
-    static const uint64_t all[] = {7, 8, UINT64_MAX};
     (void)state;
-    inflight_foresee(&inflight, all, 3); // none of them is there yet
     for (unsigned round = 0; round < 3; round++) {
-        struct outbound_request *one = add(7, 1, true), *two = add(8, 1, true);
-        inflight_foresee(&inflight, all, 3);
+        struct outbound_request *one = add(7), *two = add(8);
         assert_ptr_equal(inflight_find(&inflight, 7), one);
         assert_ptr_equal(inflight_find(&inflight, 7), one);
         assert_ptr_equal(inflight_find(&inflight, 8), two);
@@ -172,7 +139,7 @@ static void what_is_not_needed_again_is_given_back(void **state) {
     int64_t before = kept.used;
     (void)state;
     for (unsigned at = 0; at < BURST; at++) {
-        add(at + 1, 1, true);
+        add(at + 1);
         enter_new(at, NULL, at + 1);
     }
     for (unsigned at = 0; at < BURST; at++) {
@@ -182,7 +149,7 @@ static void what_is_not_needed_again_is_given_back(void **state) {
     inflight_shrink(&inflight);
     assert_int_equal(inflight.out_spares.count, STAY);
     assert_int_equal(inflight.in_spares.count, STAY);
-    inflight_remove(&inflight, add(1, 1, true));
+    inflight_remove(&inflight, add(1));
     inflight_shrink(&inflight);
     assert_int_equal(inflight.out_spares.count, STAY ? 1 : 0);
     assert_int_equal(inflight.in_spares.count, 0);
@@ -196,7 +163,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(one_number_on_many_subjects_makes_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(numbers_far_apart_make_no_chain, open_all, close_all),
         cmocka_unit_test_setup_teardown(each_is_found_where_it_is_answered, open_all, close_all),
-        cmocka_unit_test_setup_teardown(those_of_one_bundle_are_taken_in_their_order, open_all, close_all),
         cmocka_unit_test_setup_teardown(one_that_has_ended_is_found_no_more, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_is_not_needed_again_is_given_back, open_all, close_all),
     };
