@@ -157,23 +157,6 @@ guarded('what was refused, and is of a user without such lines, is', async ({ hu
   older.client.drop();
 });
 
-guarded('who doesn\'t heed such lines counts beside the link alone, and not beside one that it has left', async ({ hub, name, played, broker, other, root }) => {
-  const denies = await known(hub, 'denies'), there = await Played.join(other);
-  await there.client.subscribe('patchbay.test.beat');
-  played.beat(' joint=2');
-  await played.heard(name);
-  broker.process.kill('SIGUSR2'); // as nats-server --signal ldm does
-  await stands(root, 'cluster_links_moved', 1);
-  const { head: beat } = await there.client.find((one) => one.subject === 'patchbay.test.beat', 'a beat');
-  assertError(await toGroup(denies), -32010);
-  there.beat(' joint=2');
-  await there.heard(nameOf(beat));
-  played.beat(' joint=2 fences=1');
-  await played.heard(name);
-  refused(await toGroup(denies), 'call');
-  there.client.drop();
-});
-
 // What can't be back, since with all that the server lets too little pass, isn't sent without them.
 const small = join(directoryOfUsers, 'small.conf');
 writeFileSync(small, 'max_payload: 1024\n');

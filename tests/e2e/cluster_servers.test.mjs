@@ -160,3 +160,17 @@ test('who looks names up has ended: that is said at once, and who is here is ser
   assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 1);
   await hub.stop();
 });
+
+test('a server that says that it will go is left at once, for the next one', async () => {
+  const brokers = [await Broker.start(), await Broker.start()];
+  const hub = await Hub.start(joining(brokers));
+  await linked(hub);
+  brokers[0].process.kill('SIGUSR2'); // as nats-server --signal ldm does
+  const stats = async () => (await (await hub.peer()).ask('hub/stats')).result;
+  await until('the link is to the other one', async () => {
+    const { cluster_links_opened: opened, cluster_links_lost: lost, cluster_link: up } = await stats();
+    return opened === 2 && lost === 1 && up === 1;
+  });
+  await hub.stop();
+  for (const broker of brokers) await broker.kill();
+});

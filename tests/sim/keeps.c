@@ -6,7 +6,6 @@ size_t keeps_sought(const struct hub *hub) {
     size_t count = 0;
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
         count += hub->shards[shard]->sought.by_number.count;
-    for (const struct link *link = hub->shards[0]->link; link; link = link->former)
-        count += link->fallback_watch.by_number.count;
-    return count;
+    const struct link *link = hub->shards[0]->link;
+    return count + (link ? link->fallback_watch.by_number.count : 0);
 }

@@ -189,8 +189,6 @@
       "Messages that would have been held and could not be: for want of room, or as a stream begins.")       \
     X(COUNT_LINKS_OPENED, "cluster_links_opened", "cluster_links_opened_total", NULL,                        \
       "Links to a NATS server that came to be.")                                                             \
-    X(COUNT_LINKS_MOVED, "cluster_links_moved", "cluster_links_moved_total", NULL,                           \
-      "Links that went to another NATS server since theirs was to go.")                                      \
     X(COUNT_LINKS_LOST, "cluster_links_lost", "cluster_links_lost_total", NULL,                              \
       "Links to a NATS server that were lost.")                                                              \
     X(COUNT_DIALS_FAILED, "cluster_dials_failed", "cluster_dials_failed_total", NULL,                        \

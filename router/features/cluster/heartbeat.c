@@ -95,9 +95,8 @@ void heartbeat_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
 void heartbeat_farewell(struct shard *shard) {
     struct link *link = shard->link;
     assert(shard->phase == HUB_CLOSING);
-    for (; link; link = link->former)
-        if (link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN)
-            nats_publish_farewell(link);
+    if (link && link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN)
+        nats_publish_farewell(link);
 }
 
 static void expire(struct link *link) {

@@ -93,29 +93,12 @@ static void route_deferred(struct shard *shard, struct link *link, struct hub_me
     exchange_close(shard, exchange);
 }
 
-// Whether others wait for this link's hub, by its name there, to answer what came on a subject that all hubs hear: it beats, and of what is
-// for those who name it has told that somebody does.
-static bool is_counted(struct link *link, enum subject_kind kind, const uint8_t *subject, size_t bytes) {
-    if (link->state != LINK_UP || link->peer->state != PEER_OPEN || link->has_left)
-        return false;
-    const struct nats_subscription *present =
-        kind == SUBJECT_NOTICE ? nats_subscriptions_find(&link->presence, (const char *)subject, bytes)
-                               : NULL;
-    return kind == SUBJECT_EVENT || (present && !present->is_gone);
-}
-
-// What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name. One that moves
-// to another server has several names, and answers where it comes for the least of them.
+// What is asked where all hubs hear it, or all at which somebody names it: one of them answers, that of the least name.
 static bool is_for_another_hub(struct link *link, enum subject_kind kind, const uint8_t *bytes,
-                               struct span subject, struct span token) {
+                               struct span token) {
     uint64_t named = hub_named_hash(link->shard->hub, bytes + token.at, token.bytes);
-    const char *least = link->hub;
     assert(kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE);
-    for (struct link *own = link->shard->link; own; own = own->former)
-        if (is_counted(own, kind, bytes + subject.at, subject.bytes) &&
-            memcmp(own->hub, least, HUB_NAME_BYTES) < 0)
-            least = own->hub;
-    return !cluster_members_is_least(&link->inflight.cluster_members, least,
+    return !cluster_members_is_least(&link->inflight.cluster_members, link->hub,
                                      kind == SUBJECT_NOTICE ? &named : NULL);
 }
 
@@ -228,8 +211,6 @@ void inbound_request_take(struct shard *shard, struct link *link, const struct f
     hub_header_read(bytes, said->headers, &opened.mark);
     bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
-    if (is_copy && link->is_deaf)
-        return;
     if (hub_message_read_body(shard, frame, said, &opened, &error))
         error = hub_message_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                                     : attach(link, kind, bytes + token.at, token.bytes);
@@ -238,7 +219,7 @@ void inbound_request_take(struct shard *shard, struct link *link, const struct f
     bool asks =
         said->reply.bytes && !(opened.mark.given && inbound_response_is_unanswered(reply, said->reply.bytes));
     enum answering answering = !asks ? UNANSWERED : ANSWERED;
-    if (asks && is_copy && is_for_another_hub(link, kind, bytes, said->subject, token))
+    if (asks && is_copy && is_for_another_hub(link, kind, bytes, token))
         answering = DEFERRED;
     struct inbound_address inbound_address = {bytes + said->subject.at, reply, said->subject.bytes,
                                               answering == DEFERRED ? 0 : said->reply.bytes};

@@ -88,12 +88,6 @@ void interest_beat(struct link *link) {
         say_names(link, NULL);
 }
 
-void interest_withdraw(struct link *link) {
-    assert(link->is_former && list_empty(&link->presence.all));
-    if (link->peer->state == PEER_OPEN)
-        say_names(link, NULL);
-}
-
 static uint32_t count_lines(const uint8_t *body, uint32_t bytes) {
     uint32_t count = 0;
     for (uint32_t at = 0; at < bytes; at++)

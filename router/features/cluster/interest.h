@@ -9,7 +9,5 @@
 // Once a turn; once a second.
 void interest_follow(struct link *link);
 void interest_beat(struct link *link);
-// Of a former link: nobody can be asked for there any more.
-void interest_withdraw(struct link *link);
 // Another hub says what is named there. False: it can't be read.
 bool interest_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);

@@ -27,7 +27,7 @@ static void rest(struct link *link) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0);
     link->state = LINK_RESTING;
-    if (shard->phase != HUB_SERVING || link->is_former)
+    if (shard->phase != HUB_SERVING)
         return;
     uint32_t pause_ms = link->pause_ms;
     link->pause_ms = 2 * pause_ms < LINK_PAUSE_MS_MAX ? 2 * pause_ms : LINK_PAUSE_MS_MAX;
@@ -87,7 +87,7 @@ void link_dial(struct link *link) {
 }
 
 const char *link_resolved(struct shard *shard, const struct io_event *event) {
-    struct link *link = link_dialling(shard);
+    struct link *link = shard->link;
     struct link_resolver *resolving = &link->resolving;
     bool was_there = resolving->resolver != NULL, fresh = link_resolver_hear(resolving, shard->io, event);
     if (was_there && !resolving->resolver)
@@ -115,7 +115,7 @@ void link_give_up(struct link *link) {
 
 // A socket that connects becomes a peer's, unless the hub has begun to end.
 void link_connected(struct shard *shard, const struct io_event *event) {
-    struct link *link = link_dialling(shard);
+    struct link *link = shard->link;
     assert(link && link->state == LINK_DIALLING && event->token == TOKEN_LINK);
     int fresh = link->socket;
     link->socket = -1;
@@ -136,26 +136,16 @@ void link_connected(struct shard *shard, const struct io_event *event) {
 struct link *link_of(const struct shard *shard, const struct peer *peer) {
     struct link *link = shard->link;
     assert(link && peer);
-    if (link->heir && link->heir->peer == peer)
-        return link->heir;
-    while (link && link->peer != peer)
-        link = link->former;
-    return link;
+    return link->peer == peer ? link : NULL;
 }
 
 static void note_name(struct link *link, const char name[HUB_NAME_BYTES]) {
     memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], name, HUB_NAME_BYTES);
 }
 
-// What one says under its name comes to all others that are there, too.
 static void take_name(struct link *link) {
     hub_session(link->shard->hub, link->peer->name, link->hub);
     note_name(link, link->hub);
-    for (struct link *other = link->shard->link; other; other = other->former)
-        if (other != link)
-            note_name(other, link->hub);
-    if (!link->queue[0])
-        memcpy(link->queue, link->hub, HUB_NAME_BYTES);
 }
 
 void link_entered(struct link *link, struct peer *peer) {
@@ -172,47 +162,18 @@ void link_entered(struct link *link, struct peer *peer) {
 // Of what others say under this link all shards are told.
 static void be_current(struct link *link) {
     struct hub *hub = link->shard->hub;
-    assert(link_is_current(link));
-    cluster_members_tell(
-        &link->inflight.cluster_members,
-        &(struct cluster_members_shared){&hub->link_neighbours, &hub->link_unfenced});
-}
-
-// The heir is the link from now on.
-static void succeed(struct link *link) {
-    struct link *heir = link->heir;
-    assert(link_is_current(link) && heir && !heir->former);
-    link->heir = NULL;
-    link->is_former = true;
-    link->left_ms = shard_now_ms(link->shard);
-    heir->former = link;
-    heir->inquiries = link->inquiries; // what those before were numbered
-    heir->holders_asked = link->holders_asked;
-    link->shard->link = heir;
-    cluster_members_tell(&link->inflight.cluster_members, &(struct cluster_members_shared){NULL, NULL});
-    be_current(heir);
+    cluster_members_tell(&link->inflight.cluster_members,
+                         &(struct cluster_members_shared){&hub->link_neighbours, &hub->link_unfenced});
 }
 
 void link_welcomed(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->state == LINK_JOINING && link->peer);
-    if (!link_is_current(link)) {
-        succeed(shard->link);
-        stats_count(&shard->stats, COUNT_LINKS_MOVED);
-    }
     link->state = LINK_UP;
     link_resolver_forget(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->looked_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
-}
-
-// What hears events next does so in a queue of its own name, since the server may take long to see that this one has gone: what
-// those before it hear in the old one's comes to the new one, too.
-static void begin_anew(struct link *link) {
-    link->queue[0] = '\0';
-    for (struct link *former = link->former; former; former = former->former)
-        former->is_deaf = true;
 }
 
 // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
@@ -223,27 +184,21 @@ static bool has_stood(const struct link *link) {
 
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
-    bool was_up = link->state == LINK_UP && !link->is_withdrawn;
+    bool was_up = link->state == LINK_UP;
     if (has_stood(link))
         link->pause_ms = LINK_PAUSE_MS_MIN;
     assert(link->peer && link->socket < 0);
-    if (link_is_current(link))
-        stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
+    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
     link->peer = NULL;
     inflight_forget(&link->inflight);
     nats_subscriptions_forget(&link->presence);
     acks_forget(&link->acks);
     fallback_watch_forget(&link->fallback_watch);
-    link->is_lame = false;
-    if (link_is_current(link) && !link->heir)
-        begin_anew(link);
     if (was_up)
         stats_count(&shard->stats, COUNT_LINKS_LOST);
-    else if (!link->is_former)
+    else
         stats_count(&shard->stats, COUNT_DIALS_FAILED);
-    if (link_is_current(link) && link->heir)
-        succeed(link);
     rest(link);
 }
 
@@ -307,84 +262,29 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     return true;
 }
 
-void link_leave_server(struct link *link) {
-    assert(link_is_current(link) && link->state == LINK_UP);
-    struct link *heir =
-        link->heir || link->shard->phase != HUB_SERVING ? NULL : make(link->shard, link->transport);
-    if (!heir)
-        return;
-    memcpy(heir->servers, link->servers, sizeof link->servers);
-    heir->server_count = link->server_count;
-    heir->learned = link->learned;
-    bool at_once = has_stood(link) && !link->former;
-    heir->server = at_once ? (link->server + 1) % link->server_count : link->server;
-    memcpy(heir->hubs_before, link->hubs_before, sizeof link->hubs_before);
-    heir->names = link->names;
-    memcpy(heir->queue, link->queue, sizeof link->queue);
-    heir->resolving = link->resolving; // which won't dial any more
-    link->resolving = (struct link_resolver){0};
-    link->heir = heir;
-    if (at_once) {
-        link_dial(heir);
-    } else {
-        heir->pause_ms = link->pause_ms;
-        rest(heir);
-    }
-}
-
-void link_reap(struct shard *shard) {
-    assert(shard->link);
-    for (struct link **at = &shard->link->former; *at;) {
-        struct link *former = *at;
-        if (former->peer) {
-            at = &former->former;
-            continue;
-        }
-        *at = former->former;
-        drop(former);
-    }
-}
-
 void link_free(struct shard *shard) {
     struct link *link = shard->link;
     if (!link)
         return;
-    link_reap(shard);
-    assert(!link->former);
-    if (link->heir)
-        drop(link->heir);
     drop(link);
     claim_table_destroy(shard->asking);
     shard->asking = NULL;
     shard->link = NULL;
 }
 
-static void dial_no_more(struct link *link, struct io *io) {
-    link_resolver_stop(&link->resolving, io);
+void link_stop(struct shard *shard) {
+    struct link *link = shard->link;
+    assert(shard->phase != HUB_SERVING);
+    if (!link)
+        return;
+    link_resolver_stop(&link->resolving, shard->io);
     if (link->state == LINK_RESTING)
         wheel_disarm(&link->timer);
     if (link->state == LINK_DIALLING || link->state == LINK_RESOLVING)
         link_give_up(link);
 }
 
-void link_stop(struct shard *shard) {
-    assert(shard->phase != HUB_SERVING);
-    if (shard->link && shard->link->heir)
-        dial_no_more(shard->link->heir, shard->io);
-    if (shard->link)
-        dial_no_more(shard->link, shard->io);
-}
-
-static bool is_at_rest(const struct link *link) {
-    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
-}
-
 bool link_at_rest(const struct shard *shard) {
     const struct link *link = shard->link;
-    if (!link)
-        return true;
-    for (const struct link *former = link->former; former; former = former->former)
-        if (former->peer)
-            return false;
-    return is_at_rest(link) && is_at_rest(link->heir);
+    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
 }

@@ -6,8 +6,7 @@
 //
 // From GREETING on it is a peer (features/cluster/nats_receive.c); lost is when that peer is closed.
 //
-// Where its server says that it will go, there are two for a while: the link, and its heir, which dials other servers. Once that is
-// UP it is the link, and what it comes after is a former one, which takes nothing new, ends what it has, and goes (lame_duck.h).
+// Where its server says that it will go, the link is dropped at once, and another server is taken.
 #pragma once
 
 #include "core/base/text.h"
@@ -49,8 +48,6 @@ enum {
     LINK_MISSED_MS = 2500, // of a hub that was silent for so long the server is asked whether it is there
     LINK_DENY_MS = 2500,   // and ends no sooner, so that whoever is there has been heard
     LINK_INQUIRE_MS = 900, // so long other hubs have to say who is there, likewise
-    LINK_BESIDE_MS =
-        1200, // so long a former link's subscriptions stay beside the new one's, and up to LINK_LOOK_MS longer
     LINK_QUIET_MS = 10000, // a hub that has said nothing for so long is there no more
 };
 
@@ -67,14 +64,7 @@ struct link {
     uint32_t pause_ms;              // before the next try, unless the link has stood
     uint64_t rolls;                 // of the dice
     struct timer timer;
-    struct link *heir;       // that is to come after it; NULL: its server doesn't go
-    struct link *former;     // that it has come after, as long as that is there
-    bool is_former, is_lame; // lame: its server will go
-    bool is_withdrawn; // of a former one: it has no subscriptions any more but for what it has under way
-    bool is_deaf;      // likewise: what comes to all hubs is another link's to take
-    uint64_t left_ms;  // since when it is a former one
     bool has_left;     // it has said that it goes
-    char queue[HUB_NAME_BYTES]; // of events: the same for a link and its heir, so that one copy comes
     struct peer *peer;          // from GREETING on
     bool is_pinged;             // since it was last heard, for a sign of life
     uint64_t pings, pongs;      // that were said, that were heard
@@ -131,18 +121,6 @@ const struct cluster_server *link_server(const struct link *link);
 
 // Whose peer this is; NULL: it is being closed.
 struct link *link_of(const struct shard *shard, const struct peer *peer);
-static inline bool link_is_current(const struct link *link) {
-    return link->shard->link == link;
-}
-// The one that dials, or will: the heir, where there is one.
-static inline struct link *link_dialling(const struct shard *shard) {
-    return shard->link->heir ? shard->link->heir : shard->link;
-}
-// Its server will go: another one is dialled, and it stays until that is UP. Without memory for that it stays until it is lost.
-void link_leave_server(struct link *link);
-// Lets former links go that have no peer any more.
-void link_reap(struct shard *shard);
-
 // The peer's transport says: it has come, its server has said that it knows the hub, it is being closed.
 void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);

@@ -18,13 +18,13 @@ static const struct {
 enum { WAITS = sizeof waits / sizeof *waits };
 
 void link_deadlines_expire(struct link *link) {
-    for (unsigned which = 0; which < WAITS && link_is_current(link); which++)
+    for (unsigned which = 0; which < WAITS; which++)
         waits[which].expire(link);
 }
 
 uint64_t link_deadlines_due_ms(const struct link *link) {
     uint64_t due_ms = UINT64_MAX;
-    for (unsigned which = 0; which < WAITS && link_is_current(link); which++) {
+    for (unsigned which = 0; which < WAITS; which++) {
         uint64_t own_ms = waits[which].due_ms(link);
         due_ms = own_ms < due_ms ? own_ms : due_ms;
     }

@@ -174,8 +174,7 @@ static bool is_held(struct link *link, const uint8_t *text, const struct hub_hea
     if (agent)
         return !may_be_taken(shard, agent, text, mark) || !registry_yield(shard, link->peer->name, agent);
     struct order *order = claim_table_find(shard->asking, id, bytes);
-    // It asks under the name of the link, be it a former one that is asked.
-    if (order && memcmp(shard->link->hub, mark->hub, HUB_NAME_BYTES) < 0)
+    if (order && memcmp(link->hub, mark->hub, HUB_NAME_BYTES) < 0)
         return true;
     if (order)
         registry_asked(shard, order, true);

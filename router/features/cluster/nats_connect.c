@@ -90,7 +90,7 @@ static void put_services(struct text *out, const struct link *link, uint32_t sid
 
 static void put_presence(struct link *link, struct text *out) {
     nats_subscriptions_follow(&link->presence, &link->shard->agents, link->shard->hub->settings.cluster->name,
-                              link->queue, out);
+                              link->hub, out);
     assert(link->presence.changes == link->shard->agents.changes);
 }
 
@@ -108,7 +108,7 @@ void nats_connect(struct link *link) {
     put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);
     // Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all
     // shards, to be told the server, and what one subscribes to counts at once.
-    put_subscription(&out, SUBJECT_EVENT, link, ".*", link->queue, 3);
+    put_subscription(&out, SUBJECT_EVENT, link, ".*", link->hub, 3);
     put_subscription(&out, SUBJECT_HUBS, link, "", NULL, 4);
     put_subscription(&out, SUBJECT_BEAT, link, "", NULL, 5);
     put_subscription(&out, SUBJECT_HOLDER, link, ".*", NULL, 6);

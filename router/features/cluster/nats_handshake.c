@@ -40,8 +40,6 @@ void nats_handshake_welcome(struct shard *shard, struct link *link) {
     nats_publish_beat(link);
     if (!register_link(shard, link->peer))
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-    else if (link->is_lame)
-        link_leave_server(link);
 }
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
@@ -99,9 +97,10 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
     if (!(link->state == LINK_GREETING && secure && tells_secret(link_server(link))))
         learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
-    link->is_lame |= info.lame_duck;
-    if (link->is_lame && link->state == LINK_UP && link_is_current(link))
-        link_leave_server(link);
+    if (info.lame_duck) {
+        peer_close(shard, link->peer, COUNTERS_COUNT);
+        return;
+    }
     if (link->state != LINK_GREETING)
         return;
     keep_nonce(link, bytes, info.nonce);
@@ -137,7 +136,7 @@ void nats_handshake_resolved(struct shard *shard, const struct io_event *event) 
     assert(event->token == TOKEN_RESOLVER);
     if (!fault)
         return;
-    struct link *link = link_dialling(shard);
+    struct link *link = shard->link;
     nats_fault_found(link, fault);
     if (link->state == LINK_RESOLVING) // not in vain, until its time is up
         link_give_up(link);

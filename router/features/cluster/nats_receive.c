@@ -15,7 +15,6 @@
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/inbound_response.h"
 #include "router/features/cluster/interest.h"
-#include "router/features/cluster/lame_duck.h"
 #include "router/features/cluster/link_deadlines.h"
 #include "router/features/cluster/name_claim.h"
 #include "router/features/cluster/name_conflict.h"
@@ -35,7 +34,7 @@
 // --- Coming and going
 
 static bool nats_enter(struct shard *shard, struct peer *peer) {
-    struct link *link = link_dialling(shard);
+    struct link *link = shard->link;
     assert(link && !link->peer);
     if (!peer_annex(shard, peer))
         return false;
@@ -212,8 +211,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         link->pongs++;
         fallback_watch_answered(&link->fallback_watch, link->pongs);
         nats_handshake_welcome(shard, link);
-        if (link_is_current(link))
-            register_barrier_answered(link);
+        register_barrier_answered(link);
         break;
     case NATS_ERR:
         nats_fault_said(link, bytes + said.argument.at,
@@ -300,7 +298,7 @@ void nats_look(struct shard *shard, struct timer *timer) {
         break;
     case LINK_UP:
         if (link->peer->state == PEER_OPEN && !stood_still(shard, link))
-            (link->is_former ? lame_duck_look : look_at_peer)(shard, link);
+            look_at_peer(shard, link);
         break;
     }
 }
@@ -319,13 +317,7 @@ static void say_rest(struct link *link) {
 
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
-    link_reap(shard);
-    for (struct link *former = link->former; former; former = former->former) {
-        if (former->peer->state == PEER_OPEN)
-            say_rest(former);
-    }
     secure(link);
-    secure(link->heir);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
         name_claim_follow(link);
         register_barrier_follow(link);

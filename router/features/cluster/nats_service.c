@@ -135,9 +135,8 @@ bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nat
                      (said->subject.bytes == length || subject[length] == '.');
         if (!is_it)
             continue;
-        // Nothing is said where nobody reads it, or before a link that takes no more; a former link isn't one
-        // more service.
-        if (link->state == LINK_UP && link_is_current(link) && said->reply.bytes &&
+        // Nothing is said where nobody reads it, or before a link that takes no more.
+        if (link->state == LINK_UP && said->reply.bytes &&
             send_has_room(link->shard, link->peer))
             answer(link, bytes + said->reply.at, said->reply.bytes, (enum verb)verb);
         return true;

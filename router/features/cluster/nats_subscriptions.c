@@ -146,16 +146,6 @@ static void settle(struct nats_subscriptions *presence, struct nats_subscription
         let_go(presence, present);
 }
 
-void nats_subscriptions_withdraw(struct nats_subscriptions *presence, struct text *lines) {
-    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
-        struct nats_subscription *present = list_entry(node, struct nats_subscription, link);
-        next = node->next;
-        present->members = 0;
-        settle(presence, present, NULL, lines);
-    }
-    assert(list_empty(&presence->all));
-}
-
 // Whoever isn't running, and won't be, can't be asked; and the link is no agent.
 static bool is_present(const struct agent *agent) {
     return !agent->absent;

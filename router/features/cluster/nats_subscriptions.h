@@ -40,8 +40,6 @@ void nats_subscriptions_init(struct nats_subscriptions *presence, const struct s
 // Forgets all subscriptions: they went with the link.
 void nats_subscriptions_forget(struct nats_subscriptions *presence);
 void nats_subscriptions_deinit(struct nats_subscriptions *presence);
-// Appends the lines with which all of them end: of a link that goes.
-void nats_subscriptions_withdraw(struct nats_subscriptions *presence, struct text *lines);
 // Of what goes to all who name it a hub gets one copy: its queue has its own name. Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
 void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
                                const char *cluster, const char hub[HUB_NAME_BYTES], struct text *lines);

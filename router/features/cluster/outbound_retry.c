@@ -57,7 +57,7 @@ bool outbound_retry_next(struct link *link, struct outbound_request *outbound) {
     assert(refusal && !outbound->taker && !outbound->waits);
     while (node != all && !may_ask(outbound, list_entry(node, struct cluster_member, link)))
         node = node->next;
-    if (node == all || refusal->count > OUTBOUND_RETRY_MAX || outbound->cancelled || !link_is_current(link))
+    if (node == all || refusal->count > OUTBOUND_RETRY_MAX || outbound->cancelled)
         return false;
     const struct cluster_member *next = list_entry(node, struct cluster_member, link);
     note_asked(refusal, next);

@@ -161,8 +161,7 @@ void remote_directory_answer(struct link *link, const uint8_t *bytes, const stru
     const struct user *user = inbound_identity_user(shard, bytes, mark, &is_known);
     bool has_room = has_share(link);
     answering.cut = !has_room;
-    if (count != SIZE_MAX && is_known && has_room &&
-        link_is_current(link)) // else nobody here can have it, or may be seen
+    if (count != SIZE_MAX && is_known && has_room) // else nobody here can have it, or may be seen
         answering.cut |= !directory_each(shard, user, capability, count, link->hub, put_one, &answering);
     if (link->peer->state == PEER_OPEN)
         send_part(&answering, false);

@@ -268,11 +268,6 @@ static void another_link_has_them_all(void **state) {
     assert_true(nats_subscriptions_is_behind(&presence, &agents));
     follow();
     assert_int_equal(subscribed("patchbay.c.method.w", "q"), 3);
-    struct text lines;
-    text_init(&lines);
-    nats_subscriptions_withdraw(&presence, &lines);
-    hear(&lines);
-    assert_int_equal(subscribed_at_all(), 0);
 }
 
 // Without memory for a name it is behind, and tries again.
