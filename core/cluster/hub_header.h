@@ -32,12 +32,12 @@ struct hub_header {
     uint64_t offered;         // it is for whoever owes less than this; 0: for whoever is there
     uint64_t answered;        // the request of the other hub's that this answers; 0: its subject says so
     bool is_joint;            // answers to this hub's may come on one subject, each with its number
-    bool is_back;   // an offer that nobody takes
-    uint64_t owed;  // what who owes least there owes; 0: there is none who might
-    bool refused;   // an error of that hub's own: nobody there was asked
-    bool probes;    // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
-    bool attaches;  // likewise, for a connection to be attached to it: 2 where it serves its own hub's alone
-    bool unsaid;    // an error that the source isn't told, if it has cancelled what it is for
+    bool is_back;             // an offer that nobody takes
+    uint64_t owed;            // what who owes least there owes; 0: there is none who might
+    bool refused;             // an error of that hub's own: nobody there was asked
+    bool probes;   // whether anybody is there is asked, and nothing else: what it owes is 1 then, or 0
+    bool attaches; // likewise, for a connection to be attached to it: 2 where it serves its own hub's alone
+    bool unsaid;   // an error that the source isn't told, if it has cancelled what it is for
     struct span user;  // whose the message is, where that hub knows its users; bytes 0: it says nobody
     struct span agent; // in whose name it is said, of the agents of its source; bytes 0: in none's
     // Lists of requests, hexadecimal numbers with commas; bytes 0: none.

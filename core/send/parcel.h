@@ -108,13 +108,13 @@ struct parcel {
     uint32_t frames; // that these bytes are: more than one of a stretch
     uint32_t shares; // parcels of which this is the origin, on the shard that has it
     uint8_t lane;
-    uint8_t head_bytes;   // of inline_text, that stand before all else
-    uint8_t head_fields;  // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
-    bool has_added : 1;   // `added` is set
-    bool returns : 1;     // of a request to another hub: where nobody takes it it is back here
-    bool kept : 1;        // likewise: where a hub refuses it there may be another one
-    bool is_sought : 1;   // `sought` is set
-    bool for_many : 1;    // one of many receivers' shares: the turn's sends needn't all be made for them
+    uint8_t head_bytes;  // of inline_text, that stand before all else
+    uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
+    bool has_added : 1;  // `added` is set
+    bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
+    bool kept : 1;       // likewise: where a hub refuses it there may be another one
+    bool is_sought : 1;  // `sought` is set
+    bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
     bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place

@@ -64,15 +64,15 @@ struct link {
     uint32_t pause_ms;              // before the next try, unless the link has stood
     uint64_t rolls;                 // of the dice
     struct timer timer;
-    bool has_left;     // it has said that it goes
-    struct peer *peer;          // from GREETING on
-    bool is_pinged;             // since it was last heard, for a sign of life
-    uint64_t pings, pongs;      // that were said, that were heard
-    uint64_t beat_ms;           // when it last said that it is there, and asked others
-    uint64_t entered_ms;        // since when it has a peer
-    uint64_t looked_ms;         // when it was looked at last, once it is UP
-    uint64_t up_ms;             // since when it is UP
-    uint64_t inquiries;         // that were asked
+    bool has_left;         // it has said that it goes
+    struct peer *peer;     // from GREETING on
+    bool is_pinged;        // since it was last heard, for a sign of life
+    uint64_t pings, pongs; // that were said, that were heard
+    uint64_t beat_ms;      // when it last said that it is there, and asked others
+    uint64_t entered_ms;   // since when it has a peer
+    uint64_t looked_ms;    // when it was looked at last, once it is UP
+    uint64_t up_ms;        // since when it is UP
+    uint64_t inquiries;    // that were asked
     uint64_t recalls; // the request that is cancelled by what is queued next (outbound_cancel.h); 0: none
     uint64_t beats;   // that were said
     bool has_named;   // what agents here name was told, and wasn't nothing

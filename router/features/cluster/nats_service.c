@@ -136,8 +136,7 @@ bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nat
         if (!is_it)
             continue;
         // Nothing is said where nobody reads it, or before a link that takes no more.
-        if (link->state == LINK_UP && said->reply.bytes &&
-            send_has_room(link->shard, link->peer))
+        if (link->state == LINK_UP && said->reply.bytes && send_has_room(link->shard, link->peer))
             answer(link, bytes + said->reply.at, said->reply.bytes, (enum verb)verb);
         return true;
     }
