@@ -114,6 +114,33 @@ streams('a session that lives is joined by its id by whoever may call its produc
   await producer.silent('a start of those who joined');
 });
 
+streams('a session counts for the pending of the user who opened it, as long as it lives', { a: { call: ['prod'], pending: 3 }, b: { call: ['prod'] } }, async (hub, producer) => {
+  const [one, other, free] = [await known(hub, 'a', 'tcp'), await known(hub, 'a', 'tcp'), await known(hub, 'b', 'tcp')];
+  const start = (peer, session_id) => peer.send({ type: 'start', session_id, request_id: 'r', targetAgent: 'prod' });
+  const begins = async (peer, session_id) => {
+    start(peer, session_id);
+    assert.equal((await producer.find(typed('start'), 'a start')).json.session_id, session_id);
+  };
+  const isRefused = async (peer, session_id) => {
+    start(peer, session_id);
+    const { json } = await peer.find(typed('error'), 'a refusal');
+    assert.deepEqual([json.session_id, json.code, json.retriable], [session_id, 'INTERNAL', true]);
+  };
+  await begins(one, 's1');
+  await begins(other, 's2');
+  await begins(other, 's3');
+  await isRefused(one, 's4');
+  await isRefused(other, 's5');
+  start(one, 's2'); // joins
+  const asked = one.ask('work', { targetAgent: 'prod' });
+  assert.equal((await asked).error.code, -32052);
+  await begins(free, 't');
+  producer.send({ type: 'complete', session_id: 's1' });
+  await one.find(typed('complete'), 'the end');
+  await begins(one, 's6');
+  await isRefused(other, 's7');
+});
+
 streams('a start that is refused is in the journal, with who asked for what', { b: { call: ['other'] } }, async (hub) => {
   assert.equal((await alone(hub, get('request_id=q&target=prod', 'b'))).status, 403);
   assert.equal((await alone(hub, get('request_id=q&target=prod', 'b', 'Last-Event-ID: s:-'))).status, 403);

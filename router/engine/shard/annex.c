@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "router/engine/shard/hcs_shard.h"
 
 struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind) {
     struct annex *annex = quota_take_zeroed(kept, 1, sizeof *annex);
@@ -30,7 +31,7 @@ void annex_give(struct quota *kept, struct annex *annex) {
         quota_give(kept, affinity);
     }
     quota_give(kept, annex->attachment);
-    quota_give(kept, annex->viewer);
+    hcs_viewer_give(kept, annex->viewer);
     quota_give(kept, annex->departure);
     quota_give(kept, annex);
 }

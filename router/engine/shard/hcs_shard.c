@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "core/rights/account.h"
+
 void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept) {
     name_map_init(&streams->by_id, key, kept);
     name_map_init(&streams->by_handle, key, kept);
@@ -19,4 +21,11 @@ void hcs_shard_deinit(struct hcs_shard *streams) {
     name_map_deinit(&streams->by_id);
     name_map_deinit(&streams->by_handle);
     name_map_deinit(&streams->by_client);
+}
+
+void hcs_viewer_give(struct quota *kept, struct hcs_viewer *viewer) {
+    if (!viewer)
+        return;
+    account_drop(viewer->account);
+    quota_give(kept, viewer);
 }

@@ -9,6 +9,7 @@
 #include "core/base/mail.h"
 #include "core/base/wheel.h"
 
+struct account;
 struct peer;
 
 // A peer that is a client of sessions. It lies in its annex.
@@ -21,6 +22,8 @@ struct hcs_viewer {
     uint32_t taken;      // io_acked, when the kernel was last asked
     uint32_t taken_ms;   // when that last was another one
     bool stuck;          // it has taken nothing for long
+    // Without users: in which the sessions count that it has opened, also when it has gone. One reference.
+    struct account *account;
 };
 
 struct hcs_shard {
@@ -44,6 +47,9 @@ struct hcs_shard {
     // What this shard has posted to itself: it is dealt with like other shards' mail, but in the same turn.
     struct mail *own, **own_last;
 };
+
+// Gives it back. NULL is allowed.
+void hcs_viewer_give(struct quota *kept, struct hcs_viewer *viewer);
 
 void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept);
 void hcs_shard_deinit(struct hcs_shard *streams);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/rights/users.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
@@ -22,6 +23,10 @@ static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     struct hcs_viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
     if (!viewer)
         return NULL;
+    if (!shard->settings->users && !(viewer->account = account_create(0))) {
+        quota_give(&shard->kept, viewer);
+        return NULL;
+    }
     viewer->peer = peer;
     list_init(&viewer->streams);
     list_init(&viewer->over);
@@ -67,6 +72,9 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     client->after_seq = wish->after_seq;
     client->required = wish->required;
     client->user = authz_user(shard, viewer->peer);
+    client->account = client->user ? client->user->account : viewer->account;
+    if (client->account)
+        account_hold(client->account);
     put_texts(client, wish);
     list_init(&client->by_peer);
     list_init(&client->by_session);
@@ -99,6 +107,7 @@ static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
     assert(!client->session && !client->start && !client->held.first && list_empty(&client->by_peer));
     assert(shard->streams.out > 0);
     shard->streams.out--;
+    account_drop(client->account);
     quota_give(&shard->kept, client);
 }
 

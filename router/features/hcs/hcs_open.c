@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "core/rights/users.h"
 #include "router/audit/audit.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
@@ -137,6 +138,15 @@ static struct agent *choose(struct shard *shard, struct hcs_client *client) {
 
 // --- A new session
 
+static void refuse_place_taken(struct shard *shard, struct hcs_client *client) {
+    if (client->user)
+        stats_count(&shard->stats, COUNT_OVER_LIMIT);
+    hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL,
+                    client->user ? "overloaded: your user has as much pending as it may have"
+                                 : "overloaded: this connection has as many sessions as it may have",
+                    true);
+}
+
 static bool forget_oldest(struct shard *shard) {
     struct list *ended = &shard->streams.ended;
     if (list_empty(ended))
@@ -153,12 +163,26 @@ static bool hub_has_room(struct shard *shard) {
     return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
 }
 
+// Takes a place for the session among what its opener has pending: of a user as many as its `pending` says; without
+// users of a connection a quarter of all sessions. False where there is none left.
+static bool take_place(struct shard *shard, const struct hcs_client *client) {
+    uint32_t quarter = shard_limits(shard)->sessions_max / 4;
+    uint32_t max = client->user ? client->user->limits.pending : quarter ? quarter : 1;
+    if (!client->account)
+        return true;
+    account_leases_empty(&shard->account_leases); // what this turn has taken ahead may be the last place
+    return account_ask(client->account, max);
+}
+
 static bool session_begin(struct shard *shard, struct hcs_client *client, struct agent *agent) {
     struct hcs_session *session = hcs_session_make(shard, client, agent);
     while (!session && forget_oldest(shard))
         session = hcs_session_make(shard, client, agent);
-    if (!session)
+    if (!session) {
+        if (client->account)
+            account_answer(client->account);
         return false;
+    }
     if (!hcs_session_enter(shard, session, client)) {
         hcs_session_end(shard, session, NULL, TYPE_OTHER);
         hcs_session_forget(shard, session);
@@ -188,6 +212,8 @@ static void begin(struct shard *shard, struct hcs_client *client) {
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: the producer owes too much", true);
     else if (!hub_has_room(shard))
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there are too many sessions", true);
+    else if (!take_place(shard, client))
+        refuse_place_taken(shard, client);
     else if (!session_begin(shard, client, agent))
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for a session",
                         true);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/rights/account.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/hcs/hcs_delivery.h"
@@ -43,6 +44,9 @@ static void hcs_session_init(struct shard *shard, struct hcs_session *session,
     session->target_bytes = client->user ? client->target_bytes : 0;
     size_t bytes = (size_t)client->id_bytes + client->request_id_bytes + session->target_bytes;
     session->user = client->user;
+    session->account = client->account;
+    if (session->account)
+        account_hold(session->account);
     session->agent_bytes = client->user ? (uint32_t)producer->id_bytes : 0;
     memcpy(session->text, client->text, bytes);
     memcpy(session->text + bytes, producer->id, session->agent_bytes);
@@ -63,6 +67,7 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
         return NULL;
     hcs_session_init(shard, session, client, producer);
     if (!file(shard, session)) {
+        account_drop(session->account);
         quota_give(&shard->kept, session);
         return NULL;
     }
@@ -318,6 +323,8 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->flow.told == HCS_FLOW_READS ? 0 : -1);
     stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
     hub_owe(shard->hub, session->producer, -1);
+    if (session->account)
+        account_answer(session->account);
     list_remove(&session->by_producer);
     list_remove(&session->link);
     list_append(&shard->streams.ended, &session->link);
@@ -360,5 +367,6 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
     list_remove(&session->link);
     assert(shard->streams.ended_count > 0);
     shard->streams.ended_count--;
+    account_drop(session->account);
     quota_give(&shard->kept, session);
 }

@@ -4,7 +4,8 @@
 #include "core/agents/agent.h"
 #include "router/features/hcs/hcs_types.h"
 
-// Makes one that lives, whose producer this is. NULL without memory.
+// Makes one that lives, whose producer this is. The session takes over the place that the caller has taken among what
+// is pending in the client's account. NULL without memory; then the caller gives that place back.
 struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_client *client,
                                      const struct agent *producer);
 struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes);

@@ -61,6 +61,7 @@ struct hcs_client {
     uint64_t after_seq;
     enum governance required;
     const struct user *user;                           // for whom it asked; NULL: users aren't on
+    struct account *account; // in which a session that it opens counts as pending; one reference
     uint32_t id_bytes, request_id_bytes, target_bytes; // target 0: @hcs
     // The session's key in its shard's table of clients.
     struct {
@@ -154,6 +155,7 @@ struct hcs_session {
     uint64_t ended_ms;
     uint64_t retry_ms;       // when somebody is to be given more of the history; 0: nobody is
     const struct user *user; // who started it; NULL: users aren't on, and the last two aren't in the text
+    struct account *account; // of who opened it, in which it counts until it ends; one reference
     uint32_t id_bytes, request_id_bytes, target_bytes, agent_bytes;
     char text[]; // its id, the request_id and the target of the start, and its producer's id
 };
