@@ -5,6 +5,7 @@
 #include "tests/sim/programs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,8 @@ static void close_listener(struct socket_entry *entry) {
 }
 
 void kernel_destroy(struct kernel *kernel) {
+    if (getenv("SIM_TRACES"))
+        printf("trace %016" PRIx64 "\n", kernel->trace);
     programs_forget(kernel);
     for (int number = 0; number < SOCKETS_MAX; number++) {
         if (kernel->sockets[number].listener)
