@@ -1,6 +1,7 @@
 // The pages: each command and program in them is played, or says that it isn't; links lead somewhere; options and files that
 // they name are there.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -9,13 +10,16 @@ import { blocksOf, faultsOf, PagePlayer } from './page.mjs';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-function pagesBelow(folder) {
+function filesBelow(folder, ending) {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : pagesBelow(path);
-    return entry.name.endsWith('.md') ? [path] : [];
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesBelow(path, ending);
+    return entry.name.endsWith(ending) ? [path] : [];
   });
 }
+
+const pagesBelow = (folder) => filesBelow(folder, '.md');
+const sourcesBelow = (folder) => filesBelow(folder, '.c');
 
 const PAGES = ['README.md', ...['.github', 'bench', 'core', 'io', 'router', 'tests', 'tools'].filter((folder) => existsSync(join(ROOT, folder))).flatMap(pagesBelow)];
 // Whose blocks say what is done with them.
@@ -40,6 +44,26 @@ for (const page of PLAYED) {
   test(`${page}: each program is played or says that it isn't`, () => assert.deepEqual(faultsOf(read(page)), []));
   if (blocksOf(read(page)).some((block) => block.words.includes('run'))) test(`${page}: what it shows is so`, () => new PagePlayer().play(read(page)));
 }
+
+test('the page on profiling names functions that there are', () => {
+  const section = read('router/docs/profiling.md').split(/^## /m).find((one) => one.startsWith('Where the CPU time goes'));
+  const named = [...section.matchAll(/`([a-z0-9]+(?:_[a-z0-9]+)+)`/g)].map(([, name]) => name);
+  const counters = read('router/engine/shard/stats.h');
+  const sources = ['core', 'io', 'router'].flatMap(sourcesBelow).map(read).join('\n');
+  const kernels = /^(tcp_|io_uring_)/;
+  const missing = named.filter((name) => !kernels.test(name) && !counters.includes(`"${name}"`)
+    && !new RegExp(`^[a-z].*\\b${name}\\([^;]*\\{$`, 'm').test(sources));
+  assert.ok(named.length > 10);
+  assert.deepEqual(missing, []);
+});
+
+test('README.md lists each command of the client', () => {
+  const help = execFileSync(process.env.PATCHBAY, ['--help'], { encoding: 'utf8' });
+  const commands = [...help.matchAll(/^ {2}([a-z]+) +[a-z]/gm)].map(([, name]) => name);
+  const listed = /the client can do: ([^;]*);/.exec(read('README.md').replaceAll('\n', ' '))[1];
+  assert.ok(commands.length > 10);
+  assert.deepEqual([...listed.matchAll(/`([a-z]+)`/g)].map(([, name]) => name), commands);
+});
 
 test('a page that is wrong fails', async () => {
   const fence = '```';
