@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include "core/child/child_settings.h"
+
 #include "router/audit/journal.h"
 #include "router/engine/send/exchange.h"
 #include "router/registry/agent_params.h"
@@ -17,6 +19,14 @@ static void put_raw(struct text *out, const struct message *message, enum lookup
         text_put(out, "null");
 }
 
+static bool has_mcp(const struct hub_settings *settings) {
+    const struct child_settings *child = settings->children;
+    while (child && child->protocol != CHILD_MCP)
+        child = child->next;
+    return child != NULL;
+}
+
+// Of the features that an operator may leave off, those that are on.
 static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, shard->settings->strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
     text_put(out, ",\"maxFrame\":");
@@ -33,6 +43,9 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
         text_put(out, "\"");
     }
     text_put(out, shard->settings->users ? ",\"users\":true" : "");
+    text_put(out, shard->hub->settings.cluster ? ",\"cluster\":true" : "");
+    text_put(out, shard->hub->settings.http_host[0] ? ",\"http\":true" : "");
+    text_put(out, has_mcp(shard->settings) ? ",\"mcp\":true" : "");
     text_put(out, ",\"events\":true}");
 }
 

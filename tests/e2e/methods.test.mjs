@@ -1,7 +1,12 @@
 // What the hub answers itself: initialize, initialized, shutdown, exit, hub/ping, hub/agents; and that no agent can
 // take these names.
 import assert from 'node:assert/strict';
-import { scenario } from './hub.mjs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Hub, scenario } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
 
 const EVERYWHERE = { shards: [1, 2] };
@@ -37,6 +42,30 @@ scenario('initialize opens a session and registers nothing', EVERYWHERE, async (
   await peer.silent('initialized');
   assert.deepEqual((await peer.ask('hub/agents')).result, { agents: [] });
   assertError(await peer.ask('agent/request', { targetAgent: 'me' }), -32010);
+});
+
+test('initialize names the features that are on, and no others', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'patchbay-methods-'));
+  const write = (name, text) => { writeFileSync(join(folder, name), text); return join(folder, name); };
+  const cases = [
+    [[], {}],
+    [['--http', '127.0.0.1:0'], { http: true }],
+    [['--gate', 'manual'], { gate: 'manual' }],
+    [['--takeover', '--audit', join(folder, 'journal')], { takeover: true, audit: true }],
+    [['--nats', 'nats://127.0.0.1:1', '--cluster', 'x'], { cluster: true }],
+    [['--config', write('mcp.ini', '[child tools]\ncommand = cat\nprotocol = mcp\nstart = on-demand\n')], { mcp: true }],
+    [['--config', write('plain.ini', '[child tools]\ncommand = cat\nstart = on-demand\n')], {}],
+    [['--users', write('users.ini', `[user u]\ntoken = sha256:${createHash('sha256').update('t').digest('hex')}\n`)], { users: true }],
+  ];
+  for (const [options, on] of cases) {
+    const hub = await Hub.start(options);
+    const { result } = await (await hub.peer()).ask('initialize', { token: 't' });
+    const { validation, maxFrame, maxHeader, ...features } = result.capabilities;
+    assert.deepEqual([validation, maxFrame, maxHeader], ['lazy', 16777216, 8192]);
+    assert.deepEqual(features, { takeover: false, audit: false, events: true, ...on }, options.join(' '));
+    await hub.stop();
+  }
+  rmSync(folder, { recursive: true, force: true });
 });
 
 scenario('two sessions have two ids', {}, async (hub) => {
