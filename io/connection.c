@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
-#include "core/send/lag.h"
+#include "core/send/outbox.h"
 #include "io/secure.h"
 
 // Shipments at rest beyond this many go back to the allocator.

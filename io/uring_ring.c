@@ -17,6 +17,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
+#include "io/sandbox_layer.h"
 #include "io/uring_restrict.h"
 
 // Small, so that the slots stay in the cache: a full queue costs one more kernel entry for this many
@@ -173,4 +174,17 @@ struct io_uring_sqe *ring_note(struct ring *ring) {
         sqe = io_uring_get_sqe(&ring->uring);
     }
     return sqe;
+}
+
+bool sandbox_ring_holds(void) {
+    struct ring ring;
+    const char *why;
+    if (ring_open(&ring, true, &why) < 0)
+        return false;
+    struct io_uring_cqe *completion = NULL;
+    io_uring_prep_nop(ring_note(&ring));
+    ring_enter(&ring, 0, 0);
+    bool refused = io_uring_peek_cqe(&ring.uring, &completion) == 0 && completion->res == -EACCES;
+    ring_close(&ring);
+    return refused;
 }

@@ -124,7 +124,7 @@ struct turn_bounds {
     // spread: enough for sends that are worth their making.
     uint32_t ahead_bytes;
     // About so many bytes are gathered for one receiver at a time. It lags when more than `lagging_bytes` stand behind
-    // that again and again (core/send/lag.h). If something has to go ahead of them then, the kernel keeps no more than
+    // that again and again (core/send/outbox.h). If something has to go ahead of them then, the kernel keeps no more than
     // `narrow_bytes` of what it hasn't taken, and is handed twice that at a time.
     uint32_t shipment_bytes, lagging_bytes, narrow_bytes;
     // So many bytes of what is large a turn receives, and sends: in equal parts for all who have some, each of between

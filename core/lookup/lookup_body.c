@@ -3,12 +3,11 @@
 // How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
 // result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
 // body that isn't UTF-8 is walked too: a response still has to end its request.
-
-#include "core/lookup/lookup.h"
-
 #include <assert.h>
+#include <string.h>
 
 #include "core/json/simdjson.h"
+#include "core/lookup/lookup.h"
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_quick.h"
 #include "core/lookup/lookup_walk.h"
@@ -71,4 +70,31 @@ void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
 
 void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max) {
     look(lookup, body, bytes, id_bytes_max, true);
+}
+
+// Cutting the id out of a request.
+
+// From behind a token to behind the one before it.
+static uint32_t back_over_space(const uint8_t *body, uint32_t at) {
+    assert(at > 0);
+    while (body[at - 1] == ' ' || body[at - 1] == '\t' || body[at - 1] == '\n' || body[at - 1] == '\r')
+        at--;
+    return at;
+}
+
+// The key is spelled plainly, or the body would have been refused.
+struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body) {
+    assert(lookup_has(lookup, KEY_ID));
+    struct span value = lookup->value[KEY_ID];
+    uint32_t end = value.at + value.bytes;
+    uint32_t colon = back_over_space(body, value.at) - 1;
+    uint32_t begin = back_over_space(body, colon) - (uint32_t)(sizeof "\"id\"" - 1);
+    assert(body[colon] == ':' && memcmp(body + begin, "\"id\"", 4) == 0);
+    uint32_t behind = json_skip_space(body, end, UINT32_MAX);
+    if (body[behind] == ',')
+        return (struct span){begin, behind + 1 - begin};
+    uint32_t before = back_over_space(body, begin);
+    if (body[before - 1] == ',')
+        begin = before - 1;
+    return (struct span){begin, end - begin};
 }

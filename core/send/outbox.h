@@ -14,7 +14,6 @@
 
 #include "core/base/buffer.h"
 #include "core/base/limits.h"
-#include "core/send/outbox_index.h"
 #include "core/send/parcel.h"
 
 struct parcel_list {
@@ -170,3 +169,44 @@ unsigned shipment_part(struct shipment *shipment, size_t bytes_max);
 bool shipment_advance(struct shipment *shipment, size_t bytes);
 // Lets go of the stages and moves the carried parcels to *done.
 void shipment_clear(struct shipment *shipment, struct parcel_list *done);
+
+// --- The requests that wait in an outbox
+//
+// They are found by their hub ids: a cancel takes one out in the same time however many
+// wait. The outbox makes it when a cancel comes to a long queue, and drops it when the queue is empty.
+struct outbox_index {
+    uint32_t bits;            // there are 2^bits buckets
+    uint32_t count;           // of the requests in them
+    struct parcel *buckets[]; // chained by parcel.same_bucket
+};
+
+// An empty one with room for `requests`; NULL when memory is used up.
+struct outbox_index *outbox_index_create(uint32_t requests);
+void outbox_index_destroy(struct outbox_index *waiting);
+static inline uint64_t outbox_index_room(const struct outbox_index *waiting) {
+    return UINT64_C(2) << waiting->bits;
+}
+// Puts in a parcel that has a hub id.
+void outbox_index_put(struct outbox_index *waiting, struct parcel *parcel);
+// Takes out what is in it.
+void outbox_index_take_out(struct outbox_index *waiting, struct parcel *parcel);
+// NULL when no request waits under this hub id.
+struct parcel *outbox_index_find(const struct outbox_index *waiting, uint64_t hub_id);
+
+// --- Lag
+//
+// Whether a receiver keeps up with what it is sent, judged by what waits behind each shipment to it.
+//
+// A kernel takes megabytes for a receiver, and those lie in a row: what is urgent, or takes back what waits, comes behind
+// them. So one for whom much stands behind several shipments in a row is told from those that keep up, however large what
+// they are sent.
+
+enum { LAG_SHIPMENTS = 3 }; // that left much behind, in a row: it lags
+
+// The count that follows, when so many bytes are left behind a shipment. It has caught up when less than a quarter is.
+static inline unsigned lag_after(unsigned lag, uint64_t behind, uint64_t much) {
+    assert(lag <= LAG_SHIPMENTS);
+    if (lag == LAG_SHIPMENTS)
+        return behind < much / 4 ? 0 : LAG_SHIPMENTS;
+    return behind > much ? lag + 1 : 0;
+}

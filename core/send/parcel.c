@@ -1,10 +1,40 @@
 #include "core/send/parcel.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/base/text.h"
+
+// --- Copies of what is mostly short: the pieces around a spliced value, and the values. A call costs more than these.
+
+// What overlaps in the middle is written twice.
+static inline void copy_ends(uint8_t *out, const uint8_t *from, size_t count, size_t end) {
+    memcpy(out, from, end);
+    memcpy(out + count - end, from + count - end, end);
+}
+
+static inline void copy_short(void *to, const void *bytes, size_t count) {
+    uint8_t *out = to;
+    const uint8_t *from = bytes;
+    if (count > 32) {
+        memcpy(out, from, count);
+    } else if (count >= 16) {
+        copy_ends(out, from, count, 16);
+    } else if (count >= 8) {
+        copy_ends(out, from, count, 8);
+    } else if (count >= 4) {
+        copy_ends(out, from, count, 4);
+    } else if (count > 0) {
+        out[0] = from[0];
+        out[count / 2] = from[count / 2];
+        out[count - 1] = from[count - 1];
+    }
+}
+
+// --- Pools
 
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
@@ -377,4 +407,177 @@ void parcel_enclose(struct parcel *parcel, const char *before) {
     parcel->block = NULL;
     parcel->has_added = false;
     parcel->canonical = false;
+}
+
+// --- Where the bytes of a parcel lie, in their order
+
+static inline struct piece field_piece(const struct parcel *parcel, unsigned which) {
+    if (which == PARCEL_ADDED)
+        return (struct piece){parcel->added->text, parcel->added_bytes};
+    assert(parcel->block && (which == PARCEL_BEFORE || which == PARCEL_AFTER));
+    uint32_t behind = parcel->line_at + parcel->line_bytes;
+    return which == PARCEL_BEFORE ? (struct piece){parcel->block, parcel->line_at}
+                                  : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
+}
+
+// Not inlined: most have what the hub adds alone, or nothing.
+static __attribute__((noinline)) uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
+    for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1) {
+        if (parcel->head_fields & which) {
+            struct piece piece = field_piece(parcel, which);
+            copy_short(out, piece.bytes, piece.count);
+            out += piece.count;
+        }
+    }
+    return out;
+}
+
+static inline uint8_t *copy_head(const struct parcel *parcel, uint8_t *out) {
+    copy_short(out, (const uint8_t *)parcel->inline_text, parcel->head_bytes);
+    out += parcel->head_bytes;
+    return parcel->head_fields ? copy_fields(parcel, out) : out;
+}
+
+// Where there is room, more is copied than counts: what lies behind it comes in its place.
+static inline uint8_t *move_head(const struct parcel *parcel, uint8_t *out) {
+    enum { MOVE = WIRE_MOVE_BYTES };
+    static_assert((int)PARCEL_HEAD_BYTES_MAX <= (int)MOVE, "a head is moved at once");
+    assert(parcel->bytes >= PARCEL_HEAD_BYTES_MAX + (size_t)MOVE);
+    memcpy(out, parcel->inline_text, MOVE);
+    out += parcel->head_bytes;
+    if (!parcel->head_fields)
+        return out;
+    if (parcel->head_fields != PARCEL_ADDED || parcel->added_bytes > MOVE)
+        return copy_fields(parcel, out);
+    memcpy(out, parcel->added->text, MOVE);
+    return out + parcel->added_bytes;
+}
+
+void parcel_copy(const struct parcel *parcel, uint8_t *out) {
+    bool has_room = parcel->bytes >= PARCEL_HEAD_BYTES_MAX + (size_t)WIRE_MOVE_BYTES;
+    out = __builtin_expect(has_room, true) ? move_head(parcel, out) : copy_head(parcel, out);
+    for (unsigned index = 0; index < parcel->piece_count; index++) {
+        copy_short(out, parcel->pieces[index].bytes, parcel->pieces[index].count);
+        out += parcel->pieces[index].count;
+    }
+}
+
+unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]) {
+    unsigned count = 0;
+    if (parcel->head_bytes)
+        out[count++] = (struct piece){parcel->inline_text, parcel->head_bytes};
+    for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1)
+        if (parcel->head_fields & which)
+            out[count++] = field_piece(parcel, which);
+    for (unsigned index = 0; index < parcel->piece_count; index++)
+        if (parcel->pieces[index].count)
+            out[count++] = parcel->pieces[index];
+    assert(count <= parcel_stretches(parcel));
+    return count;
+}
+
+// --- Text of a parcel's own: what fills holes, a head, a body that was written anew.
+
+// Text of the parcel's own is taken over.
+static void take_over(struct parcel *parcel, char *text, size_t bytes) {
+    assert(bytes <= UINT32_MAX);
+    parcel->text = text;
+    parcel->text_bytes = (uint32_t)bytes;
+}
+
+// Perhaps on another shard than the pool's, so that the budget is told at once.
+char *parcel_text_take(struct parcel *parcel, size_t bytes) {
+    struct buffer_budget *budget = parcel->pool->budget;
+    size_t counted = memory_bytes_for(bytes);
+    if (!buffer_budget_take(budget, counted, BUDGET_OWED))
+        return NULL;
+    char *text = memory_take(bytes);
+    if (!text)
+        buffer_budget_give(budget, counted);
+    return text;
+}
+
+static bool make_text(struct parcel *parcel, size_t bytes) {
+    assert(parcel->text == parcel->inline_text);
+    char *text = parcel_text_take(parcel, bytes);
+    if (text)
+        take_over(parcel, text, memory_bytes_for(bytes));
+    return text != NULL;
+}
+
+// What the old text took is given back at once, too. It was counted before what the new one takes.
+void parcel_retext(struct parcel *parcel, char *text, size_t count) {
+    assert(!parcel->dressed && !parcel->origin && parcel->hole_count == 0);
+    if (parcel->text != parcel->inline_text) {
+        buffer_budget_give(parcel->pool->budget, parcel->text_bytes);
+        memory_give(parcel->text);
+    }
+    take_over(parcel, text, memory_bytes_for(count));
+    parcel->pieces[0] = (struct piece){text, count};
+    parcel->piece_count = 1;
+    parcel->bytes = count;
+}
+
+char *parcel_head_take(struct parcel *parcel, size_t count) {
+    assert(!parcel->dressed && !parcel->has_head && count > 0 && count <= UINT32_MAX);
+    char *to = parcel->inline_text; // what fills holes lies behind what a short one takes
+    if (count > PARCEL_HEAD_BYTES_MAX) {
+        to = parcel->head = parcel_text_take(parcel, count);
+        if (!to)
+            return NULL;
+        parcel->head_text_bytes = (uint32_t)memory_bytes_for(count);
+        parcel->long_head = true;
+        parcel->has_added = false; // its place is taken
+    }
+    parcel->head_count = (uint32_t)count;
+    parcel->has_head = true;
+    return to;
+}
+
+bool parcel_set_head(struct parcel *parcel, const char *head, size_t count) {
+    char *to = parcel_head_take(parcel, count);
+    assert(head);
+    if (to)
+        memcpy(to, head, count);
+    return to != NULL;
+}
+
+// As nearly all are, whose only text lies in the parcel itself.
+static inline bool fill_only(struct parcel *parcel, struct piece text) {
+    char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
+    if (parcel->hole_count != 1 || text.count > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX)
+        return false;
+    copy_short(to, text.bytes, text.count);
+    parcel->pieces[parcel->holes[0]] = (struct piece){to, text.count};
+    parcel->hole_count = 0;
+    parcel->bytes += text.count;
+    return true;
+}
+
+// The length line may want the begin of the text in the parcel itself.
+static bool fill_all(struct parcel *parcel, const struct piece *texts) {
+    size_t sum = 0;
+    for (unsigned index = 0; index < parcel->hole_count; index++)
+        sum += texts[index].count;
+    char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
+    if (sum > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX) {
+        if (!make_text(parcel, sum))
+            return false;
+        to = parcel->text;
+    }
+    for (unsigned index = 0; index < parcel->hole_count; index++) {
+        memcpy(to, texts[index].bytes, texts[index].count);
+        parcel->pieces[parcel->holes[index]] = (struct piece){.bytes = to, .count = texts[index].count};
+        to += texts[index].count;
+    }
+    parcel->hole_count = 0;
+    parcel->bytes += sum;
+    return true;
+}
+
+bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
+    assert(parcel->hole_count > 0 && !parcel->dressed);
+    if (fill_only(parcel, texts[0]))
+        return true;
+    return fill_all(parcel, texts);
 }

@@ -6,7 +6,6 @@
 #include <assert.h>
 
 #include "core/wire/field.h"
-#include "core/wire/field_text.h"
 #include "core/wire/unit.h"
 
 enum { DECIMAL_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };

@@ -5,7 +5,6 @@
 
 #include "core/json/json.h"
 #include "core/wire/field.h"
-#include "core/wire/field_text.h"
 
 // Spans of the bytes that the block lies in.
 struct field_line {

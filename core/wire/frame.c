@@ -18,7 +18,6 @@
 #include "core/wire/directives.h"
 #include "core/wire/field.h"
 #include "core/wire/field_scan.h"
-#include "core/wire/field_text.h"
 #include "core/wire/media_type.h"
 
 // What the next byte is: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.

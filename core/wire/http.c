@@ -1,10 +1,322 @@
 #include "core/wire/http.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/base/limits.h"
+#include "core/wire/directives.h"
+#include "core/wire/field.h"
+#include "core/wire/field_line.h"
+#include "core/wire/field_scan.h"
 #include "core/wire/http_chunks.h"
-#include "core/wire/http_head.h"
+#include "core/wire/http_line.h"
+#include "core/wire/http_state.h"
+#include "core/wire/unit.h"
+
+// --- The head of a request, until the body
+//
+// It goes well: the request line is judged when it is whole, each field at the end of its line, and the head
+// at the blank line. It fails at the first byte that can't stand where it is, at the end of a line that breaks
+// a rule (fault_at is where in it, of a field the start of its value, or of the line for one that may not come
+// twice), at the blank line (fault_at) where no Host came, and at a limit (fault_at is that limit).
+
+// What the next byte is. A fresh scan is all zeros.
+enum state {
+    AT_START,
+    AT_EMPTY_FEED,
+    AT_REQUEST,
+    IN_REQUEST,
+    AT_REQUEST_FEED,
+    AT_LINE, // and the states of fields
+    HEAD_STATES_COUNT = AT_LINE + FIELDS_STATES
+};
+static_assert((int)HEAD_STATES_COUNT <= (int)HTTP_CHUNKS,
+              "the states of a head are below those of the chunks");
+
+// The fields that may come once only and say where the request ends, or how it is treated. Also bits of
+// unit.seen.
+enum field {
+    FIELD_LENGTH,
+    FIELD_CODING,
+    FIELD_HOST,
+    FIELD_EXPECT,
+    FIELD_TYPE,
+    FIELD_VERSION,
+    FIELD_GOVERNANCE,
+    FIELD_TIMEOUT,
+    FIELD_OTHER
+};
+
+static const struct fields_wire http_fields;
+
+static void http_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    fields_refuse(unit, &http_fields, fault, at);
+}
+
+static bool has_seen(const struct unit *unit, enum field field) {
+    assert(field < FIELD_OTHER);
+    return unit->seen & 1u << field;
+}
+
+// --- Fields
+
+static enum field http_field_of(const uint8_t *name, uint32_t bytes) {
+    switch (bytes) {
+    case 4:
+        return field_is(name, bytes, "host", 4) ? FIELD_HOST : FIELD_OTHER;
+    case 6:
+        return field_is(name, bytes, "expect", 6) ? FIELD_EXPECT : FIELD_OTHER;
+    case 12:
+        return field_name_is(name, "content-type", 12) ? FIELD_TYPE : FIELD_OTHER;
+    case 13:
+        return field_name_is(name, "hugai-version", 13) ? FIELD_VERSION : FIELD_OTHER;
+    case 14:
+        return field_name_is(name, "content-length", 14) ? FIELD_LENGTH : FIELD_OTHER;
+    case 16:
+        return field_name_is(name, "governance-level", 16) ? FIELD_GOVERNANCE : FIELD_OTHER;
+    case 17:
+        return field_name_is(name, "transfer-encoding", 17)   ? FIELD_CODING
+               : field_name_is(name, "custom-timeout-ms", 17) ? FIELD_TIMEOUT
+                                                              : FIELD_OTHER;
+    default:
+        return FIELD_OTHER;
+    }
+}
+
+// While the head comes in, length_line_at is where its fields begin, right behind the request line.
+static bool is_1_0(const struct unit *unit, const uint8_t *bytes) {
+    assert(unit->length_line_at > sizeof "HTTP/1.0\r\n");
+    return bytes[unit->length_line_at - 3] == '0';
+}
+
+// Any number of digits, of which leading zeros count for nothing.
+static enum unit_fault http_judge_length(struct unit *unit, struct field_text value,
+                                         const struct unit_limits *limits) {
+    uint64_t bytes = 0;
+    if (has_seen(unit, FIELD_CODING))
+        return UNIT_FAULT_CODING;
+    if (value.start == value.end)
+        return UNIT_FAULT_LENGTH;
+    for (; value.start < value.end; value.start++) {
+        if (!field_is_digit(*value.start))
+            return UNIT_FAULT_LENGTH;
+        if (bytes <= UINT32_MAX)
+            bytes = bytes * 10 + (uint64_t)(*value.start - '0');
+    }
+    if (bytes > limits->body_bytes_max)
+        return UNIT_FAULT_BODY_TOO_LARGE;
+    unit->body_bytes = (uint32_t)bytes;
+    return UNIT_FAULT_NONE;
+}
+
+static bool value_is(struct field_text value, const char *lower) {
+    return field_is(value.start, (size_t)(value.end - value.start), lower, strlen(lower));
+}
+
+static enum unit_fault judge_coding(const struct unit *unit, const uint8_t *bytes, struct field_text value) {
+    bool good = !has_seen(unit, FIELD_LENGTH) && !is_1_0(unit, bytes) && value_is(value, "chunked");
+    return good ? UNIT_FAULT_NONE : UNIT_FAULT_CODING;
+}
+
+static enum unit_fault judge_host(const uint8_t *bytes, struct field_text value) {
+    struct http_authority authority;
+    struct span text = {(uint32_t)(value.start - bytes), (uint32_t)(value.end - value.start)};
+    return http_authority_read(bytes, text, &authority) ? UNIT_FAULT_NONE : UNIT_FAULT_HOST;
+}
+
+static enum unit_fault http_judge_value(struct unit *unit, const uint8_t *bytes, enum field field,
+                                        struct field_text value, const struct unit_limits *limits) {
+    switch (field) {
+    case FIELD_LENGTH:
+        return http_judge_length(unit, value, limits);
+    case FIELD_CODING:
+        return judge_coding(unit, bytes, value);
+    case FIELD_HOST:
+        return judge_host(bytes, value);
+    case FIELD_EXPECT:
+        return value_is(value, "100-continue") ? UNIT_FAULT_NONE : UNIT_FAULT_EXPECT;
+    case FIELD_VERSION:
+        directives_read_version(&unit->directives, value);
+        break;
+    case FIELD_GOVERNANCE:
+        directives_read_governance(&unit->directives, value);
+        break;
+    case FIELD_TIMEOUT:
+        directives_read_timeout(&unit->directives, value);
+        break;
+    case FIELD_TYPE:
+    case FIELD_OTHER:
+        break;
+    }
+    return UNIT_FAULT_NONE;
+}
+
+// The line from line_at to line_end, with its CR LF, is whole and its syntax good.
+static void http_judge_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
+                            const struct unit_limits *limits) {
+    assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
+    enum field field = http_field_of(bytes + unit->line_at, unit->colon_at - unit->line_at);
+    if (field == FIELD_OTHER)
+        return;
+    if (has_seen(unit, field)) {
+        http_refuse(unit, UNIT_FAULT_REPEATED, unit->line_at);
+        return;
+    }
+    struct field_text value =
+        field_text_trim((struct field_text){bytes + unit->colon_at + 1, bytes + line_end - 2});
+    enum unit_fault fault = http_judge_value(unit, bytes, field, value, limits);
+    unit->seen |= (uint8_t)(1u << field);
+    if (fault != UNIT_FAULT_NONE)
+        http_refuse(unit, fault, (uint32_t)(value.start - bytes));
+}
+
+// --- The head as a whole
+
+// One empty line may stand before it.
+static uint32_t request_at(const uint8_t *bytes) {
+    return bytes[0] == '\r' ? 2 : 0;
+}
+
+// Whether Host names what the target names, if that is a URI with an authority of its own.
+static bool hosts_agree(const struct unit *unit, const uint8_t *bytes, uint32_t end) {
+    uint32_t at = request_at(bytes), fault_at;
+    struct http_line request;
+    if (bytes[field_skip_name(bytes, at, end) + 1] == '/')
+        return true;
+    enum unit_fault fault = http_line_read(bytes, at, unit->length_line_at - 2, &request, &fault_at);
+    assert(fault == UNIT_FAULT_NONE);
+    if (fault != UNIT_FAULT_NONE || request.authority.bytes == 0)
+        return fault == UNIT_FAULT_NONE;
+    at = unit->length_line_at;
+    for (struct field_line field; field_line_next(bytes, &at, end, &field);) {
+        if (http_field_of(bytes + field.name.at, field.name.bytes) != FIELD_HOST)
+            continue;
+        if (field.value.bytes != request.authority.bytes)
+            return false;
+        for (uint32_t i = 0; i < field.value.bytes; i++)
+            if (field_lower(bytes[field.value.at + i]) != field_lower(bytes[request.authority.at + i]))
+                return false;
+    }
+    return true;
+}
+
+// The head ends at `at`, behind its blank line.
+static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
+    if (!has_seen(unit, FIELD_HOST) || !hosts_agree(unit, bytes, at)) {
+        http_refuse(unit, UNIT_FAULT_HOST, unit->line_at);
+        return;
+    }
+    if (is_1_0(unit, bytes)) // which doesn't know of it
+        unit->seen &= (uint8_t) ~(1u << FIELD_EXPECT);
+    unit->length_line_at = 0;
+    unit->matters = true;
+    if (has_seen(unit, FIELD_CODING)) {
+        http_chunks_begin(unit, at);
+        return;
+    }
+    unit->state = HTTP_SIZED;
+    unit->sized = true;
+    unit->body_at = at;
+    unit->bytes = at + unit->body_bytes;
+}
+
+// --- The steps of the scan: each takes the offset of the next byte, of which there is one at least before
+// `end`, and returns the offset it came to.
+
+// The byte must be this one.
+static uint32_t take(struct unit *unit, const uint8_t *bytes, uint32_t at, uint8_t wanted, enum state next) {
+    if (bytes[at] != wanted) {
+        http_refuse(unit, UNIT_FAULT_LINE_END, at);
+        return at;
+    }
+    unit->state = (uint8_t)next;
+    return at + 1;
+}
+
+static uint32_t scan_start(struct unit *unit, const uint8_t *bytes, uint32_t at) {
+    if (unit->state == AT_START && bytes[at] == '\r')
+        return take(unit, bytes, at, '\r', AT_EMPTY_FEED);
+    unit->line_at = at;
+    unit->state = IN_REQUEST;
+    if (!field_token[bytes[at]])
+        http_refuse(unit, UNIT_FAULT_REQUEST_LINE, at);
+    return at;
+}
+
+static uint32_t scan_request(struct unit *unit, const uint8_t *bytes, uint32_t at, uint32_t end) {
+    uint32_t line_end = unit->line_at + HTTP_LINE_BYTES_MAX;
+    at = field_skip_value(bytes, at, end < line_end ? end : line_end);
+    if (at == end)
+        return at;
+    if (bytes[at] == '\r')
+        return take(unit, bytes, at, '\r', AT_REQUEST_FEED);
+    http_refuse(unit,
+                at == line_end      ? UNIT_FAULT_REQUEST_LINE_TOO_LONG
+                : bytes[at] == '\n' ? UNIT_FAULT_LINE_END
+                                    : UNIT_FAULT_REQUEST_LINE,
+                at);
+    return at;
+}
+
+static uint32_t scan_request_feed(struct unit *unit, const uint8_t *bytes, uint32_t at) {
+    struct http_line request;
+    uint32_t fault_at, next = take(unit, bytes, at, '\n', AT_LINE);
+    if (next == at)
+        return at;
+    enum unit_fault fault = http_line_read(bytes, unit->line_at, at - 1, &request, &fault_at);
+    if (fault != UNIT_FAULT_NONE)
+        http_refuse(unit, fault, fault_at);
+    unit->line_at = unit->length_line_at = next;
+    return next;
+}
+
+static void scan_request_line(struct unit *unit, const uint8_t *bytes, uint32_t end) {
+    uint32_t at = unit->at;
+    while (at < end && unit->state < AT_LINE) {
+        switch ((enum state)unit->state) {
+        case AT_EMPTY_FEED:
+            at = take(unit, bytes, at, '\n', AT_REQUEST);
+            break;
+        case IN_REQUEST:
+            at = scan_request(unit, bytes, at, end);
+            break;
+        case AT_REQUEST_FEED:
+            at = scan_request_feed(unit, bytes, at);
+            break;
+        default:
+            at = scan_start(unit, bytes, at);
+            break;
+        }
+    }
+    unit->at = at;
+}
+
+static const struct fields_wire http_fields = {
+    .first = AT_LINE, .refused = HTTP_REFUSED, .judge = http_judge_line, .end = end_head};
+
+static void scan_fields(struct unit *unit, const uint8_t *bytes, uint32_t end,
+                        const struct unit_limits *limits) {
+    uint32_t max = unit->length_line_at + limits->header_bytes_max;
+    assert(unit->length_line_at > 0 && unit->at >= unit->length_line_at);
+    fields_scan(unit, &http_fields, bytes, end < max ? end : max, limits);
+    if (unit->state < HEAD_STATES_COUNT && unit->at >= max)
+        http_refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, max);
+}
+
+// Goes on with the head. When it is whole, body_at is set and the state is one of a chunked body's, or
+// HTTP_SIZED; at a fault it is HTTP_REFUSED.
+static void http_head_scan(struct unit *unit, const uint8_t *bytes, uint32_t end,
+                           const struct unit_limits *limits) {
+    if (unit->state < AT_LINE)
+        scan_request_line(unit, bytes, end);
+    if (unit->state >= AT_LINE && unit->state < HEAD_STATES_COUNT)
+        scan_fields(unit, bytes, end, limits);
+}
+
+// Of a whole head: whether its sender waits to be told that it may send the body.
+static bool http_head_waits(const struct unit *unit) {
+    return has_seen(unit, FIELD_EXPECT) && (unit->body_bytes > 0 || has_seen(unit, FIELD_CODING));
+}
 
 enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count,
                            const struct unit_limits *limits) {

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/field_text.h"
+#include "core/wire/field.h"
 
 static uint8_t media_type_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;

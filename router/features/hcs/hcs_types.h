@@ -9,7 +9,6 @@
 #include "core/base/mail.h"
 #include "core/hcs/hcs_flow.h"
 #include "core/hcs/history.h"
-#include "core/hcs/shed.h"
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
 
@@ -60,7 +59,7 @@ struct hcs_client {
     bool made_up;   // the session's name is the hub's
     uint64_t after_seq;
     enum governance required;
-    const struct user *user;                           // for whom it asked; NULL: users aren't on
+    const struct user *user; // for whom it asked; NULL: users aren't on
     struct account *account; // in which a session that it opens counts as pending; one reference
     uint32_t id_bytes, request_id_bytes, target_bytes; // target 0: @hcs
     // The session's key in its shard's table of clients.

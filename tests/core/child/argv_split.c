@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/child/argv_split.h"
+#include "core/child/child_settings.h"
 
 static void the_table(void **state) {
     (void)state;

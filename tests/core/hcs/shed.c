@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "core/hcs/shed.h"
+#include "core/hcs/hcs_flow.h"
 
 static void it_is_over_from_half_until_a_quarter(void **state) {
     (void)state;

@@ -7,7 +7,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/send/lag.h"
+#include "core/send/outbox.h"
 
 enum { MUCH = 1000 };
 

@@ -1,0 +1,707 @@
+#include "io/keeper.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/child/log_line.h"
+#include "io/privdrop.h"
+#include "io/process_name.h"
+
+// One program, from its start until nobody of its group is left.
+struct kept_child {
+    struct kept_child *next;
+    uint32_t place, serial;
+    pid_t group; // which was its leader's process, too
+    bool reaped; // the leader
+    bool group_gone;
+    bool told; // that it is gone
+    uint32_t end_ms;
+    uint64_t kill_at_ms; // SIGKILL to the group; 0: not yet
+    int complaints;      // its standard error; -1: at its end
+    struct log_lines lines;
+    char name[256];
+};
+
+struct keeping {
+    int commands, reports;
+    int signals; // SIGCHLD
+    struct keeper_shared *shared;
+    struct kept_child *children;
+    bool hub_gone;
+    uint64_t sample_at_ms;
+    pid_t watcher; // who waits for the keeper's end; 0: nobody
+    int watched;   // which this is, once it is closed
+};
+
+// A program to become.
+struct keeping_program {
+    const char *name, *directory, *make;
+    char **words;          // NULL behind the last
+    const char *variables; // as they came
+    uint32_t variable_count;
+    pid_t keeper;
+};
+
+// --- What programs say, and how much memory they take
+
+enum { READ_BYTES = 16 << 10, READS_A_TURN = 8, LINE_BYTES_MAX = 256 + LOG_TEXT_BYTES + 4 };
+
+struct sinking {
+    struct keeping *keeping;
+    struct kept_child *child;
+};
+
+// Nobody waits for a log that isn't read: what finds no room in it is left out.
+static void write_log(const char *line, size_t bytes) {
+    struct pollfd room = {.fd = 2, .events = POLLOUT};
+    while (bytes > 0) {
+        size_t part = bytes < 4096 ? bytes : 4096; // PIPE_BUF: so much fits where a pipe has room at all
+        if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
+            return;
+        ssize_t written = write(2, line, part);
+        if (written <= 0)
+            return;
+        line += written;
+        bytes -= (size_t)written;
+    }
+}
+
+static void keep_line(struct keeper_place *place, const char *text, size_t bytes) {
+    uint64_t end = atomic_load_explicit(&place->log_end, memory_order_relaxed);
+    assert(bytes < KEEPER_LOG_BYTES);
+    for (size_t at = 0; at < bytes; at++)
+        place->log[end++ % KEEPER_LOG_BYTES] = text[at];
+    place->log[end++ % KEEPER_LOG_BYTES] = '\n';
+    atomic_store_explicit(&place->log_end, end, memory_order_release);
+}
+
+static void sink(void *context, const char *text, size_t bytes) {
+    const struct sinking *sinking = context;
+    char line[LINE_BYTES_MAX];
+    int head = snprintf(line, sizeof line, "%s: ", sinking->child->name);
+    assert(bytes <= LOG_TEXT_BYTES && head > 0 && (size_t)head + bytes < sizeof line);
+    keep_line(&sinking->keeping->shared->places[sinking->child->place], text, bytes);
+    memcpy(line + head, text, bytes);
+    line[(size_t)head + bytes] = '\n';
+    write_log(line, (size_t)head + bytes + 1);
+}
+
+static uint64_t keeping_now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void keeping_end_log(struct keeping *keeping, struct kept_child *child) {
+    struct sinking sinking = {keeping, child};
+    if (child->complaints < 0)
+        return;
+    close(child->complaints);
+    child->complaints = -1;
+    log_lines_end(&child->lines, keeping_now_ms(), sink, &sinking);
+}
+
+// Reads what a program says on standard error; at its end, or when nobody is left, ends its log.
+static void keeping_read(struct keeping *keeping, struct kept_child *child) {
+    static uint8_t bytes[READ_BYTES];
+    struct sinking sinking = {keeping, child};
+    for (unsigned left = READS_A_TURN; left > 0 && child->complaints >= 0; left--) {
+        ssize_t count = read(child->complaints, bytes, sizeof bytes);
+        if (count > 0)
+            log_lines_add(&child->lines, bytes, (size_t)count, keeping_now_ms(), sink, &sinking);
+        else if (count < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        else
+            keeping_end_log(keeping, child);
+    }
+}
+
+static uint64_t resident_bytes(pid_t process) {
+    char path[64], text[128];
+    unsigned long long size, resident = 0;
+    snprintf(path, sizeof path, "/proc/%d/statm", (int)process);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t count = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    if (count <= 0)
+        return 0;
+    text[count] = '\0';
+    return sscanf(text, "%llu %llu", &size, &resident) == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+// Notes how much memory the programs take.
+static void keeping_sample(struct keeping *keeping) {
+    for (struct kept_child *child = keeping->children; child; child = child->next)
+        atomic_store_explicit(&keeping->shared->places[child->place].memory_bytes,
+                              child->reaped ? 0 : resident_bytes(child->group), memory_order_relaxed);
+}
+
+// --- Watch
+//
+// The keeper's own keeper: a process that does nothing but wait for the keeper's end. Whoever kills hub and keeper
+// together leaves nobody of the programs' groups behind; their leaders the kernel ends (PR_SET_PDEATHSIG), and this
+// ends the others.
+
+enum { KEEPERS_END = 3 }; // its only descriptor besides the standard streams
+
+static void end_groups(struct keeper_shared *shared) {
+    for (unsigned place = 0; place < KEEPER_PLACES; place++) {
+        int32_t group = atomic_load(&shared->places[place].group);
+        if (group > 1)
+            kill(-group, SIGKILL);
+    }
+}
+
+// Nobody waits for the end of the hub's log because of it.
+__attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, int keepers_end) {
+    sigset_t all;
+    char byte;
+    ssize_t count;
+    setsid();
+    process_name_set("patchbay-watcher");
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    dup2(keepers_end, KEEPERS_END);
+    close_range(KEEPERS_END + 1, ~0u, 0);
+    dup2(0, 2); // /dev/null, as the keeper's
+    do
+        count = read(KEEPERS_END, &byte, sizeof byte);
+    while (count < 0 && errno == EINTR);
+    end_groups(shared);
+    _exit(0);
+}
+
+// Has another process wait for the keeper's end, and end all groups then. Without memory for one, nobody does.
+static void keeping_have_watched(struct keeping *keeping) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    pid_t process = fork();
+    if (process == 0)
+        be_watcher(keeping->shared, ends[0]);
+    close(ends[0]);
+    if (process < 0) {
+        close(ends[1]);
+        return;
+    }
+    keeping->watcher = process;
+    keeping->watched = ends[1];
+}
+
+// Nobody is left: it ends, too.
+static void keeping_end_watch(struct keeping *keeping) {
+    if (!keeping->watcher)
+        return;
+    close(keeping->watched);
+    waitpid(keeping->watcher, NULL, 0);
+}
+
+// --- Start of a program
+
+enum { SECRET_BYTES_MAX = 64 << 10 };
+
+extern char **environ;
+
+// The only thing that is said of a program that can't be started; it goes where the program's words go.
+__attribute__((noreturn)) static void give_up(const char *what, const char *which, int error) {
+    dprintf(2, "%s %s: %s\n", what, which, strerror(error));
+    _exit(127);
+}
+
+static void reset_signals(void) {
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void take_streams(int in, int out, int complaints) {
+    assert(in > 2 && out > 2 && complaints > 2);
+    dup2(in, 0);
+    dup2(out, 1);
+    dup2(complaints, 2);
+    close_range(3, ~0u, 0);
+}
+
+// Less one line end.
+static char *read_secret(const char *name, const char *path) {
+    char *value = malloc(strlen(name) + SECRET_BYTES_MAX + 2);
+    int file = value ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1; // nobody may write to a FIFO
+    struct stat status;
+    if (file < 0 || fstat(file, &status) < 0)
+        give_up("can't read the secret", path, value ? errno : ENOMEM);
+    if (!S_ISREG(status.st_mode))
+        give_up("can't use the secret, which is no file,", path, EINVAL);
+    size_t used = (size_t)sprintf(value, "%s=", name), begin = used;
+    for (ssize_t count = 1; count > 0; used += (size_t)count) {
+        count = read(file, value + used, SECRET_BYTES_MAX - (used - begin));
+        if (count < 0)
+            give_up("can't read the secret", path, errno);
+    }
+    close(file);
+    if (used - begin == SECRET_BYTES_MAX)
+        give_up("can't use the secret", path, EFBIG);
+    if (memchr(value + begin, '\0', used - begin))
+        give_up("can't use the secret, which has a zero byte,", path, EINVAL);
+    if (used > begin && value[used - 1] == '\n')
+        used--;
+    if (used > begin && value[used - 1] == '\r')
+        used--;
+    value[used] = '\0';
+    return value;
+}
+
+static size_t place_of(char **variables, size_t count, const char *variable) {
+    size_t bytes = strcspn(variable, "=") + 1;
+    size_t at = 0;
+    while (at < count && strncmp(variables[at], variable, bytes) != 0)
+        at++;
+    return at;
+}
+
+// What is set replaces what is there.
+static void put(char **variables, size_t *count, char *variable) {
+    size_t at = place_of(variables, *count, variable);
+    variables[at] = variable;
+    *count += at == *count;
+}
+
+// What is passed replaces nothing, wherever in the section the one and the other stand.
+static void pass(char **variables, size_t *count, const char *name) {
+    size_t bytes = strlen(name);
+    for (char **own = environ; *own; own++)
+        if (strncmp(*own, name, bytes) == 0 && (*own)[bytes] == '=' &&
+            place_of(variables, *count, *own) == *count)
+            put(variables, count, *own);
+}
+
+static char **environment_of(const struct keeping_program *program) {
+    char **variables = calloc(program->variable_count + 1, sizeof *variables);
+    size_t count = 0;
+    const char *text = program->variables;
+    if (!variables)
+        give_up("can't start", program->name, ENOMEM);
+    for (uint32_t left = program->variable_count; left > 0; left--, text += strlen(text) + 1) {
+        char *variable = strdup(text + 1), *value = variable ? strchr(variable, '=') : NULL;
+        if (*text == 'P') {
+            pass(variables, &count, text + 1);
+        } else if (*text == 'F' && value) {
+            *value = '\0';
+            put(variables, &count, read_secret(variable, value + 1));
+        } else if (value) {
+            put(variables, &count, variable);
+        }
+    }
+    return variables;
+}
+
+// As mkdir -p; what it makes is the user's alone.
+static void make_directory(const char *path) {
+    char *part = strdup(path);
+    if (!part)
+        give_up("can't make", path, ENOMEM);
+    for (char *at = part + 1; at && *at; at++) {
+        at = strchr(at, '/');
+        if (!at)
+            break;
+        *at = '\0';
+        mkdir(part, S_IRWXU);
+        *at = '/';
+    }
+    struct stat status;
+    if (mkdir(path, S_IRWXU) < 0 && errno != EEXIST)
+        give_up("can't make", path, errno);
+    if (stat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+        give_up("can't use as a directory", path, ENOTDIR);
+    free(part);
+}
+
+static const char *path_of(char **variables) {
+    for (; *variables; variables++)
+        if (strncmp(*variables, "PATH=", 5) == 0)
+            return *variables + 5;
+    return "/usr/local/bin:/usr/bin:/bin";
+}
+
+// Never by way of a shell, which execvp would take for a file that is no program.
+static void execute(char **words, char **variables) {
+    char file[4096];
+    int error = ENOENT;
+    if (strchr(words[0], '/')) {
+        execve(words[0], words, variables);
+        give_up("can't run", words[0], errno);
+    }
+    const char *path = path_of(variables);
+    for (size_t bytes; *path; path += bytes + (path[bytes] == ':')) {
+        bytes = strcspn(path, ":");
+        int count = snprintf(file, sizeof file, "%.*s%s%s", (int)bytes, path, bytes ? "/" : "", words[0]);
+        if (count < 0 || (size_t)count >= sizeof file)
+            continue;
+        execve(file, words, variables);
+        if (errno != ENOENT && errno != ENOTDIR)
+            error = errno;
+    }
+    give_up("can't run", words[0], error);
+}
+
+// In the forked process: becomes the program, or says on its standard error why not and ends. Its standard
+// streams are `in`, `out` and `complaints`.
+__attribute__((noreturn)) static void keeping_become(const struct keeping_program *program, int in, int out,
+                                                     int complaints) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != program->keeper)
+        _exit(127);
+    take_streams(in, out, complaints);
+    reset_signals();
+    if (*program->make)
+        make_directory(program->make);
+    if (*program->directory && chdir(program->directory) < 0)
+        give_up("can't go to", program->directory, errno);
+    execute(program->words, environment_of(program));
+    _exit(127);
+}
+
+// --- The loop of the process
+
+enum {
+    GROUP_LOOK_MS = 20, // how often a group that should end is looked at
+    SAMPLE_MS = 2000,
+    HUB_GONE_MS = 500, // from SIGTERM to SIGKILL where the hub is gone
+};
+
+static void report(const struct keeping *keeping, enum keeper_report_kind kind, uint32_t place,
+                   uint32_t serial, int32_t value) {
+    struct keeper_report report = {kind, place, serial, value};
+    if (!keeping->hub_gone)
+        (void)!send(keeping->reports, &report, sizeof report, MSG_NOSIGNAL);
+}
+
+static struct kept_child *find(const struct keeping *keeping, uint32_t place, uint32_t serial) {
+    struct kept_child *child = keeping->children;
+    while (child && (child->place != place || child->serial != serial))
+        child = child->next;
+    return child;
+}
+
+// --- Ending
+
+static void end_group(struct kept_child *child, uint32_t after_ms) {
+    uint64_t at_ms = keeping_now_ms() + after_ms;
+    if (child->group_gone)
+        return;
+    kill(-child->group, SIGTERM);
+    if (!child->kill_at_ms || at_ms < child->kill_at_ms)
+        child->kill_at_ms = at_ms;
+}
+
+// Its number stays the group's as long as anybody is in it.
+static void look_at_group(struct kept_child *child, uint64_t now_ms) {
+    if (!child->reaped || child->group_gone) {
+        if (child->kill_at_ms && now_ms >= child->kill_at_ms && !child->group_gone)
+            kill(-child->group, SIGKILL);
+        return;
+    }
+    if (kill(-child->group, 0) < 0 && errno == ESRCH)
+        child->group_gone = true;
+    else if (child->kill_at_ms && now_ms >= child->kill_at_ms)
+        kill(-child->group, SIGKILL);
+}
+
+static void leader_ended(struct keeping *keeping, pid_t process, int status) {
+    struct kept_child *child = keeping->children;
+    while (child && (child->group != process || child->reaped))
+        child = child->next;
+    if (!child)
+        return; // somebody whom a program left behind
+    child->reaped = true;
+    report(keeping, KEEPER_EXITED, child->place, child->serial, status);
+    end_group(child, keeping->hub_gone ? HUB_GONE_MS : child->end_ms);
+}
+
+static void reap(struct keeping *keeping) {
+    struct signalfd_siginfo info;
+    while (read(keeping->signals, &info, sizeof info) == sizeof info)
+        continue;
+    int status;
+    for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
+        leader_ended(keeping, process, status);
+}
+
+// Forgets those of whom nobody is left.
+static void sweep(struct keeping *keeping) {
+    uint64_t now_ms = keeping_now_ms();
+    for (struct kept_child **link = &keeping->children, *child; (child = *link);) {
+        look_at_group(child, now_ms);
+        if (!child->group_gone) {
+            link = &child->next;
+            continue;
+        }
+        keeping_read(keeping, child); // what was said last
+        keeping_end_log(keeping, child);
+        atomic_store(&keeping->shared->places[child->place].group, 0);
+        report(keeping, KEEPER_GONE, child->place, child->serial, 0);
+        *link = child->next;
+        free(child);
+    }
+}
+
+// --- Starting
+
+static char *next_text(char **at, const char *end) {
+    char *text = *at;
+    size_t bytes = strnlen(text, (size_t)(end - text));
+    assert(text + bytes < end);
+    *at += bytes + 1;
+    return text;
+}
+
+static pid_t fork_program(const struct keeping_program *program, const int sockets[2], int *complaints) {
+    int pipes[2];
+    if (pipe2(pipes, O_CLOEXEC) < 0)
+        return -1;
+    pid_t process = fork();
+    if (process == 0)
+        keeping_become(program, sockets[0], sockets[1], pipes[1]);
+    int error = errno;
+    close(pipes[1]);
+    fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+    if (process > 0) {
+        setpgid(process, process); // whoever of the two is first
+        *complaints = pipes[0];
+        return process;
+    }
+    close(pipes[0]);
+    errno = error;
+    return -1;
+}
+
+static void start(struct keeping *keeping, const struct keeper_command *command, char *text, const char *end,
+                  const int sockets[2]) {
+    struct kept_child *child = calloc(1, sizeof *child);
+    char **words = calloc(command->words + 1, sizeof *words);
+    struct keeping_program program = {.words = words, .variable_count = command->variables};
+    program.keeper = getpid();
+    program.name = next_text(&text, end);
+    program.directory = next_text(&text, end);
+    program.make = next_text(&text, end);
+    for (uint32_t word = 0; words && word < command->words; word++)
+        words[word] = next_text(&text, end);
+    program.variables = text;
+    pid_t process = child && words ? fork_program(&program, sockets, &child->complaints) : -1;
+    int error = child && words ? errno : ENOMEM;
+    free(words);
+    if (process < 0) {
+        free(child);
+        report(keeping, KEEPER_FAILED, command->place, command->serial, error);
+        return;
+    }
+    child->place = command->place;
+    child->serial = command->serial;
+    child->group = process;
+    atomic_store(&keeping->shared->places[command->place].group, (int32_t)process);
+    child->end_ms = command->value;
+    snprintf(child->name, sizeof child->name, "%s", program.name);
+    child->next = keeping->children;
+    keeping->children = child;
+    report(keeping, KEEPER_STARTED, command->place, command->serial, (int32_t)process);
+}
+
+// --- Commands
+
+static void obey(struct keeping *keeping, char *packet, size_t bytes, const int sockets[2]) {
+    struct keeper_command command;
+    memcpy(&command, packet, sizeof command);
+    if (command.kind == KEEPER_START) {
+        start(keeping, &command, packet + sizeof command, packet + bytes, sockets);
+        return;
+    }
+    struct kept_child *child = find(keeping, command.place, command.serial);
+    if (child && command.kind == KEEPER_END)
+        end_group(child, command.value);
+    else if (child && !child->group_gone)
+        kill(-child->group, (int)command.value);
+}
+
+static void take_sockets(struct msghdr *message, int sockets[2]) {
+    sockets[0] = sockets[1] = -1;
+    struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(2 * sizeof(int)))
+        memcpy(sockets, CMSG_DATA(head), 2 * sizeof(int));
+}
+
+static void read_command(struct keeping *keeping) {
+    static char packet[KEEPER_COMMAND_BYTES + 1];
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
+    int sockets[2];
+    struct iovec vector = {packet, sizeof packet - 1};
+    struct msghdr message = {
+        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t bytes = recvmsg(keeping->commands, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (bytes <= 0) {
+        keeping->hub_gone = true;
+        for (struct kept_child *child = keeping->children; child; child = child->next)
+            end_group(child, HUB_GONE_MS);
+        return;
+    }
+    packet[bytes] = '\0';
+    take_sockets(&message, sockets);
+    if ((size_t)bytes >= sizeof(struct keeper_command))
+        obey(keeping, packet, (size_t)bytes + 1, sockets);
+    for (unsigned index = 0; index < 2; index++)
+        if (sockets[index] >= 0)
+            close(sockets[index]);
+}
+
+// --- The loop
+
+static int pause_ms(const struct keeping *keeping) {
+    int pause = keeping->children ? SAMPLE_MS : -1;
+    for (const struct kept_child *child = keeping->children; child; child = child->next)
+        if (child->reaped || child->kill_at_ms)
+            pause = GROUP_LOOK_MS;
+    return pause;
+}
+
+static void wait_for_news(struct keeping *keeping) {
+    struct pollfd polled[2 + 4 * KEEPER_PLACES];
+    struct kept_child *readers[4 * KEEPER_PLACES];
+    nfds_t count = 2;
+    polled[0] = (struct pollfd){.fd = keeping->hub_gone ? -1 : keeping->commands, .events = POLLIN};
+    polled[1] = (struct pollfd){.fd = keeping->signals, .events = POLLIN};
+    for (struct kept_child *child = keeping->children; child && count < 2 + 4 * KEEPER_PLACES;
+         child = child->next) {
+        if (child->complaints < 0)
+            continue;
+        readers[count - 2] = child;
+        polled[count++] = (struct pollfd){.fd = child->complaints, .events = POLLIN};
+    }
+    if (poll(polled, count, pause_ms(keeping)) <= 0)
+        return;
+    for (nfds_t at = 2; at < count; at++)
+        if (polled[at].revents)
+            keeping_read(keeping, readers[at - 2]);
+    if (polled[1].revents)
+        reap(keeping);
+    if (polled[0].revents)
+        read_command(keeping);
+}
+
+// In the keeper: does all until the hub and all programs are gone.
+__attribute__((noreturn)) static void keeping_run(struct keeping *keeping) {
+    while (!keeping->hub_gone || keeping->children) {
+        wait_for_news(keeping);
+        reap(keeping);
+        sweep(keeping);
+        if (keeping_now_ms() >= keeping->sample_at_ms) {
+            keeping_sample(keeping);
+            keeping->sample_at_ms = keeping_now_ms() + SAMPLE_MS;
+        }
+    }
+    keeping_end_watch(keeping);
+    _exit(0);
+}
+
+// --- Fork
+
+// It is no one's standard input or output: whoever waits for the hub's to end doesn't wait for the keeper.
+static void leave_streams(void) {
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing >= 0) {
+        dup2(nothing, 0);
+        dup2(nothing, 1);
+        if (nothing > 2)
+            close(nothing);
+    }
+}
+
+// What ends the hub from a terminal or a service manager doesn't end the keeper, which outlasts it for a
+// moment; and whoever its programs leave behind becomes its child, so that nobody stays a zombie.
+__attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const struct privdrop_user *login) {
+    sigset_t set;
+    if (login && privdrop_become(login) < 0)
+        _exit(1);
+    setsid();
+    process_name_set("patchbay-keeper");
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); // what the hub was told on its command line is in this memory, too
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    leave_streams();
+    signal(SIGCHLD, SIG_DFL); // where it is ignored, nobody can be waited for
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGPIPE);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    keeping_have_watched(keeping);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    keeping->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    keeping_run(keeping);
+}
+
+static int make_pairs(int commands[2], int reports[2]) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, commands) < 0)
+        return -errno;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, reports) == 0)
+        return 0;
+    int failed = -errno;
+    close(commands[0]);
+    close(commands[1]);
+    return failed;
+}
+
+int keeper_fork(struct keeper *keeper, const struct privdrop_user *login) {
+    static struct keeping keeping;
+    int commands[2], reports[2];
+    void *shared = mmap(NULL, sizeof *keeper->shared, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED)
+        return -errno;
+    int failed = make_pairs(commands, reports);
+    pid_t process = failed ? -1 : fork();
+    if (process < 0) {
+        failed = failed ? failed : -errno;
+        munmap(shared, sizeof *keeper->shared);
+        return failed;
+    }
+    if (process == 0) {
+        close(commands[0]);
+        close(reports[0]);
+        keeping = (struct keeping){.commands = commands[1], .reports = reports[1], .shared = shared};
+        be_keeper(&keeping, login);
+    }
+    close(commands[1]);
+    close(reports[1]);
+    *keeper = (struct keeper){commands[0], reports[0], process, shared};
+    return 0;
+}
+
+void keeper_close(struct keeper *keeper) {
+    assert(keeper->process > 0);
+    close(keeper->commands);
+    if (keeper->reports >= 0)
+        close(keeper->reports);
+    munmap(keeper->shared, sizeof *keeper->shared);
+}
