@@ -60,9 +60,16 @@ test('the page on profiling names functions that there are', () => {
 test('README.md lists each command of the client', () => {
   const help = execFileSync(process.env.PATCHBAY, ['--help'], { encoding: 'utf8' });
   const commands = [...help.matchAll(/^ {2}([a-z]+) +[a-z]/gm)].map(([, name]) => name);
-  const listed = /the client can do: ([^;]*);/.exec(read('README.md').replaceAll('\n', ' '))[1];
+  const listed = /Commands of the client: ([^.]*)\./.exec(read('README.md').replaceAll('\n', ' '))[1];
   assert.ok(commands.length > 10);
   assert.deepEqual([...listed.matchAll(/`([a-z]+)`/g)].map(([, name]) => name), commands);
+});
+
+test('the page of errors has every code of the hub, under its name', () => {
+  const rows = [...read('core/base/errors.h').matchAll(/X\(ERROR_\w+, (-\d+), "([^"]+)"\)/g)].map(([, code, text]) => `${code} ${text}`);
+  const headings = [...read('router/docs/errors.md').matchAll(/^### (-\d+ .*)$/gm)].map(([, text]) => text);
+  assert.ok(rows.length >= 20);
+  assert.deepEqual(headings.sort(), rows.sort());
 });
 
 test('a page that is wrong fails', async () => {
