@@ -5,7 +5,7 @@
 //   ```sh run background    started, and left running until the page's end; played on once it has said that it is ready
 //   ```sh not-run           not played
 // A block `text output` behind a played one is what that one prints, where `…` stands for anything. A block `file=NAME` of any
-// language is written to that file before what follows is played. A comment <!-- run: COMMAND --> is played
+// language is written to that file before what follows is played, and needs no mark. A comment <!-- run: COMMAND --> is played
 // and not shown; <!-- background: COMMAND --> likewise.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -50,7 +50,8 @@ export function faultsOf(page) {
   const faults = [];
   blocks.forEach((block, at) => {
     const marks = block.words.filter((word) => word === 'run' || word === 'not-run');
-    if (block.language in PROGRAMS && marks.length !== 1) faults.push(`line ${block.line}: ${block.language} is marked neither run nor not-run`);
+    const written = block.words.some((word) => word.startsWith('file='));
+    if (block.language in PROGRAMS && marks.length !== 1 && !written) faults.push(`line ${block.line}: ${block.language} is marked neither run nor not-run`);
     if (!(block.language in PROGRAMS) && marks.length > 0) faults.push(`line ${block.line}: ${block.language || 'this'} can't be run`);
     if (isOutput(block) && !(at > 0 && runs(blocks[at - 1]))) faults.push(`line ${block.line}: nothing before it was run`);
   });
@@ -148,7 +149,7 @@ esac
     const { code, signal } = await this.within(exit, child, what, said);
     const status = Number(block.words.find((word) => word.startsWith('status='))?.slice('status='.length) ?? 0);
     assert.deepEqual({ code, signal }, { code: status, signal: null }, `${what}\nsaid: ${said.stdout}${said.stderr}`);
-    if (next && isOutput(next)) assert.match(said.stdout.trimEnd(), pattern(await this.localize(next.text)), `${what}: what it prints`);
+    if (next && isOutput(next)) assert.match(said.stdout.trimEnd(), pattern(await this.localize(next.text)), `${what}: what it prints is\n${said.stdout}`);
   }
 
   kill(child, signal) {
