@@ -213,6 +213,7 @@ static const char *set_choice(struct child_settings *settings, const char *key, 
     static const char *const protocols[] = {"plain", "hermes", "mcp", NULL};
     static const char *const framings[] = {"content-length", "lines", NULL};
     static const char *const starts[] = {"at-once", "on-demand", NULL};
+    static const char *const answers[] = {"no", "yes", NULL};
     int choice;
     if (strcmp(key, "protocol") == 0) {
         choice = one_of(value, protocols);
@@ -224,6 +225,11 @@ static const char *set_choice(struct child_settings *settings, const char *key, 
         settings->lines = choice == 1;
         settings->lines_given = true;
         return choice < 0 ? "content-length or lines" : NULL;
+    }
+    if (strcmp(key, "ask-clients") == 0) {
+        choice = one_of(value, answers);
+        settings->asks_clients = choice == 1;
+        return choice < 0 ? "yes or no" : NULL;
     }
     assert(strcmp(key, "start") == 0);
     choice = one_of(value, starts);
@@ -286,7 +292,8 @@ static const char *set_key(struct child_settings *settings, const char *key, con
         return set_variable(settings, key, value);
     if (!strcmp(key, "command"))
         return set_command(settings, value);
-    if (!strcmp(key, "protocol") || !strcmp(key, "framing") || !strcmp(key, "start"))
+    if (!strcmp(key, "protocol") || !strcmp(key, "framing") || !strcmp(key, "start") ||
+        !strcmp(key, "ask-clients"))
         return set_choice(settings, key, value);
     if (!strcmp(key, "instances"))
         return set_instances(settings, value);

@@ -84,13 +84,14 @@ bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup) {
     return false;
 }
 
-void mcp_put_initialize(struct text *out, uint64_t id) {
+void mcp_put_initialize(struct text *out, uint64_t id, bool asks) {
     assert(id < UINT64_C(1) << 53);
     text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_number(out, (int64_t)id);
     text_put(out, ",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"" MCP_LEGACY_VERSION
-                  "\",\"capabilities\":{\"roots\":{},\"sampling\":{},\"elicitation\":{}},"
-                  "\"clientInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION "\"}}}");
+                  "\",\"capabilities\":{");
+    text_put(out, asks ? "\"sampling\":{},\"elicitation\":{}" : "");
+    text_put(out, "},\"clientInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION "\"}}}");
 }
 
 void mcp_put_initialized(struct text *out) {

@@ -20,6 +20,7 @@ enum mcp_era { MCP_LEGACY, MCP_MODERN, MCP_ERAS_COUNT };
     X(MCP_SUBSCRIBE, "resources/subscribe")                                                                  \
     X(MCP_UNSUBSCRIBE, "resources/unsubscribe")                                                              \
     X(MCP_SET_LEVEL, "logging/setLevel")                                                                     \
+    X(MCP_ROOTS, "roots/list")                                                                               \
     X(MCP_CANCELLED, "notifications/cancelled")                                                              \
     X(MCP_PROGRESS, "notifications/progress")                                                                \
     X(MCP_LOG, "notifications/message")
@@ -55,8 +56,10 @@ uint64_t mcp_id(const uint8_t *body, const struct json_item *item);
 bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup);
 
 // Writes what the hub says itself: the request by which it opens its session at a legacy server; that it has,
-// a notification; and a cancel of a request that it forwarded under this id.
-void mcp_put_initialize(struct text *out, uint64_t id);
+// a notification; and a cancel of a request that it forwarded under this id. With `asks` the request offers the
+// server to ask clients something (sampling, elicitation). It never offers roots: a server that clients share would take
+// those of one client for everybody's.
+void mcp_put_initialize(struct text *out, uint64_t id, bool asks);
 void mcp_put_initialized(struct text *out);
 // A body with another subscription in the place of the one at `item`: the id that its user chose, JSON, as a string
 // where it came as one.

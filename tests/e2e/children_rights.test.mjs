@@ -102,15 +102,16 @@ withUsers('what an extension offers is judged anew when rights change', { admin:
 });
 
 const server = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${path('mcp_server.py')}\nprotocol = mcp\n${more}`;
-const ROOTED = { ...ALL, call: ['method:roots/*'] };
+const SAMPLED = { ...ALL, call: ['method:sampling/*'] };
+const ASKS = 'ask-clients = yes\n';
 
-withUsers('what a server of MCP asks its client is what its user may call', { admin: { ...ALL, admin: true }, rooted: ROOTED }, {
-  options: config('asks.ini', server('server', 'user = rooted\n') + server('own', 'user = rooted\ninstances = each\n') + server('mute', '')) }, async (hub) => {
+withUsers('what a server of MCP asks its client is what its user may call', { admin: { ...ALL, admin: true }, sampled: SAMPLED }, {
+  options: config('asks.ini', server('server', `user = sampled\n${ASKS}`) + server('own', 'user = sampled\ninstances = each\n') + server('mute', ASKS)) }, async (hub) => {
   for (const [agent, expected] of [['server', [true, false]], ['own', [true, false]], ['mute', [false, false]]]) {
     const peer = await known(hub, 'admin');
     await peer.ask('hub/attach', { agent });
     peer.serve(({ method }) => ({ method }));
-    for (const [index, method] of ['roots/list', 'sampling/createMessage'].entries()) {
+    for (const [index, method] of ['sampling/createMessage', 'elicitation/create'].entries()) {
       await peer.ask('say', { message: { jsonrpc: '2.0', id: method, method, params: { messages: [] } } });
       let answer;
       for (const end = Date.now() + WAIT_MS; !answer && Date.now() < end;) {

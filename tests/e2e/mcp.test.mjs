@@ -21,10 +21,12 @@ function config(name, text) {
 
 const SECTION = `[child server]\ncommand = python3 -S -E ${program}\nprotocol = mcp\n`;
 const SHARED = { shards: [1, 2], transports: ['tcp'], options: config('shared.ini', SECTION) };
+const ASKS = 'ask-clients = yes\n';
+const ASKING = { ...SHARED, options: config('asking.ini', SECTION + ASKS) };
 const ON_DEMAND = { ...SHARED, options: config('demand.ini', `${SECTION}start = on-demand\n`) };
 // Clients of two eras, some of them on the children's shard and some not.
 const TWO = { ...SHARED, shards: [2] };
-const BOTH = { ...TWO, options: config('both.ini', SECTION.replace('.py', '.py --both')) };
+const BOTH = { ...TWO, options: config('both.ini', SECTION.replace('.py', '.py --both') + ASKS) };
 const BRITTLE = { ...TWO, options: config('brittle.ini', SECTION.replace('.py', '.py --brittle')) };
 const RAW = { ...TWO, options: config('raw.ini', `${SECTION.replace('.py', '.py --modern --raw')}restart-limit = 1\nrestart-delay = 1ms\n`) };
 const POOL = { ...TWO, options: config('pool.ini', `${SECTION.replace('.py', '.py --both')}instances = 3\n`) };
@@ -64,7 +66,29 @@ scenario('the hub opens one session, and its answer is given to all', SHARED, as
   const { protocolVersion, capabilities, clientInfo } = opened[0].params;
   assert.equal(protocolVersion, '2025-11-25');
   assert.equal(clientInfo.name, 'patchbay');
-  assert.deepEqual(Object.keys(capabilities), ['roots', 'sampling', 'elicitation']);
+  assert.deepEqual(capabilities, {});
+});
+
+scenario('a shared server is offered its clients only where its section says so, and their roots never', ASKING, async (hub) => {
+  const peer = await client(hub);
+  peer.serve(({ method }) => ({ method }));
+  assert.deepEqual((await methods(peer, 'initialize'))[0].params.capabilities, { sampling: {}, elicitation: {} });
+  for (const method of ['roots/list', 'sampling/createMessage']) {
+    await peer.ask('say', { message: { jsonrpc: '2.0', id: method, method, params: {} } });
+    const { result, error } = await until(peer, (one) => one.id === method && !one.method);
+    if (method === 'roots/list') assert.equal(error.code, -32601);
+    else assert.deepEqual(result, { method });
+  }
+});
+
+scenario('a shared server whose section doesn\'t say so asks nobody', SHARED, async (hub) => {
+  const peer = await client(hub);
+  peer.serve(({ method }) => ({ method }));
+  for (const method of ['roots/list', 'sampling/createMessage', 'elicitation/create']) {
+    await peer.ask('say', { message: { jsonrpc: '2.0', id: method, method, params: {} } });
+    const { error } = await until(peer, (one) => one.id === method && !one.method);
+    assert.deepEqual([error.code, error.data.method, typeof error.data.reason], [-32601, method, 'string']);
+  }
 });
 
 scenario('an initialize waits for a server that is yet to be started', ON_DEMAND, async (hub) => {
@@ -168,13 +192,13 @@ scenario('what a server says in an array is taken one by one', BOTH, async (hub)
     // So nothing of it is in progress any more, and who asks next is the one that has.
     const other = meta._meta ? await attached(hub) : await client(hub);
     other.serve(({ method }) => ({ method }));
-    await other.ask('say', { message: { jsonrpc: '2.0', id: 'r', method: 'roots/list' }, ...meta });
+    await other.ask('say', { message: { jsonrpc: '2.0', id: 'r', method: 'sampling/createMessage' }, ...meta });
     const answered = async () => (await ask('seen', {})).result.messages.flat();
     for (const end = Date.now() + WAIT_MS; ;) {
       const all = await answered();
-      const [pong, roots] = ['p', 'r'].map((id) => all.find((one) => one.id === id && !one.method));
-      if (pong && roots) {
-        assert.deepEqual([pong.result, roots.result], [{}, { method: 'roots/list' }]);
+      const [pong, asked] = ['p', 'r'].map((id) => all.find((one) => one.id === id && !one.method));
+      if (pong && asked) {
+        assert.deepEqual([pong.result, asked.result], [{}, { method: 'sampling/createMessage' }]);
         break;
       }
       assert.ok(Date.now() < end, 'the server is answered');
@@ -182,24 +206,24 @@ scenario('what a server says in an array is taken one by one', BOTH, async (hub)
   }
 });
 
-scenario('what the server asks goes to the one client that has something in progress', SHARED, async (hub) => {
+scenario('what the server asks goes to the one client that has something in progress', ASKING, async (hub) => {
   const [first, second] = await clients(hub, 2);
-  const ask = (id) => ({ message: { jsonrpc: '2.0', id, method: 'roots/list', params: { n: id, _meta: { progressToken: 'p' } } } });
+  const ask = (id) => ({ message: { jsonrpc: '2.0', id, method: 'sampling/createMessage', params: { n: id, _meta: { progressToken: 'p' } } } });
   first.send({ jsonrpc: '2.0', id: 'w', method: 'wait', params: {} });
   const { id: waits } = await until(first, ({ method }) => method === 'wait');
   first.ask('say', ask(1));
-  const asked = (await first.find((one) => one.json.method === 'roots/list', 'the request')).json;
+  const asked = (await first.find((one) => one.json.method === 'sampling/createMessage', 'the request')).json;
   assert.equal(asked.params.n, 1);
   first.notify('notifications/progress', { progressToken: asked.params._meta.progressToken, progress: 1 });
-  first.reply(asked.id, { roots: [] });
-  assert.deepEqual((await until(first, ({ id, method }) => id === 1 && !method)).result, { roots: [] });
+  first.reply(asked.id, { role: 'user' });
+  assert.deepEqual((await until(first, ({ id, method }) => id === 1 && !method)).result, { role: 'user' });
   await until(first, ({ method, params }) => method === 'notifications/progress' && params.progressToken === 'p');
   await second.ask('say', ask(2)); // two have
   assert.equal((await until(second, ({ id, method }) => id === 2 && !method)).error.code, -32601);
   await second.ask('finish', { id: waits, result: {} });
   await first.find((one) => one.json.id === 'w', 'the answer');
   second.ask('say', ask(3)).catch(() => {}); // it alone
-  assert.equal((await second.find((one) => one.json.method === 'roots/list', 'the request')).json.params.n, 3);
+  assert.equal((await second.find((one) => one.json.method === 'sampling/createMessage', 'the request')).json.params.n, 3);
   second.socket.resetAndDestroy();
   assert.equal((await until(first, ({ id, method }) => id === 3 && !method)).error.code, -32050);
 });

@@ -17,7 +17,7 @@ const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const program = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js');
 const config = join(directory, 'hub.ini');
-writeFileSync(config, `[child everything]\ncommand = ${process.execPath} ${program} stdio\nprotocol = mcp\n`);
+writeFileSync(config, `[child everything]\ncommand = ${process.execPath} ${program} stdio\nprotocol = mcp\nask-clients = yes\n`);
 const SHARED = { shards: [1, 2], transports: ['tcp', 'unix'], options: ['--config', config] };
 
 async function started(hub, capabilities = {}) {

@@ -80,7 +80,7 @@ void child_greet(struct shard *shard, struct child *child) {
     if (child->reopens)
         put_reopening(&body, child, id);
     else if (child->settings->protocol == CHILD_MCP)
-        mcp_put_initialize(&body, id);
+        mcp_put_initialize(&body, id, child->settings->asks_clients);
     else
         put_hermes_greeting(&body, child, id);
     child_be(child, CHILD_GREETING);

@@ -223,12 +223,31 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     return true;
 }
 
-static void refuse_request(struct shard *shard, struct child *child, struct reply_to to, const char *method,
-                           size_t bytes) {
+static void refuse_request(struct shard *shard, const struct message *message, const char *reason) {
     struct text data;
     text_init(&data);
-    reply_data_string(&data, "method", method, bytes);
-    reply_error(shard, child->seat, to, ERROR_METHOD_NOT_FOUND, &data);
+    reply_data_string(&data, "method", message->method, message->method_bytes);
+    reply_data_text(&data, "reason", reason);
+    reply_error(shard, message->peer, message_reply_to(message), ERROR_METHOD_NOT_FOUND, &data);
+}
+
+// Why the server may ask no client this, whoever has something in progress; NULL: it may. One client's roots would be
+// everybody's allowed folders.
+static const char *why_unasked(const struct child *child, enum mcp_method method) {
+    return method == MCP_ROOTS              ? "clients share the server, and each has roots of its own"
+           : !child->settings->asks_clients ? "its section doesn't say ask-clients = yes"
+                                            : NULL;
+}
+
+// The one client about which a request can be. NULL: there is none, and *reason says why.
+static struct mcp_user *user_asked(const struct mcp *mcp, const char **reason) {
+    struct mcp_user *user = mcp_only_asking(&mcp->sharing);
+    bool is_idle = list_empty(&mcp->sharing.asking);
+    *reason = is_idle              ? "no client has a request in progress"
+              : !user              ? "several clients have requests in progress"
+              : user->answers_only ? "the client that has a request in progress can't be asked"
+                                   : NULL;
+    return *reason ? NULL : user;
 }
 
 // It is no agent, but its home is known here.
@@ -240,6 +259,19 @@ static void ask_user(struct shard *shard, const struct message *message, struct 
         refuse_at(shard, message, &agent, fault);
     else
         forward_request(shard, message, &agent, NULL);
+}
+
+static void ask_one(struct shard *shard, const struct mcp *mcp, const struct message *message) {
+    const char *reason;
+    struct mcp_user *user = user_asked(mcp, &reason);
+    if (!authz_asks(shard, message))
+        return;
+    if (user && shard->phase == HUB_SERVING)
+        ask_user(shard, message, user);
+    else if (user)
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    else
+        refuse_request(shard, message, reason);
 }
 
 // A request is the hub's to answer, or that of the one user that it can be about; unless it is for the hub
@@ -254,20 +286,14 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
     stats_count(&shard->stats, COUNT_REQUESTS_RECEIVED);
     if (message->exchange)
         exchange_expect(message->exchange);
-    struct mcp_user *user = mcp_only_asking(&mcp->sharing);
-    if (user && user->answers_only)
-        user = NULL;
-    bool is_ping = mcp_method(method, bytes) == MCP_PING;
-    if (!is_ping && !authz_asks(shard, message))
-        return true;
-    if (is_ping)
+    enum mcp_method which = mcp_method(method, bytes);
+    const char *reason = why_unasked(child, which);
+    if (which == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
-    else if (user && shard->phase == HUB_SERVING)
-        ask_user(shard, message, user);
-    else if (user)
-        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    else if (reason)
+        refuse_request(shard, message, reason);
     else
-        refuse_request(shard, child, message_reply_to(message), method, bytes);
+        ask_one(shard, mcp, message);
     return true;
 }
 

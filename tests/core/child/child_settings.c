@@ -53,6 +53,12 @@ static void of_mcp(void **state) {
     assert_null(child_settings_finish(settings));
     assert_true(settings->lines);
     assert_int_equal(settings->start_ms, 60000);
+    assert_false(settings->asks_clients);
+    assert_null(child_settings_set(settings, "ask-clients", "yes"));
+    assert_true(settings->asks_clients);
+    child_settings_destroy(settings);
+    settings = fresh();
+    assert_string_equal(child_settings_set(settings, "ask-clients", "1"), "yes or no");
     child_settings_destroy(settings);
 }
 

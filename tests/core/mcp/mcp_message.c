@@ -167,13 +167,20 @@ static void results_tell_their_subscription(void **state) {
 static void what_the_hub_says_is_read_back(void **state) {
     (void)state;
     struct text out = {0};
-    mcp_put_initialize(&out, 77);
+    mcp_put_initialize(&out, 77, false);
     text_add(&out, "", 1);
     struct lookup lookup = look_up(out.bytes);
     assert_int_equal(lookup.kind, BODY_REQUEST);
     assert_true(json_valid(text, (uint32_t)strlen(out.bytes)));
     assert_value(json_member(text, lookup.value[KEY_PARAMS], "protocolVersion"), "\"2025-11-25\"");
     assert_value((struct json_item){.value = lookup.value[KEY_ID], .type = JSON_NUMBER}, "77");
+    assert_value(json_member(text, lookup.value[KEY_PARAMS], "capabilities"), "{}");
+    out.length = 0;
+    mcp_put_initialize(&out, 77, true);
+    text_add(&out, "", 1);
+    lookup = look_up(out.bytes);
+    assert_value(json_member(text, lookup.value[KEY_PARAMS], "capabilities"),
+                 "{\"sampling\":{},\"elicitation\":{}}");
     out.length = 0;
     mcp_put_cancelled(&out, 78, "its source \"left\"");
     text_add(&out, "", 1);
