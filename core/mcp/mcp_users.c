@@ -7,7 +7,8 @@
 
 struct mcp_request {
     uint64_t id;
-    struct mcp_user *user;
+    struct mcp_user *user; // NULL: it was given up
+    uint64_t abandoned_ms; // then: when
     enum mcp_ask ask;
     struct list by_id, by_user;
     struct mcp_subscription *subscription; // that it asks for, as long as both are there
@@ -43,6 +44,7 @@ void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, st
     list_init(&sharing->users);
     list_init(&sharing->asking);
     list_init(&sharing->logging);
+    list_init(&sharing->abandoned);
     id_table_init(&sharing->by_connection, kept, connection_of);
     id_table_init(&sharing->by_request, kept, id_of);
     list_init(&sharing->all);
@@ -58,6 +60,7 @@ static void ignore(void *context, const char *uri, size_t bytes) {
 void mcp_users_deinit(struct mcp_users *sharing) {
     while (!list_empty(&sharing->users))
         mcp_user_leave(sharing, list_entry(sharing->users.next, struct mcp_user, link), ignore, NULL);
+    mcp_abandoned_forget(sharing);
     assert(sharing->resources.count == 0);
     name_map_deinit(&sharing->resources);
     id_table_deinit(&sharing->by_connection);
@@ -158,9 +161,76 @@ static void end_request(struct mcp_users *sharing, struct mcp_request *request) 
 
 bool mcp_ask_end(struct mcp_users *sharing, uint64_t id) {
     struct mcp_request *request = find_request(sharing, id);
-    if (request)
+    if (!request || !request->user)
+        return false;
+    end_request(sharing, request);
+    return true;
+}
+
+// --- Requests that were given up
+
+static void end_abandoned(struct mcp_users *sharing, struct mcp_request *request) {
+    assert(!request->user && sharing->abandoned_count > 0);
+    sharing->abandoned_count--;
+    id_table_remove(&sharing->by_request, &request->by_id);
+    list_remove(&request->by_user);
+    quota_give(sharing->kept, request);
+}
+
+static struct mcp_request *oldest_abandoned(const struct mcp_users *sharing) {
+    return list_entry(sharing->abandoned.next, struct mcp_request, by_user);
+}
+
+static void expire_abandoned(struct mcp_users *sharing, uint64_t now_ms) {
+    while (!list_empty(&sharing->abandoned) &&
+           now_ms - oldest_abandoned(sharing)->abandoned_ms >= MCP_ABANDONED_MS)
+        end_abandoned(sharing, oldest_abandoned(sharing));
+    if (now_ms >= sharing->crowded_until_ms)
+        sharing->crowded_until_ms = 0;
+}
+
+bool mcp_ask_abandon(struct mcp_users *sharing, uint64_t id, uint64_t now_ms) {
+    struct mcp_request *request = find_request(sharing, id);
+    if (!request || !request->user)
+        return false;
+    expire_abandoned(sharing, now_ms);
+    bool room = sharing->abandoned_count < MCP_ABANDONED_MAX;
+    if (request->ask == MCP_ASK_LISTEN || !room) {
+        if (request->ask != MCP_ASK_LISTEN)
+            sharing->crowded_until_ms = now_ms + MCP_ABANDONED_MS;
         end_request(sharing, request);
-    return request != NULL;
+        return true;
+    }
+    count_request(sharing, request, -1);
+    if (request->subscription)
+        request->subscription->request = NULL;
+    request->subscription = NULL;
+    request->user = NULL;
+    request->abandoned_ms = now_ms;
+    list_remove(&request->by_user);
+    list_append(&sharing->abandoned, &request->by_user);
+    sharing->abandoned_count++;
+    return true;
+}
+
+bool mcp_abandoned_end(struct mcp_users *sharing, uint64_t id) {
+    struct mcp_request *request = find_request(sharing, id);
+    if (!request || request->user)
+        return false;
+    end_abandoned(sharing, request);
+    return true;
+}
+
+bool mcp_abandoned_any(struct mcp_users *sharing, uint64_t now_ms) {
+    expire_abandoned(sharing, now_ms);
+    return sharing->abandoned_count > 0 || sharing->crowded_until_ms > 0;
+}
+
+void mcp_abandoned_forget(struct mcp_users *sharing) {
+    while (!list_empty(&sharing->abandoned))
+        end_abandoned(sharing, oldest_abandoned(sharing));
+    assert(sharing->abandoned_count == 0);
+    sharing->crowded_until_ms = 0;
 }
 
 struct mcp_user *mcp_asker(const struct mcp_users *sharing, uint64_t id) {
@@ -177,7 +247,7 @@ const char *mcp_listener(const struct mcp_users *sharing, uint64_t id, size_t *b
 
 enum mcp_ask mcp_ask_kind(const struct mcp_users *sharing, uint64_t id) {
     const struct mcp_request *request = find_request(sharing, id);
-    return request ? request->ask : MCP_ASK;
+    return request && request->user ? request->ask : MCP_ASK;
 }
 
 void mcp_each_ask(const struct mcp_user *user, mcp_tell_ask *tell, void *context) {

@@ -15,7 +15,11 @@
 #include "core/base/list.h"
 #include "core/mcp/id_table.h"
 
-enum { MCP_URI_BYTES_MAX = 8 << 10 };
+enum {
+    MCP_URI_BYTES_MAX = 8 << 10,
+    MCP_ABANDONED_MS = 60000, // so long a request that was given up counts as in progress, at most
+    MCP_ABANDONED_MAX = 1024, // so many are known apart; past that all are until that time is over
+};
 
 struct mcp_users {
     struct quota *kept;
@@ -26,6 +30,9 @@ struct mcp_users {
     struct id_table by_request;    // struct mcp_request.by_id
     struct name_map resources;     // struct mcp_resource by uri
     struct list all;               // of them
+    struct list abandoned;         // struct mcp_request.by_user, the oldest first
+    uint32_t abandoned_count;      // of them
+    uint64_t crowded_until_ms;     // one that isn't among them may be in progress until then; 0: none is
     uint64_t levels;               // how often a user has said from which level on the server is to log
 };
 
@@ -72,7 +79,17 @@ bool mcp_listen_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t
 const char *mcp_listener(const struct mcp_users *sharing, uint64_t id, size_t *bytes);
 // It has ended, in whatever way. False: there is none with this id.
 bool mcp_ask_end(struct mcp_users *sharing, uint64_t id);
-// Whose it is; NULL: there is none with this id.
+// The request's client gives it up, or leaves, though it has gone to the server: the server may ask something for its sake.
+// Until mcp_abandoned_end, for MCP_ABANDONED_MS at most, it counts as in progress, and is nobody's. One that only listens
+// ends. False: there is none with this id, or it was given up before.
+bool mcp_ask_abandon(struct mcp_users *sharing, uint64_t id, uint64_t now_ms);
+// The server has answered one that was given up. False: this is the id of none.
+bool mcp_abandoned_end(struct mcp_users *sharing, uint64_t id);
+// Whether one that was given up is in progress.
+bool mcp_abandoned_any(struct mcp_users *sharing, uint64_t now_ms);
+// The server's process has ended, and all of them with it.
+void mcp_abandoned_forget(struct mcp_users *sharing);
+// Whose it is; NULL: there is none with this id, or it was given up.
 struct mcp_user *mcp_asker(const struct mcp_users *sharing, uint64_t id);
 // How it counts; MCP_ASK for none.
 enum mcp_ask mcp_ask_kind(const struct mcp_users *sharing, uint64_t id);

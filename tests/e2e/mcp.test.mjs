@@ -228,6 +228,36 @@ scenario('what the server asks goes to the one client that has something in prog
   assert.equal((await until(first, ({ id, method }) => id === 3 && !method)).error.code, -32050);
 });
 
+scenario('what a server asks for a request that was given up reaches nobody', ASKING, async (hub) => {
+  const [first, second, third] = await clients(hub, 3);
+  const asks = async (id) => {
+    await third.ask('say', { message: { jsonrpc: '2.0', id, method: 'sampling/createMessage', params: {} } });
+    return until(third, (one) => one.id === id && !one.method);
+  };
+  const known = new Set();
+  const waiting = async () => {
+    const { id } = await until(third, ({ method, id: which }) => method === 'wait' && !known.has(which));
+    known.add(id);
+    return id;
+  };
+  for (const gives of [(peer) => peer.notify('notifications/cancelled', { requestId: 'w' }), (peer) => peer.socket.resetAndDestroy()]) {
+    first.send({ jsonrpc: '2.0', id: 'w', method: 'wait', params: {} });
+    const id = await waiting();
+    gives(first);
+    await until(third, ({ method, params }) => method === 'notifications/cancelled' && params.requestId === id);
+    second.send({ jsonrpc: '2.0', id: `s${id}`, method: 'wait', params: {} });
+    const other = await waiting();
+    assert.equal((await asks(`q${id}`)).error.code, -32601);
+    await third.ask('finish', { id: other, result: 1 });
+    await second.find(({ json }) => json.id === `s${id}`, 'its answer');
+    await second.silent('what another one has given up');
+    await third.ask('finish', { id, result: 'too late' });
+  }
+  second.send({ jsonrpc: '2.0', id: 'last', method: 'say', params: { message: { jsonrpc: '2.0', id: 'ok', method: 'sampling/createMessage', params: {} } } });
+  second.reply((await second.find(({ json }) => json.method === 'sampling/createMessage', 'what is asked of it alone')).json.id, { n: 1 });
+  assert.deepEqual((await until(third, (one) => one.id === 'ok' && !one.method)).result, { n: 1 });
+});
+
 scenario('after a restart the session is open again, and what was subscribed to is', SHARED, async (hub) => {
   const [first, second] = await clients(hub, 2);
   await first.ask('resources/subscribe', { uri: 'test://a' });

@@ -88,6 +88,8 @@ static void hear_answer(unsigned client, struct bit body, uint64_t id) {
     if (one->ended)
         kernel_fail("a request has ended twice: %.*s", (int)body.count, (const char *)body.bytes);
     one->ended = true;
+    if (naive_find(body, "error").bytes && !one->given_up_ns)
+        one->given_up_ns = kernel_now(stage.world.kernel);
     if (code == 7 && one->answered && one->failed &&
         bit_number(naive_find(body, "error.data")) == id) { // its child's own
         sums.answers++;
@@ -101,9 +103,24 @@ static void hear_answer(unsigned client, struct bit body, uint64_t id) {
     }
 }
 
+// What a server of MCP asks is for the client whose request it is about, if that is known, and for nobody else.
+static void check_question(const struct client *client, struct bit body) {
+    uint64_t about = bit_number(naive_find(body, "params.about"));
+    if (about >= stage.ask_count || !bit_number(naive_find(body, "params.asks")) ||
+        bit_is(naive_find(body, "method"), "\"roots/list\""))
+        kernel_fail("a client was asked what its server may not ask: %.*s", (int)body.count,
+                    (const char *)body.bytes);
+    if (stage.asks[about].client != client - stage.clients && !stage.faulty)
+        kernel_fail("a client was asked about a request of another one: %.*s", (int)body.count,
+                    (const char *)body.bytes);
+    sums.put++;
+}
+
 // The first client is an agent, too, whom programs ask and tell.
 static void hear_program(struct client *client, struct bit body) {
     struct bit id = naive_find(body, "id");
+    if (naive_find(body, "params.about").bytes)
+        check_question(client, body);
     uint64_t from = bit_number(naive_find(body, "params.from")),
              note = bit_number(naive_find(body, "params.note"));
     if (bit_is(naive_find(body, "method"), "\"note\"")) {
@@ -120,8 +137,10 @@ static void hear_program(struct client *client, struct bit body) {
 static void leave(struct client *client) {
     unsigned index = (unsigned)(client - stage.clients);
     for (unsigned number = 0; number < stage.ask_count; number++)
-        if (stage.asks[number].client == (int)index && !stage.asks[number].ended)
+        if (stage.asks[number].client == (int)index && !stage.asks[number].ended) {
             stage.asks[number].client = NOBODY;
+            stage.asks[number].given_up_ns = kernel_now(stage.world.kernel);
+        }
     cable_close(client->mouth.to);
     mouth_close(&client->mouth);
     client->here = false;
@@ -205,8 +224,8 @@ static struct child_settings *settings_of(const struct kind *kind) {
     char number[32], command[32];
     if (!settings)
         abort();
-    snprintf(command, sizeof command, "program %s%s", kind->lines ? "lines" : "frames",
-             kind->each ? "-each" : "");
+    snprintf(command, sizeof command, "program %s%s%s", kind->lines ? "lines" : "frames",
+             kind->each ? "-each" : "", kind->asks ? "-asks" : "");
     set(settings, "command", command);
     set(settings, "protocol", protocols[kind->protocol]);
     set(settings, "framing", kind->lines ? "lines" : "content-length");
@@ -217,6 +236,7 @@ static struct child_settings *settings_of(const struct kind *kind) {
     set(settings, "max-instances", "3");
     set(settings, "start", kind->on_demand ? "on-demand" : "at-once");
     set(settings, "idle", kind->idle ? "700ms" : "off");
+    set(settings, "ask-clients", kind->asks ? "yes" : "no");
     snprintf(number, sizeof number, "%u", kind->version);
     set(settings, "set VERSION", number);
     if (child_settings_finish(settings))
@@ -247,6 +267,7 @@ static void choose_kind(struct kind *kind, bool first) {
     kind->each = kind->protocol != CHILD_HERMES && random_chance(random, 250);
     kind->ever_each |= kind->each;
     kind->instances = random_chance(random, 300) ? random_between(random, 2, 3) : 1;
+    kind->asks = random_chance(random, 700);
     kind->on_demand = random_chance(random, 400);
     kind->idle = kind->on_demand && random_chance(random, 500);
 }
@@ -274,6 +295,7 @@ static void cancel(unsigned client) {
     if (!stage.ask_count || one->client != (int)client || one->ended || stage.calm)
         return;
     one->cancelled = true;
+    one->given_up_ns = one->given_up_ns ? one->given_up_ns : kernel_now(stage.world.kernel);
     mouth_say(&stage.clients[client].mouth,
               "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", number);
 }
@@ -485,8 +507,9 @@ int main(int argc, char **argv) {
     uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " requests, %" PRIu64 " answered, %" PRIu64 " lost, %" PRIu64
            " found nobody, %" PRIu64 " too late, %" PRIu64 " too many, %" PRIu64 " cancelled; %" PRIu64
-           " programs, %" PRIu64 " ends, %" PRIu64 " reloads\n",
+           " programs, %" PRIu64 " ends, %" PRIu64 " reloads, %" PRIu64
+           " questions of servers, of which %" PRIu64 " came to a client\n",
            runs, sums.asks, sums.answers, sums.lost, sums.away, sums.late, sums.full, sums.cancelled,
-           sums.programs, sums.ends, sums.reloads);
+           sums.programs, sums.ends, sums.reloads, sums.questions, sums.put);
     return 0;
 }

@@ -20,6 +20,7 @@ enum {
     ROOM = 1 << 16,
     MILLISECOND = 1000000,
     NOBODY = -1,
+    ASKS_ON_SECONDS = 30, // a program asks about what was given up for so long
 };
 
 // One that speaks: a client, or a program.
@@ -40,7 +41,7 @@ struct client {
 struct kind {
     char name[16];
     enum child_protocol protocol;
-    bool lines, on_demand, each, ever_each, idle, absent;
+    bool lines, on_demand, each, ever_each, idle, absent, asks;
     unsigned instances, version;
     uint64_t gone_ns;    // when one of its children last was removed
     uint64_t ends, away; // how often one of its children was to end, or has; was down, stopped or gone
@@ -51,6 +52,8 @@ struct ask {
     unsigned kind;
     bool command, modern, cancelled, ended, delivered, answered, failed;
     uint64_t at_ns, ends, away, reloads;
+    uint64_t
+        given_up_ns; // when its client gave it up, or was told that it has failed; 0: it didn't, and wasn't
     bool was_removed, was_ending, was_waiting,
         was_away; // when it was asked: one that ends, or is gone, may be known to few shards
 };
@@ -90,7 +93,7 @@ struct children_stage {
 };
 
 struct sums {
-    uint64_t asks, answers, lost, away, late, full, cancelled, programs, ends, reloads;
+    uint64_t asks, answers, lost, away, late, full, cancelled, programs, ends, reloads, questions, put;
 };
 
 extern struct children_stage stage;

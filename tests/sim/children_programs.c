@@ -138,6 +138,29 @@ static void speak_up(struct played *played) {
                   played->asked++, played->number);
 }
 
+// Whether it does so now: one that clients share, and that has something to ask about.
+static bool asks_clients(const struct played *played) {
+    bool is_shared =
+        stage.kinds[played->kind].protocol == CHILD_MCP && !strstr(played->program->word, "each");
+    return is_shared && !stage.good && !played->mute && played->pending_count &&
+           random_chance(&stage.random, 100);
+}
+
+// A server of MCP asks its client something for the sake of a request that it has, be it given up meanwhile.
+static void ask_client(struct played *played) {
+    const struct owed *about = &played->pending[random_below(&stage.random, played->pending_count)];
+    const struct ask *one = &stage.asks[about->ask];
+    uint64_t since_ns = one->given_up_ns ? kernel_now(stage.world.kernel) - one->given_up_ns : 0;
+    bool asks = strstr(played->program->word, "asks");
+    if (since_ns >= ASKS_ON_SECONDS * UINT64_C(1000) * MILLISECOND)
+        return;
+    const char *method = random_chance(&stage.random, 200) ? "roots/list" : "sampling/createMessage";
+    mouth_say(&played->mouth,
+              "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"about\":%u,\"asks\":%u}}",
+              played->asked++, method, about->ask, (unsigned)asks);
+    sums.questions++;
+}
+
 static void begin(struct program *program) {
     struct played *played = played_of(NULL);
     if (!played || stage.program_count == PROGRAMS_MAX)
@@ -201,6 +224,8 @@ static bool go_on(struct played *played) {
         any = take(played);
     if (ends_well(played))
         return true;
+    if (asks_clients(played))
+        ask_client(played), any = true;
     while (played->pending_count && (stage.good || random_chance(&stage.random, 400)))
         answer(played), any = true;
     size_t left = played->mouth.out_count - played->mouth.out_at;

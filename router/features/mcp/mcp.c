@@ -240,10 +240,14 @@ static const char *why_unasked(const struct child *child, enum mcp_method method
 }
 
 // The one client about which a request can be. NULL: there is none, and *reason says why.
-static struct mcp_user *user_asked(const struct mcp *mcp, const char **reason) {
-    struct mcp_user *user = mcp_only_asking(&mcp->sharing);
-    bool is_idle = list_empty(&mcp->sharing.asking);
-    *reason = is_idle              ? "no client has a request in progress"
+static struct mcp_user *user_asked(const struct shard *shard, const struct child *child, struct mcp *mcp,
+                                   const char **reason) {
+    struct mcp_users *sharing = mcp_server_state_users(child, mcp);
+    struct mcp_user *user = mcp_only_asking(sharing);
+    bool is_idle = list_empty(&sharing->asking);
+    *reason = mcp_abandoned_any(sharing, shard_now_ms(shard))
+                  ? "a request that its client gave up may be in progress"
+              : is_idle            ? "no client has a request in progress"
               : !user              ? "several clients have requests in progress"
               : user->answers_only ? "the client that has a request in progress can't be asked"
                                    : NULL;
@@ -261,9 +265,10 @@ static void ask_user(struct shard *shard, const struct message *message, struct 
         forward_request(shard, message, &agent, NULL);
 }
 
-static void ask_one(struct shard *shard, const struct mcp *mcp, const struct message *message) {
+static void ask_one(struct shard *shard, const struct child *child, struct mcp *mcp,
+                    const struct message *message) {
     const char *reason;
-    struct mcp_user *user = user_asked(mcp, &reason);
+    struct mcp_user *user = user_asked(shard, child, mcp, &reason);
     if (!authz_asks(shard, message))
         return;
     if (user && shard->phase == HUB_SERVING)
@@ -276,7 +281,7 @@ static void ask_one(struct shard *shard, const struct mcp *mcp, const struct mes
 
 // A request is the hub's to answer, or that of the one user that it can be about; unless it is for the hub
 // itself, or says for whom it is.
-static bool take_request(struct shard *shard, struct child *child, const struct mcp *mcp,
+static bool take_request(struct shard *shard, struct child *child, struct mcp *mcp,
                          const struct message *message) {
     const char *method = message->method;
     size_t bytes = message->method_bytes;
@@ -293,7 +298,7 @@ static bool take_request(struct shard *shard, struct child *child, const struct 
     else if (reason)
         refuse_request(shard, message, reason);
     else
-        ask_one(shard, mcp, message);
+        ask_one(shard, child, mcp, message);
     return true;
 }
 
@@ -319,6 +324,8 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
         drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
         return true;
     }
+    if (hub_id && mcp_abandoned_end(&mcp->sharing, hub_id))
+        return false; // nobody waits for it
     if (!hub_id || !mcp_asker(&mcp->sharing, hub_id))
         return false;
     if (child->modern)
@@ -373,19 +380,44 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     return count;
 }
 
+// One that the process has may have it ask something still.
+static void forget_ask(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
+    bool has_it = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
+    if (has_it)
+        mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
+    else
+        mcp_requests_end(child, &mcp->sharing, hub_id);
+}
+
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
     struct child *child = seat->annex->child, *other = child ? mcp_modern_asked(child, hub_id) : NULL;
     struct mcp *mcp = other ? other->seat->annex->mcp : seat->annex->mcp;
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
-    if (mcp && (!other || !lasts))
-        mcp_requests_end(other ? other : child, &mcp->sharing, hub_id);
+    if (mcp && child && (!other || !lasts))
+        forget_ask(shard, other ? other : child, mcp, hub_id);
     if (other)
         mcp_modern_retire(shard, child);
     return other ? other->seat : seat;
 }
 
 // --- Users
+
+struct leaving {
+    struct shard *shard;
+    struct child *child;
+    struct mcp *mcp;
+};
+
+// What its user hasn't cancelled goes on, or waits.
+static void leave_ask(void *context, uint64_t hub_id) {
+    const struct leaving *leaving = context;
+    struct mcp_users *sharing = mcp_server_state_users(leaving->child, leaving->mcp);
+    if (child_is_up(leaving->child))
+        mcp_requests_abandon(leaving->shard, leaving->child, sharing, hub_id);
+    else
+        mcp_requests_end(leaving->child, sharing, hub_id);
+}
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
@@ -395,8 +427,8 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         if (!user)
             continue;
         completion_target_left(shard, &user->home);
-        if (child->modern)
-            mcp_modern_forget_user(child, user);
+        struct leaving leaving = {shard, child, mcp};
+        mcp_each_ask(user, leave_ask, &leaving);
         mcp_client_state_leave(shard, child, mcp, user);
         if (child->modern)
             mcp_modern_retire(shard, child->of);

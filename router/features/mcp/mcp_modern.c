@@ -69,16 +69,6 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
     }
 }
 
-static void end_one(void *context, uint64_t hub_id) {
-    struct child *child = context;
-    mcp_requests_end(child, sharing_of(child), hub_id);
-}
-
-void mcp_modern_forget_user(struct child *child, struct mcp_user *user) {
-    assert(child->modern);
-    mcp_each_ask(user, end_one, child);
-}
-
 struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));

@@ -20,8 +20,6 @@ void mcp_modern_rest(struct shard *shard, struct peer *seat);
 // Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything
 // in progress there. Looks whether that is so.
 void mcp_modern_retire(struct shard *shard, struct child *first);
-// A user of it has gone.
-void mcp_modern_forget_user(struct child *child, struct mcp_user *user);
 // Hub ids of what it was asked, of the first one's seat: writes as many as there is room for, and says how many there
 // are.
 size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room);

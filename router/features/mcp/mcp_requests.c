@@ -70,6 +70,14 @@ bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t h
     return ended;
 }
 
+bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                          uint64_t hub_id) {
+    bool abandoned = mcp_ask_abandon(sharing, hub_id, shard_now_ms(shard));
+    assert(!abandoned || !child->of || child->asks > 0);
+    child->asks -= abandoned && child->of;
+    return abandoned;
+}
+
 // --- Responses
 
 uint64_t mcp_requests_answered(const struct message *message) {

@@ -17,6 +17,10 @@ bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_use
                         struct mcp_user *user, const struct parcel *parcel);
 // It has ended, in whatever way. False: there is none under this id.
 bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id);
+// Its client gives it up, or leaves, though the child has it: it counts as in progress until the child has answered it
+// (mcp_ask_abandon). False: likewise.
+bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *sharing,
+                          uint64_t hub_id);
 // The hub id that a response bears; 0: none.
 uint64_t mcp_requests_answered(const struct message *message);
 // Says a frame as the one that has the name, which was asked.

@@ -19,6 +19,14 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     return annex->mcp;
 }
 
+struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp) {
+    assert(child->seat->annex->mcp == mcp);
+    if (mcp->serial != child->serial)
+        mcp_abandoned_forget(&mcp->sharing);
+    mcp->serial = child->serial;
+    return &mcp->sharing;
+}
+
 void mcp_server_state_give(struct shard *shard, struct peer *seat) {
     struct mcp *mcp = seat->annex ? seat->annex->mcp : NULL;
     if (!mcp)

@@ -9,6 +9,7 @@
 
 struct mcp {
     struct mcp_users sharing;
+    uint32_t serial; // of the start of the process that has what was given up
     enum mcp_era era;
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
     struct parcel_list waiting;  // requests that came before that and depend on it
@@ -18,4 +19,6 @@ struct mcp {
 
 // Made with the first use; NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
+// Who shares it, without what was given up at a process that has ended since.
+struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp);
 void mcp_server_state_give(struct shard *shard, struct peer *seat);

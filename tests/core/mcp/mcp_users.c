@@ -106,6 +106,57 @@ static void who_alone_has_something_in_progress(void **state) {
     assert_null(mcp_only_asking(&sharing));
 }
 
+static void what_was_given_up_is_in_progress_and_nobodys(void **state) {
+    (void)state;
+    struct mcp_user *one = mcp_user_take(&sharing, 1), *other = mcp_user_take(&sharing, 2);
+    assert_true(mcp_ask_begin(&sharing, one, 10, MCP_ASK_WITH_LOG));
+    assert_true(mcp_ask_begin(&sharing, other, 11, MCP_ASK));
+    assert_true(mcp_listen_begin(&sharing, one, 12, "1", 1));
+    assert_false(mcp_ask_abandon(&sharing, 9, 1000));
+    assert_false(mcp_abandoned_any(&sharing, 1000));
+    assert_true(mcp_ask_abandon(&sharing, 12, 1000)); // which isn't in progress
+    assert_false(mcp_abandoned_any(&sharing, 1000));
+    assert_true(mcp_ask_abandon(&sharing, 10, 1000));
+    assert_false(mcp_ask_abandon(&sharing, 10, 1000));
+    assert_false(mcp_ask_end(&sharing, 10));
+    assert_null(mcp_asker(&sharing, 10));
+    assert_int_equal(mcp_ask_kind(&sharing, 10), MCP_ASK);
+    assert_ptr_equal(mcp_only_asking(&sharing), other);
+    assert_null(mcp_only_logging(&sharing));
+    leave(1);
+    assert_true(mcp_abandoned_any(&sharing, 1000 + MCP_ABANDONED_MS - 1));
+    assert_false(mcp_abandoned_end(&sharing, 11));
+    assert_true(mcp_abandoned_end(&sharing, 10));
+    assert_false(mcp_abandoned_end(&sharing, 10));
+    assert_false(mcp_abandoned_any(&sharing, 1000));
+    assert_true(mcp_ask_abandon(&sharing, 11, 2000));
+    assert_false(mcp_abandoned_any(&sharing, 2000 + MCP_ABANDONED_MS)); // and it is known no more
+    assert_false(mcp_abandoned_end(&sharing, 11));
+    leave(2);
+}
+
+static void what_was_given_up_has_a_bound(void **state) {
+    (void)state;
+    struct mcp_user *user = mcp_user_take(&sharing, 1);
+    uint64_t id = 0;
+    for (; id < MCP_ABANDONED_MAX; id++) {
+        assert_true(mcp_ask_begin(&sharing, user, id + 1, MCP_ASK));
+        assert_true(mcp_ask_abandon(&sharing, id + 1, 5));
+    }
+    assert_true(mcp_ask_begin(&sharing, user, id + 1, MCP_ASK));
+    assert_true(mcp_ask_abandon(&sharing, id + 1, 1005));
+    assert_int_equal(sharing.abandoned_count, MCP_ABANDONED_MAX);
+    for (; id > 0; id--)
+        assert_true(mcp_abandoned_end(&sharing, id));
+    assert_true(mcp_abandoned_any(&sharing, 1004 + MCP_ABANDONED_MS)); // the one that isn't known
+    assert_false(mcp_abandoned_any(&sharing, 1005 + MCP_ABANDONED_MS));
+    assert_true(mcp_ask_begin(&sharing, user, 1, MCP_ASK));
+    assert_true(mcp_ask_abandon(&sharing, 1, 7));
+    mcp_abandoned_forget(&sharing);
+    assert_false(mcp_abandoned_any(&sharing, 7));
+    leave(1);
+}
+
 static void who_listens_has_nothing_in_progress(void **state) {
     (void)state;
     struct mcp_user *a = mcp_user_take(&sharing, 1), *b = mcp_user_take(&sharing, 2);
@@ -279,6 +330,8 @@ int main(void) {
         CASE(users_are_found_by_their_connections),
         CASE(requests_are_whose_they_are),
         CASE(who_alone_has_something_in_progress),
+        CASE(what_was_given_up_is_in_progress_and_nobodys),
+        CASE(what_was_given_up_has_a_bound),
         CASE(who_listens_has_nothing_in_progress),
         CASE(who_listens_is_known_by_its_own_id),
         CASE(a_resource_is_the_servers_until_its_last_subscriber_goes),
