@@ -12,11 +12,31 @@ static const struct {
 #undef X
 };
 
+// From the oldest on. Their texts, which are dates, are in the same order.
+static const char *const legacy_versions[] = {"\"2024-11-05\"", "\"2025-03-26\"", "\"2025-06-18\"",
+                                              "\"" MCP_LEGACY_VERSION "\""};
+
+enum { LEGACY_VERSIONS = sizeof legacy_versions / sizeof *legacy_versions };
+
 static const char *const meta_keys[] = {
     [MCP_META_VERSION] = "io.modelcontextprotocol/protocolVersion",
     [MCP_META_LOG_LEVEL] = "io.modelcontextprotocol/logLevel",
     [MCP_META_SUBSCRIPTION] = "io.modelcontextprotocol/subscriptionId",
 };
+
+uint32_t mcp_legacy_version(const char *text, size_t bytes) {
+    uint32_t version = LEGACY_VERSIONS;
+    assert(text || bytes == 0);
+    while (version > 0 && (strlen(legacy_versions[version - 1]) != bytes + 2 ||
+                           memcmp(legacy_versions[version - 1] + 1, text, bytes) != 0))
+        version--;
+    return version;
+}
+
+const char *mcp_legacy_version_text(uint32_t version) {
+    assert(version > 0 && version <= LEGACY_VERSIONS);
+    return legacy_versions[version - 1];
+}
 
 enum mcp_method mcp_method(const char *name, size_t bytes) {
     enum mcp_method method = 0;

@@ -38,6 +38,10 @@ enum mcp_meta { MCP_META_VERSION, MCP_META_LOG_LEVEL, MCP_META_SUBSCRIPTION };
 // The version of the legacy era that the hub asks a server for.
 #define MCP_LEGACY_VERSION "2025-11-25"
 
+// The version of the legacy era that this text names: 1 for the oldest. 0: it names none.
+uint32_t mcp_legacy_version(const char *text, size_t bytes);
+// Its text, as a JSON string.
+const char *mcp_legacy_version_text(uint32_t version);
 // The method of this name, decoded.
 enum mcp_method mcp_method(const char *name, size_t bytes);
 // The era of a request or notification that a client sent: modern is what names its version in _meta, and

@@ -91,6 +91,26 @@ scenario('a shared server whose section doesn\'t say so asks nobody', SHARED, as
   }
 });
 
+const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
+
+// Which version the client that asks for one gets.
+async function versionOf(hub, protocolVersion) {
+  const peer = await hub.peer();
+  await peer.ask('hub/attach', { agent: 'server' });
+  return (await peer.ask('initialize', { ...OPENING, protocolVersion })).result.protocolVersion;
+}
+
+for (const [what, options] of [['a server', SHARED], ['a server that is yet to be started', ON_DEMAND]]) {
+  scenario(`a client of ${what} gets the version that it speaks`, options, async (hub) => {
+    const asked = [...VERSIONS, '2025-12-31', '1'];
+    assert.deepEqual(await Promise.all(asked.map((version) => versionOf(hub, version))), [...VERSIONS, '2025-11-25', '2025-11-25']);
+  });
+}
+
+scenario('who asks for a newer version than its server speaks gets the server\'s', { ...SHARED, options: config('old.ini', `${SECTION}set VERSION = 2025-03-26\n`) }, async (hub) => {
+  assert.deepEqual(await Promise.all(VERSIONS.map((version) => versionOf(hub, version))), ['2024-11-05', '2025-03-26', '2025-03-26', '2025-03-26']);
+});
+
 scenario('an initialize waits for a server that is yet to be started', ON_DEMAND, async (hub) => {
   const [first] = await clients(hub, 4);
   assert.equal((await methods(first, 'initialize')).length, 1);

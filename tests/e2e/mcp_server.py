@@ -11,7 +11,7 @@
   hear       tells the subscription params.id, in the form params.form makes of it, of params.method
   where      its process and the era that it speaks
 
-With --modern it knows no sessions: initialize is refused, with --raw by an end. With --both it speaks the era of what comes first. Otherwise
+It answers initialize with the protocol version VERSION of its environment, else 2025-11-25. With --modern it knows no sessions: initialize is refused, with --raw by an end. With --both it speaks the era of what comes first. Otherwise
 it refuses server/discover; --gate FILE has it answer initialize when that is there; with --brittle it ends at that, or at anything that no session was opened for.
 """
 import json
@@ -59,7 +59,7 @@ for line in sys.stdin:
     if method == "initialize" and era == "modern":
         say({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32602, "message": "no sessions here"}})
     elif method == "initialize":
-        answer(message, {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+        answer(message, {"protocolVersion": os.environ.get("VERSION", "2025-11-25"), "capabilities": {"tools": {}},
                          "serverInfo": {"name": "tested", "version": "1"}})
     elif method == "say":
         say(params["message"])

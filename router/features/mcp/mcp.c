@@ -43,6 +43,12 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
     capabilities_drop(&shard->kept, mcp->answer);
     mcp->answer = kept;
     mcp->era = good ? MCP_LEGACY : MCP_MODERN;
+    mcp->version = (struct span){0};
+    struct json_item version = {0};
+    if (good && answer->type[KEY_RESULT] == JSON_OBJECT)
+        version = json_member(body, value, "protocolVersion");
+    if (version.type == JSON_STRING)
+        mcp->version = (struct span){version.value.at - value.at, version.value.bytes};
     child_show_era(child, mcp->era);
     if (!good)
         return true;
@@ -53,10 +59,42 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
     return true;
 }
 
+// Whether the server's version is this one or a newer one: both are texts of dates.
+static bool knows_version(const struct mcp *mcp, const char *version) {
+    size_t bytes = strlen(version), common = bytes < mcp->version.bytes ? bytes : mcp->version.bytes;
+    int order = memcmp(version, mcp->answer->text + mcp->version.at, common);
+    return order < 0 || (order == 0 && bytes <= mcp->version.bytes);
+}
+
+// The server's answer with the client's own version in place of the server's.
+static void answer_in_version(struct shard *shard, struct child *child, const struct mcp *mcp,
+                              uint64_t hub_id, const char *version) {
+    const struct capabilities *answer = mcp->answer;
+    uint32_t behind = mcp->version.at + mcp->version.bytes;
+    struct text result;
+    text_init(&result);
+    assert(mcp->version.bytes > 0 && behind <= answer->bytes);
+    text_add(&result, answer->text, mcp->version.at);
+    text_put(&result, version);
+    text_add(&result, answer->text + behind, answer->bytes - behind);
+    if (result.failed)
+        child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
+    else
+        child_reply_answer(shard, child, hub_id, "result", (struct piece){result.bytes, result.length});
+    text_deinit(&result);
+}
+
+// A client that speaks an older version of the legacy era than the server is answered with that version, as the server itself
+// would do: many clients refuse any other.
 static void answer_initialize(struct shard *shard, struct child *child, const struct mcp *mcp,
-                              uint64_t hub_id) {
+                              uint64_t hub_id, uint32_t version) {
     assert(mcp->answer && mcp->answer->bytes > 0);
     const struct capabilities *answer = mcp->answer;
+    const char *own = version > 0 && mcp->version.bytes > 0 ? mcp_legacy_version_text(version) : NULL;
+    if (own && mcp->era == MCP_LEGACY && knows_version(mcp, own)) {
+        answer_in_version(shard, child, mcp, hub_id, own);
+        return;
+    }
     child_reply_answer(shard, child, hub_id, mcp->era == MCP_LEGACY ? "result" : "error",
                        (struct piece){answer->text, answer->bytes});
 }
@@ -85,9 +123,11 @@ static void wait_for_opening(struct shard *shard, struct child *child, struct mc
     assert(parcel->hub_id && !parcel->link);
     uint8_t note = parcel->note;
     uint64_t source = parcel->source;
+    uint32_t version = mcp_client_state_version(shard, parcel);
     parcel = send_detach(shard, parcel);
     parcel->note = note;
     parcel->source = source;
+    parcel->mail.detail = (uint8_t)version; // which can't be read any more
     parcel_list_append(&mcp->waiting, parcel);
     child->wanted = true;
     child_wanted(shard, child->seat);
@@ -101,8 +141,9 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
         wait_for_opening(shard, child, mcp, parcel);
         return true;
     }
+    uint32_t version = parcel->buffer ? mcp_client_state_version(shard, parcel) : parcel->mail.detail;
     if (parcel->hub_id)
-        answer_initialize(shard, child, mcp, parcel->hub_id);
+        answer_initialize(shard, child, mcp, parcel->hub_id, version);
     send_release(shard, parcel);
     return true;
 }

@@ -24,6 +24,15 @@ static bool read_text(const struct shard *shard, const struct parcel *parcel, co
     return *bytes != SIZE_MAX;
 }
 
+uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel *parcel) {
+    char version[32];
+    size_t bytes;
+    assert(child_mux_method(parcel) == MCP_INITIALIZE);
+    return read_text(shard, parcel, "protocolVersion", version, sizeof version, &bytes)
+               ? mcp_legacy_version(version, bytes)
+               : 0;
+}
+
 // One that can't be noted isn't: then another one's taking it back takes it from this one, too.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];

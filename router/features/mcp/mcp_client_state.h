@@ -4,6 +4,8 @@
 
 #include "router/features/mcp/mcp_server_state.h"
 
+// The version that an initialize on its way to it names, as mcp_legacy_version.
+uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel *parcel);
 // Notes what is on its way to it. True: it was answered here.
 bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                            const struct parcel *parcel);

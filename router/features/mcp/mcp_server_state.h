@@ -12,7 +12,9 @@ struct mcp {
     uint32_t serial; // of the start of the process that has what was given up
     enum mcp_era era;
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
-    struct parcel_list waiting;  // requests that came before that and depend on it
+    struct span
+        version; // of a legacy one: where its answer has protocolVersion, a JSON string; 0 bytes: nowhere
+    struct parcel_list waiting; // requests that came before that and depend on it
     char level
         [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
 };

@@ -164,6 +164,21 @@ static void results_tell_their_subscription(void **state) {
     }
 }
 
+static void versions_of_the_legacy_era(void **state) {
+    (void)state;
+    static const char *const all[] = {"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
+    for (uint32_t at = 0; at < sizeof all / sizeof *all; at++) {
+        uint32_t version = mcp_legacy_version(all[at], strlen(all[at]));
+        const char *quoted = mcp_legacy_version_text(version);
+        assert_int_equal(version, at + 1);
+        assert_int_equal(strlen(quoted), strlen(all[at]) + 2);
+        assert_memory_equal(quoted + 1, all[at], strlen(all[at]));
+    }
+    static const char *const none[] = {"", "2025-11-2", "2025-11-255", "2026-07-28", "2.0.0"};
+    for (size_t at = 0; at < sizeof none / sizeof *none; at++)
+        assert_int_equal(mcp_legacy_version(none[at], strlen(none[at])), 0);
+}
+
 static void what_the_hub_says_is_read_back(void **state) {
     (void)state;
     struct text out = {0};
@@ -205,6 +220,7 @@ int main(void) {
         cmocka_unit_test(errors_of_the_modern_era),
         cmocka_unit_test(meta_and_params_are_read),
         cmocka_unit_test(results_tell_their_subscription),
+        cmocka_unit_test(versions_of_the_legacy_era),
         cmocka_unit_test(what_the_hub_says_is_read_back),
     };
     return cmocka_run_group_tests(tests, placed_map, placed_unmap);
