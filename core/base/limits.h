@@ -99,6 +99,12 @@ enum {
     // that it reads, if slowly, may take longer for a step.
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
+    // What may wait for one peer, at least: four times --max-queue where that is more. Past this bound it is closed at once.
+    PEER_BYTES_LEAST = 16 * 1024 * 1024,
+    // What may wait for a peer that has shown no credential, or whose user was over a limit within the last second.
+    // Past this bound it isn't read until it reads.
+    CONFINED_BYTES_MAX = 64 * 1024,
+    CONFINED_MS = 1000,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,
     // From a connection's beginning to the end of its handshake, where it is secure.

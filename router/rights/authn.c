@@ -353,6 +353,16 @@ bool authn_refuse_anew(struct shard *shard, const struct message *message) {
     return !is_known(shard, message) || refuse_rate(shard, message) || refuse_foreign_source(shard, message);
 }
 
+void authn_meter(struct shard *shard, struct peer *peer, size_t bytes) {
+    const struct user *user = identity_user(peer);
+    enum account_limit over;
+    assert(bytes <= UINT32_MAX);
+    if (user && authn_is_metered(user) &&
+        account_lease_message(&shard->account_leases, user->account, &user->limits, io_now(shard->io), bytes,
+                              &over) > 0)
+        identity_note_over(shard, peer);
+}
+
 void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct identity *identity = identity_of(peer);
     const struct user *user = identity_user(peer);

@@ -36,6 +36,9 @@ bool authn_refuse_source(struct shard *shard, const struct message *message);
 // As authn_refuse of a frame of HCS; NULL, or what is wrong, static.
 const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
+// Takes what is no message, of so many bytes, out of the limits of its sender's user. Nothing is refused for that; past
+// the limits it is noted that the user is over one.
+void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
 void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;

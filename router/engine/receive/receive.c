@@ -204,10 +204,10 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && !peer->stalled && peer->frames % LOOK_AT_FRAMES))
+        (!share->heavy && !(peer->stalled | peer->held_back) && peer->frames % LOOK_AT_FRAMES))
         return false;
     share->heavy = false;
-    return peer->stalled || io_clock(shard->io) >= share->until_ns;
+    return peer->stalled || peer->held_back || io_clock(shard->io) >= share->until_ns;
 }
 
 // Returns where it was cut short; 0: it wasn't.

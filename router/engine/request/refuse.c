@@ -70,6 +70,7 @@ void refuse_limit(struct shard *shard, const struct message *message, enum accou
                   uint64_t wait_ms) {
     struct text data;
     text_init(&data);
+    identity_note_over(shard, message->peer);
     refuse_limit_put(shard, &data, identity_user(message->peer), which);
     if (wait_ms)
         reply_data_number(&data, "retryAfterMs", (int64_t)wait_ms);

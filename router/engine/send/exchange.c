@@ -130,6 +130,8 @@ void exchange_answer(struct shard *shard, struct exchange *exchange, struct parc
     if (peer)
         peer->exchange_bytes += parcel->bytes;
     exchange->bytes += parcel->bytes;
+    if (peer)
+        send_bound(shard, peer, exchange->bytes);
     exchange->count++;
     parcel_list_append(&exchange->answers, parcel);
     exchange_miss(shard, exchange);

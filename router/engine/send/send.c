@@ -8,6 +8,7 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/probe.h"
 
@@ -68,6 +69,39 @@ static void list_for_sending(struct shard *shard, struct peer *peer, bool spread
     list_append(spread ? &shard->spreading.waiting : &shard->to_send, &peer->to_send);
 }
 
+// All that waits for it, also in exchanges that have not ended.
+static size_t waiting(const struct peer *peer) {
+    return connection_waiting(&peer->connection) + peer->exchange_bytes;
+}
+
+bool send_holds_back(struct peer *peer) {
+    assert(!peer->held_back || identity_of(peer));
+    if (peer->held_back && waiting(peer) < CONFINED_BYTES_MAX)
+        peer->held_back = false;
+    return peer->held_back;
+}
+
+// Something more waits for it. Its answers are what it asked for: where little may wait, nothing more of that is read.
+static void confine(struct shard *shard, struct peer *peer) {
+    if (__builtin_expect(shard->settings->users != NULL, false) && waiting(peer) >= CONFINED_BYTES_MAX &&
+        identity_is_confined(shard, peer))
+        peer->held_back = true;
+}
+
+static uint64_t peer_bytes_max(const struct shard *shard) {
+    uint64_t max = 4 * shard_limits(shard)->queue_bytes_max;
+    assert(PEER_BYTES_LEAST > CONFINED_BYTES_MAX);
+    return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
+}
+
+bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
+    assert(own_bytes <= peer->exchange_bytes);
+    if (__builtin_expect(waiting(peer) - own_bytes < peer_bytes_max(shard), true))
+        return false;
+    peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+    return true;
+}
+
 static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
     assert(connection_shard(peer->name) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
@@ -86,13 +120,16 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
     list_for_sending(shard, peer, parcel->for_many);
+    confine(shard, peer);
 }
 
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    send_bound(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, false);
 }
 
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    send_bound(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, true);
 }
 
@@ -103,6 +140,7 @@ static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id); // a request could be refused
     bool over = is_past_grace(shard, peer);
+    send_bound(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, true);
     if (over)
         slow_reader_watch(shard, peer);
@@ -111,6 +149,7 @@ void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parc
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     assert(frame->first && frame->first->dressed);
     bool over = is_past_grace(shard, peer);
+    send_bound(shard, peer, peer->exchange_bytes);
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
         enqueue(shard, peer, parcel, true);
     if (over)
@@ -119,6 +158,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
+    send_bound(shard, peer, peer->exchange_bytes);
     if (peer_is_deaf(peer) || connection->shipment || connection->held || connection->outbox.waiting) {
         send_queue_chain(shard, peer, frame);
         return;
@@ -134,6 +174,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
     }
     outbox_add_several(&peer->connection.outbox, frame, count, bytes);
     list_for_sending(shard, peer, false);
+    confine(shard, peer);
     if (over)
         slow_reader_watch(shard, peer);
 }

@@ -9,6 +9,10 @@
 bool send_has_room(const struct shard *shard, const struct peer *peer);
 // Whether it takes what passes a full queue: while less than the bound waits of that.
 bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
+// Whether what the peer sends waits until it reads: CONFINED_BYTES_MAX wait for it, and no more may.
+bool send_holds_back(struct peer *peer);
+// Whether no more may wait for the peer, besides the answers of an exchange that hold `own_bytes`. If so the peer is closed.
+bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The same for what means something to who is there now alone: the next process of a child doesn't get it.

@@ -68,13 +68,15 @@ struct identity {
     const struct user *counted;   // among whose connections it is; or NULL
     enum credential kind : 8;     // by which it is the user's
     enum authn_guess guess : 8;
-    bool was_known;  // a right credential has been shown, be it for one request
-    bool bears;      // the connection itself bears one, and is among its user's
-    bool looked;     // whether it does is known
-    bool revoked;    // its credential is gone, and so is the connection; what it asked goes on
-    bool has_uid;    // of the process at the other end of a Unix socket
-    uint32_t uid;    // then
-    uint64_t origin; // where it comes from, as a hash
+    bool was_known;   // a right credential has been shown, be it for one request
+    bool bears;       // the connection itself bears one, and is among its user's
+    bool looked;      // whether it does is known
+    bool over_limit;  // it has sent something that was over a limit of its user's
+    uint32_t over_ms; // when it last did; a tick
+    bool revoked;     // its credential is gone, and so is the connection; what it asked goes on
+    bool has_uid;     // of the process at the other end of a Unix socket
+    uint32_t uid;     // then
+    uint64_t origin;  // where it comes from, as a hash
     struct peer_credential peer_credential;
     struct digest digest; // of a token
     struct timer timer;   // until there must be a credential; or of the delay

@@ -2,12 +2,31 @@
 
 #include <assert.h>
 
-const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer) {
+bool identity_is_unknown(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
+    return identity && !identity->user && !identity->bears && !identity->was_known &&
+           identity->kind != CREDENTIAL_CHILD;
+}
+
+bool identity_is_confined(const struct shard *shard, const struct peer *peer) {
+    const struct identity *identity = identity_of(peer);
+    bool is_over = identity && identity->over_limit && shard_since(shard, identity->over_ms) < CONFINED_MS;
+    return is_over || identity_is_unknown(peer);
+}
+
+void identity_note_over(const struct shard *shard, struct peer *peer) {
+    struct identity *identity = identity_of(peer);
+    assert(shard->settings->users || !identity);
+    if (!identity)
+        return;
+    identity->over_limit = true;
+    identity->over_ms = shard_tick(shard);
+}
+
+const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer) {
     assert(shard->settings->users);
-    bool is_unknown = identity && !identity->user && !identity->bears && !identity->was_known &&
-                      identity->kind != CREDENTIAL_CHILD && !peer->transport->answers_only;
-    return is_unknown ? &shard->unknown_limits : &shard->unit_limits;
+    return identity_is_unknown(peer) && !peer->transport->answers_only ? &shard->unknown_limits
+                                                                       : &shard->unit_limits;
 }
 
 bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {

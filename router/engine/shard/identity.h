@@ -22,6 +22,12 @@ static inline const struct user *identity_user(const struct peer *peer) {
 static inline bool identity_unread(const struct peer *peer) {
     return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->guess != GUESS_NONE;
 }
+// Whether nobody knows yet who sends it: it has shown no right credential, and its connection bears none.
+bool identity_is_unknown(const struct peer *peer);
+// Whether CONFINED_BYTES_MAX may wait for it: nobody knows who it is, or its user was over a limit a moment ago.
+bool identity_is_confined(const struct shard *shard, const struct peer *peer);
+// Notes that it has sent something that was over a limit of its user's. Without an identity nothing is noted.
+void identity_note_over(const struct shard *shard, struct peer *peer);
 // Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {

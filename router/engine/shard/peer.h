@@ -58,7 +58,7 @@ struct peer {
     struct connection connection;
     const struct transport *transport;
     uint64_t name; // of the connection in the whole hub; constant
-    enum peer_state state : 7;
+    enum peer_state state : 6;
     bool initialized : 1;
     bool steady : 1;                // it goes on reading, if slowly (peer_took)
     bool probed : 1;                // `taken` is of after the last sign that it takes something
@@ -67,6 +67,7 @@ struct peer {
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
     bool stalled : 1;               // what it says waits (router/engine/message/stall_queue.h)
+    bool held_back : 1;             // the same, until the peer reads (send_holds_back)
 
     // The unit that is coming in (receive.c).
     struct unit unit;

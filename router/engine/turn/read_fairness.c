@@ -6,6 +6,7 @@
 #include "core/base/memory.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/receive/tls_receive.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/stats.h"
 
 enum {
@@ -211,7 +212,8 @@ void read_fairness_begin(struct shard *shard) {
 }
 
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    bool waits = peer->arrears || peer->stalled || shard->share.from_ns >= shard->share.until_ns;
+    bool waits =
+        peer->arrears || peer->stalled || peer->held_back || shard->share.from_ns >= shard->share.until_ns;
     if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
         return;
     if (peer->arrears)
@@ -221,9 +223,10 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 
 // --- Going on
 
-// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still; or what it says waits.
+// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still; or what it says
+// waits, also for its reading.
 static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
-    if (arrears->peer->stalled)
+    if (arrears->peer->stalled || send_holds_back(arrears->peer))
         return true;
     bool ahead = !list_empty(&shard->spreading.waiting) &&
                  arrears->spread_passes == shard->spreading.passes &&

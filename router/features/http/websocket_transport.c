@@ -10,6 +10,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/probe.h"
 #include "router/features/http/websocket_headers.h"
+#include "router/rights/authn.h"
 #include "router/routing/route.h"
 
 // --- Control frames
@@ -56,12 +57,20 @@ static void take_close(struct shard *shard, struct peer *peer, const uint8_t *pa
     peer_silence(shard, peer);
 }
 
+// A ping counts as a message. Between the fragments of a message it is read though its sender is held back, and has no pong
+// then: it is one of many that are answered.
+static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *payload, uint32_t count) {
+    authn_meter(shard, peer, count);
+    if (!send_holds_back(peer))
+        queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
+}
+
 static void websocket_take_aside(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     const uint8_t *payload = bytes + peer->unit.aside_at;
     uint32_t count = peer->unit.aside_bytes;
     switch (websocket_aside(&peer->unit)) {
     case WEBSOCKET_PING:
-        queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
+        take_ping(shard, peer, payload, count);
         break;
     case WEBSOCKET_CLOSE:
         take_close(shard, peer, payload, count);
