@@ -118,6 +118,13 @@ void mcp_put_initialized(struct text *out) {
     text_put(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
 }
 
+void mcp_put_list_changed(struct text *out, const char *list) {
+    assert(list && *list);
+    text_put(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/");
+    text_put(out, list);
+    text_put(out, "/list_changed\"}");
+}
+
 void mcp_put_restored(struct text *out, const uint8_t *body, size_t bytes, const struct json_item *item,
                       const char *own, size_t own_bytes) {
     assert(own_bytes > 0 && item->value.at + item->value.bytes <= bytes);

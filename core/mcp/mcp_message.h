@@ -65,6 +65,8 @@ bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup);
 // those of one client for everybody's.
 void mcp_put_initialize(struct text *out, uint64_t id, bool asks);
 void mcp_put_initialized(struct text *out);
+// A notification that a list is another one now: of tools, prompts or resources.
+void mcp_put_list_changed(struct text *out, const char *list);
 // A body with another subscription in the place of the one at `item`: the id that its user chose, JSON, as a string
 // where it came as one.
 void mcp_put_restored(struct text *out, const uint8_t *body, size_t bytes, const struct json_item *item,

@@ -585,6 +585,25 @@ scenario('a section that changes or goes takes both processes along', { ...TWO, 
   await untilListed(old, (all) => all.length === 0);
 });
 
+scenario('who uses a server hears that another program has taken its place', { ...TWO, options: config('replaced.ini', SECTION) }, async (hub) => {
+  const [first, second] = await clients(hub, 2);
+  const [stranger] = [await attached(hub)];
+  const load = (text) => {
+    writeFileSync(join(directory, 'replaced.ini'), text);
+    hub.process.kill('SIGHUP');
+  };
+  const lists = ['tools', 'prompts', 'resources'];
+  const told = (peer) => Promise.all(lists.map((list) => peer.find(({ json }) => json.method === `notifications/${list}/list_changed`, `that ${list} are others`)));
+  for (const run of [1, 2]) {
+    load(`${SECTION}set RUN = ${run}\n`);
+    for (const peer of [first, second]) assert.deepEqual((await told(peer)).map(({ json }) => json.params), [undefined, undefined, undefined]);
+  }
+  load(`${SECTION}set RUN = 2\n`); // nothing changes
+  await first.ask('die').catch(() => {}); // and it is the same program that is started again
+  await first.ask('ping');
+  for (const peer of [first, second, stranger]) await peer.silent('that anything is another one');
+});
+
 scenario('a thousand requests end once each with the process that had them', BOTH, async (hub) => {
   const recent = await attached(hub);
   await modern(recent, 'server/discover');

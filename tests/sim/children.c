@@ -100,6 +100,8 @@ static void hear_answer(unsigned client, struct bit body, uint64_t id) {
         kernel_fail("an answer that its child hasn't given: %.*s", (int)body.count, (const char *)body.bytes);
     } else {
         sums.answers++;
+        const struct kind *kind = &stage.kinds[one->kind];
+        stage.clients[client].uses[one->kind] |= kind->protocol == CHILD_MCP && !kind->each && !one->modern;
     }
 }
 
@@ -121,6 +123,8 @@ static void hear_program(struct client *client, struct bit body) {
     struct bit id = naive_find(body, "id");
     if (naive_find(body, "params.about").bytes)
         check_question(client, body);
+    if (bit_is(naive_find(body, "method"), "\"notifications/tools/list_changed\""))
+        memset(client->stale, 0, sizeof client->stale);
     uint64_t from = bit_number(naive_find(body, "params.from")),
              note = bit_number(naive_find(body, "params.note"));
     if (bit_is(naive_find(body, "method"), "\"note\"")) {
@@ -178,6 +182,8 @@ static void come(unsigned index) {
     mouth_open(&client->mouth, cable, cable, lines);
     client->here = true;
     memset(client->noted, 0, sizeof client->noted);
+    memset(client->uses, 0, sizeof client->uses);
+    memset(client->stale, 0, sizeof client->stale);
     if (index == 0)
         mouth_say(&client->mouth,
                   "{\"jsonrpc\":\"2.0\",\"id\":\"r\",\"method\":\"agent/register\",\"params\":{"
@@ -272,6 +278,13 @@ static void choose_kind(struct kind *kind, bool first) {
     kind->idle = kind->on_demand && random_chance(random, 500);
 }
 
+static void change(struct kind *kind) {
+    size_t index = (size_t)(kind - stage.kinds);
+    kind->version++;
+    for (unsigned client = 0; client < stage.client_count; client++)
+        stage.clients[client].stale[index] |= stage.clients[client].uses[index] && !kind->on_demand;
+}
+
 // Something changes, goes, or comes; or nothing, and those that are down run again.
 static void reload(void) {
     struct kind *kind = &stage.kinds[random_below(&stage.random, stage.kind_count)];
@@ -280,7 +293,7 @@ static void reload(void) {
         kind->absent = !kind->absent;
         kind->away += kind->absent; // it is as if there were none before it has ended
     } else if (dice < 70 && !stage.steady)
-        kind->version++;
+        change(kind);
     else if (dice < 85 && !stage.calm)
         choose_kind(kind, false);
     kernel_signal(stage.world.kernel, SIGHUP);
@@ -411,6 +424,12 @@ static void check_ended(void) {
     }
     if (stage.steady && !stage.ending && stage.notes_heard != stage.notes_said)
         kernel_fail("of %" PRIu64 " notes %" PRIu64 " have come", stage.notes_said, stage.notes_heard);
+    for (unsigned at = 0; at < stage.client_count * stage.kind_count && stage.calm && !stage.ending; at++) {
+        const struct client *client = &stage.clients[at / stage.kind_count];
+        if (client->here && client->stale[at % stage.kind_count])
+            kernel_fail("a client wasn't told that %s is another program",
+                        stage.kinds[at % stage.kind_count].name);
+    }
     for (unsigned index = 0; index < PLAYED_MAX; index++)
         if (stage.played[index].program && stage.played[index].mouth.from &&
             stage.played[index].answered != stage.played[index].asked && !stage.faulty)

@@ -35,6 +35,8 @@ struct client {
     struct mouth mouth;
     bool here;
     uint64_t noted[PROGRAMS_MAX]; // the last note of each program's
+    bool uses[KINDS_MAX];         // a server of MCP that clients share
+    bool stale[KINDS_MAX];        // of that, another program has its place, and it hasn't heard so
 };
 
 // What a section says.

@@ -84,6 +84,7 @@ struct child {
     bool is_reading;      // nothing more is to be sent to it: its input is closed once all is sent
     bool input_gone;      // it has closed its input
     bool is_shut;         // its input is closed
+    bool replaced;        // by another program (SIGHUP), of which those who use it don't know yet
     bool spares;          // what hasn't gone out waits for the next one, as the hub itself ended this one
     bool rest_due;        // there was no memory for the order
     struct outbox unsaid; // what the hub itself says to it

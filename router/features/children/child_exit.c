@@ -251,8 +251,10 @@ static void free_child(struct shard *shard, struct child *child) {
 
 static void begin_as_configured(struct shard *shard, struct child *child) {
     assert(!child->has_process && child->after == CHILD_AFTER_FRESH);
-    if (child->newest)
+    if (child->newest) {
+        child->replaced |= !child_settings_same(child->settings, child->newest);
         child->settings = child->newest;
+    }
     child->restart = (struct restart){0};
     child->proven = child->no_modern = false;
     child->reopens &= child->settings->protocol == CHILD_MCP;

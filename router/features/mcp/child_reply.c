@@ -16,16 +16,26 @@ static bool fill(struct buffer *buffer, struct text *body) {
     return buffer != NULL;
 }
 
-void child_reply_say(struct shard *shard, struct child *child, struct text *body) {
+struct buffer *child_reply_frame(struct shard *shard, struct child *child, struct text *body,
+                                 struct unit *unit, struct frame *frame) {
     assert(shard->index == connection_shard(child->seat->name));
     uint32_t bytes = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = bytes ? buffer_take_sized(&shard->buffers, bytes) : NULL;
     if (!fill(buffer, body)) {
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // which ends what it owes
-        return;
+        return NULL;
     }
-    struct unit unit = {.sized = true, .bytes = bytes, .body_bytes = bytes};
-    struct frame frame = frame_at(buffer, 0, &unit);
+    *unit = (struct unit){.sized = true, .bytes = bytes, .body_bytes = bytes};
+    *frame = frame_at(buffer, 0, unit);
+    return buffer;
+}
+
+void child_reply_say(struct shard *shard, struct child *child, struct text *body) {
+    struct unit unit;
+    struct frame frame;
+    struct buffer *buffer = child_reply_frame(shard, child, body, &unit, &frame);
+    if (!buffer)
+        return;
     if (child->seat->state == PEER_OPEN)
         route_frame(shard, child->seat, &frame, NULL);
     buffer_drop(buffer);

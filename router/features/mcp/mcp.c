@@ -99,6 +99,44 @@ static void answer_initialize(struct shard *shard, struct child *child, const st
                        (struct piece){answer->text, answer->bytes});
 }
 
+// To all who use it, or to those alone who know what it offers.
+static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
+    assert(frame->body.bytes > 0);
+    struct list *users = &mcp->sharing.users;
+    for (struct list *node = users->next, *next; node != users; node = next) {
+        struct mcp_user *user = list_entry(node, struct mcp_user, link);
+        next = node->next;
+        if (informed && !user->informed)
+            continue;
+        if (user->answers_only) // nothing but answers can reach it, so it misses nothing
+            continue;
+        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
+        if (parcel)
+            forward_to(shard, user->home.connection, parcel);
+        else
+            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
+    }
+}
+
+// Another program has taken its place: what its users know of its lists is out of date. Who waits for a first answer knows nothing.
+static void tell_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
+    static const char *const lists[] = {"tools", "prompts", "resources"};
+    assert(child->replaced && !child->of);
+    child->replaced = false;
+    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
+        struct unit unit;
+        struct frame frame;
+        struct text body;
+        text_init(&body);
+        mcp_put_list_changed(&body, lists[index]);
+        struct buffer *buffer = child_reply_frame(shard, child, &body, &unit, &frame);
+        if (!buffer)
+            return;
+        tell_users(shard, mcp, &frame, true);
+        buffer_drop(buffer);
+    }
+}
+
 void mcp_opened(struct shard *shard, struct child *child) {
     struct mcp *mcp = child->seat->annex->mcp;
     assert(mcp && mcp->answer);
@@ -110,6 +148,8 @@ void mcp_opened(struct shard *shard, struct child *child) {
         mcp_client_state_say(shard, child, mcp);
     else
         mcp_modern_retire(shard, child);
+    if (child->replaced)
+        tell_replaced(shard, child, mcp);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
         send_queue(shard, child->seat, parcel); // which is asked again
 }
@@ -166,6 +206,8 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
     struct mcp_user *hears = user && !user->answers_only ? user : NULL;
+    if (user && method == MCP_INITIALIZED && child->state == CHILD_RUNNING)
+        user->informed = true;
     if (method == MCP_INITIALIZED || mcp_client_state_note(shard, child, mcp, hears, parcel))
         return true;
     // One for which there is no room isn't in progress.
@@ -200,22 +242,6 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
 }
 
 // --- What it says
-
-static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame *frame) {
-    assert(mcp->era == MCP_LEGACY && frame->body.bytes > 0);
-    struct list *users = &mcp->sharing.users;
-    for (struct list *node = users->next, *next; node != users; node = next) {
-        struct mcp_user *user = list_entry(node, struct mcp_user, link);
-        next = node->next;
-        if (user->answers_only) // nothing but answers can reach it, so it misses nothing
-            continue;
-        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
-        if (parcel)
-            forward_to(shard, user->home.connection, parcel);
-        else
-            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
-    }
-}
 
 // To the one who asked for what is logged, if that is one.
 static void tell_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
@@ -260,7 +286,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     if (is_log)
         tell_logging(shard, mcp, message);
     else // whoever opened its session gets what belongs to that, also where it may call nobody
-        tell_users(shard, mcp, message->frame);
+        tell_users(shard, mcp, message->frame, false);
     return true;
 }
 
@@ -367,8 +393,10 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     }
     if (hub_id && mcp_abandoned_end(&mcp->sharing, hub_id))
         return false; // nobody waits for it
-    if (!hub_id || !mcp_asker(&mcp->sharing, hub_id))
+    struct mcp_user *user = hub_id ? mcp_asker(&mcp->sharing, hub_id) : NULL;
+    if (!user)
         return false;
+    user->informed = true;
     if (child->modern)
         mcp_modern_answer(shard, child, &mcp->sharing, message, hub_id);
     else

@@ -204,6 +204,10 @@ static void what_the_hub_says_is_read_back(void **state) {
     assert_value(json_member(text, lookup.value[KEY_PARAMS], "requestId"), "78");
     assert_value(json_member(text, lookup.value[KEY_PARAMS], "reason"), "\"its source \\\"left\\\"\"");
     out.length = 0;
+    mcp_put_list_changed(&out, "tools");
+    text_add(&out, "", 1);
+    assert_string_equal(out.bytes, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}");
+    out.length = 0;
     mcp_put_initialized(&out);
     text_add(&out, "", 1);
     lookup = look_up(out.bytes);
