@@ -120,6 +120,36 @@ scenario('a pause holds what the queue may hold, and the rest comes from the his
   for (let seq = first; seq < 100; seq++) await expectChunk(client, seq);
 });
 
+scenario('near the memory bound what is held for those who have paused goes first, and is told', { shards: [1, 2], options: ['--max-memory', '64M'] }, async (hub) => {
+  const producer = await producerOf(hub), sessions = Array.from({ length: 24 }, (_, k) => `s${k}`), clients = [];
+  const text = 'x'.repeat(100_000);
+  for (const session of sessions) {
+    const client = await hub.peer();
+    await open(producer, client, session, { targetAgent: 'p' });
+    client.send(control(session, 'pause'));
+    await producer.find(typed('control'), 'the pause');
+    clients.push(client);
+  }
+  const listener = await hub.peer(), echo = await hub.agent('echo'), other = await hub.peer();
+  assert.ok((await listener.ask('hub/subscribe', { events: ['e'] })).result);
+  echo.answers = () => ({ ok: true });
+  for (let seq = 0; seq < 44; seq++) // 105 MB in all
+    for (const session of sessions) await producer.write(frame(chunk(session, seq, 'macro', text)));
+  for (let n = 0; n < 5; n++) {
+    assert.ok((await other.ask('work', { targetAgent: 'echo', pad: 'y'.repeat(2_000_000) })).result);
+    assert.equal((await other.ask('event', { event: 'e', n })).result.delivered, 1);
+    assert.equal((await listener.find((one) => one.json.method === 'event', 'an event')).json.params.n, n);
+  }
+  for (const [at, client] of clients.entries()) {
+    client.send(control(sessions[at], 'resume'));
+    for (let next = 0; next < 44;) {
+      const { json } = await client.find((one) => ['chunk', 'control'].includes(one.json.type), 'chunks, or what is gone');
+      if (json.type === 'control') next = json.gone.first_seq;
+      else assert.equal(json.seq, next++);
+    }
+  }
+});
+
 scenario('flush drops what waits in the queue', { ...EVERYWHERE, options: ['--max-queue', '64M'] }, async (hub) => {
   const producer = await producerOf(hub);
   const client = await hub.peer();

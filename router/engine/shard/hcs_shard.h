@@ -38,6 +38,8 @@ struct hcs_shard {
     uint64_t handles;      // that were given out
     uint64_t ids;          // that were made up
     uint64_t footprint;    // of all histories, with what the chunks take besides
+    struct list
+        holding; // struct hcs_client.holding: those who have paused and for whom chunks are held, longest first
     // Clients.
     struct list over;        // struct hcs_viewer.over
     struct list eased;       // struct hcs_viewer.eased

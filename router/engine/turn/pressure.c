@@ -1,3 +1,6 @@
+// First of all goes what is held for clients of HCS that have paused, who get it from the history, or are told that it
+// is gone.
+//
 // It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
 // closed, its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
 // and wait for the last one, for as long as its target likes: a source for which they hold much for long is
@@ -306,8 +309,10 @@ void pressure_relieve(struct shard *shard) {
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
-    hcs_relieve(shard);
-    if (!trim(shard))
+    bool relieved = hcs_relieve(shard);
+    if (relieved)
+        atomic_store_explicit(&shard->hub->relieved_ms, shard_now_ms(shard), memory_order_relaxed);
+    if (!trim(shard) && !relieved)
         close_one(shard);
     shard_wake_others(shard);
 }

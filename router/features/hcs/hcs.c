@@ -4,6 +4,7 @@
 
 #include "router/engine/shard/post.h"
 #include "router/features/hcs/hcs_client.h"
+#include "router/features/hcs/hcs_delivery.h"
 #include "router/features/hcs/hcs_dispatch.h"
 #include "router/features/hcs/hcs_flow_control.h"
 #include "router/features/hcs/hcs_frames.h"
@@ -197,8 +198,11 @@ uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct
     return count;
 }
 
-void hcs_relieve(struct shard *shard) {
+bool hcs_relieve(struct shard *shard) {
+    if (hcs_delivery_relieve(shard))
+        return true;
     hcs_retention_relieve(shard);
+    return false;
 }
 
 void hcs_end_pauses(struct shard *shard) {

@@ -43,8 +43,9 @@ void hcs_mark(struct home *home);
 // for the next one. How many ended.
 uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct spared *spared);
 
-// Memory is short: histories go.
-void hcs_relieve(struct shard *shard);
+// Memory is short: what is held for clients that have paused goes, or else histories do. True: the first did, and others
+// needn't suffer yet.
+bool hcs_relieve(struct shard *shard);
 // The hub drains: no end waits any more for clients that have paused.
 void hcs_end_pauses(struct shard *shard);
 // The hub ends: sessions that live end.

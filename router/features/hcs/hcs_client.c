@@ -78,6 +78,7 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     put_texts(client, wish);
     list_init(&client->by_peer);
     list_init(&client->by_session);
+    list_init(&client->holding);
     parcel_list_init(&client->held);
     return client;
 }

@@ -97,6 +97,8 @@ void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, s
     if (!share)
         return;
     share->hub_id = hcs_tag_pack((struct hcs_tag){.type = TYPE_CHUNK, .seq = live->seq});
+    if (!client->held.first)
+        list_append(&shard->streams.holding, &client->holding);
     parcel_list_append(&client->held, share);
     client->held_bytes += share->bytes + sizeof *share;
     client->held_to++;
@@ -112,6 +114,7 @@ void hcs_delivery_held(struct shard *shard, struct hcs_client *client) {
     }
     client->next = client->held_to;
     client->held_bytes = 0;
+    list_remove(&client->holding);
 }
 
 void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter) {
@@ -121,4 +124,27 @@ void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum
         send_release(shard, share);
     }
     client->held_bytes = 0;
+    list_remove(&client->holding);
+}
+
+// Its place stays where it was: what the history doesn't have then is told when it goes on.
+static void let_go_held(struct shard *shard, struct hcs_client *client) {
+    assert(client->paused && client->held.first);
+    for (struct parcel *share; (share = parcel_list_take(&client->held));) {
+        share->hub_id = 0;
+        send_release(shard, share);
+    }
+    client->held_bytes = 0;
+    client->held_to = client->next;
+    list_remove(&client->holding);
+}
+
+bool hcs_delivery_relieve(struct shard *shard) {
+    size_t part = shard_limits(shard)->memory_bytes_max / 16, bytes = 0;
+    for (struct list *node; bytes < part && (node = list_take(&shard->streams.holding));) {
+        struct hcs_client *client = list_entry(node, struct hcs_client, holding);
+        bytes += client->held_bytes;
+        let_go_held(shard, client);
+    }
+    return bytes > 0;
 }

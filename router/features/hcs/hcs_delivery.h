@@ -26,5 +26,8 @@ void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, s
                        const struct hcs_live_chunk *live);
 // It goes on: gives it what was held.
 void hcs_delivery_held(struct shard *shard, struct hcs_client *client);
+// Memory is short: lets go what is held for those who have paused, longest first, a sixteenth of the memory at a time. Who
+// goes on gets that from the history, or is told that it is gone. False: nothing was held.
+bool hcs_delivery_relieve(struct shard *shard);
 // Drops what was held.
 void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter);

@@ -92,6 +92,7 @@ struct hcs_client {
     uint64_t held_to; // while it has paused: the number of the first chunk that isn't held
     struct parcel_list held;
     size_t held_bytes;
+    struct list holding; // in streams.holding while something is held
 
     char text[]; // the session's id, the request's, the target
 };
