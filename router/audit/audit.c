@@ -286,7 +286,7 @@ bool audit_may_tell(struct shard *shard, const struct user *user) {
     return tells;
 }
 
-void audit_tell_untold(struct shard *shard) {
+static void tell_untold(struct shard *shard) {
     const struct users *users = shard->settings->users;
     uint64_t now_ns = io_now(shard->io);
     uint32_t count = account_suppressed(shard->hub->strangers, now_ns);
@@ -299,6 +299,14 @@ void audit_tell_untold(struct shard *shard) {
         if (count)
             tell_number(shard, user, count);
     }
+}
+
+void audit_expired(struct shard *shard, const struct timer *timer) {
+    assert(timer == &shard->untold_timer || timer == &shard->journal_timer);
+    if (timer == &shard->journal_timer)
+        journal_tell_lost(shard);
+    else
+        tell_untold(shard);
 }
 
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,

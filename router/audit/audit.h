@@ -48,8 +48,8 @@ void audit_refused_stream(struct shard *shard, uint64_t source, const struct use
                           size_t target_bytes, enum error error, const struct text *data);
 // Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
 bool audit_may_tell(struct shard *shard, const struct user *user);
-// The shard's timer for those that have not been told went off.
-void audit_tell_untold(struct shard *shard);
+// One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.
+void audit_expired(struct shard *shard, const struct timer *timer);
 
 // A governance/approval was answered by its target: what it says is noted as it came, up to
 // JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth; else why it isn't.

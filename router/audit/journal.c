@@ -9,9 +9,11 @@
 #include "core/requests/journal_line.h"
 #include "router/engine/shard/post.h"
 
+enum { LOST_PAUSE_MS = 1000 };
+
 struct journal {
     struct io_file file; // bytes: its length without the group under way
-    bool failing;        // the last group failed
+    uint32_t lost;       // entries that failed, of which no entry tells yet
     bool reopen;         // after the group under way
     struct journal_entry *waiting, **waiting_last;
     struct journal_entry *group; // under way
@@ -148,6 +150,38 @@ static void journal_settle(struct shard *shard, struct journal_entry *entry, int
     entry->fault = error;
     atomic_fetch_sub_explicit(&shard->hub->journal_bytes, journal_footprint(entry), memory_order_relaxed);
     stats_count(&shard->stats, error ? COUNT_JOURNAL_FAILED : COUNT_JOURNAL_ENTRIES);
+    if (error)
+        shard->journal->lost += entry->lost ? entry->lost : 1;
+}
+
+// What a hub that ends has lost its log says: nothing is begun any more.
+static void arm_lost(struct shard *shard) {
+    if (shard->journal->lost > 0 && shard->phase == HUB_SERVING && !timer_armed(&shard->journal_timer))
+        wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
+}
+
+void journal_tell_lost(struct shard *shard) {
+    struct journal *journal = shard->journal;
+    assert(shard->index == 0 && journal);
+    if (journal->lost == 0 || shard->phase != HUB_SERVING)
+        return;
+    struct journal_entry *entry = journal_has_room(shard) ? journal_entry_create(shard, 0) : NULL;
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "lost");
+        journal_line_string(&entry->line, "source", NULL, 0);
+        journal_line_string(&entry->line, "target", NULL, 0);
+        journal_line_number(&entry->line, "count", journal->lost);
+        journal_line_end(&entry->line);
+    }
+    if (!entry || entry->line.failed) {
+        if (entry)
+            journal_entry_destroy(entry);
+        arm_lost(shard);
+        return;
+    }
+    entry->lost = journal->lost;
+    journal->lost = 0;
+    journal_submit(shard, entry);
 }
 
 static void end_group(struct shard *shard, struct journal *journal, int error) {
@@ -164,6 +198,8 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
         entry->next = NULL;
     }
     journal->group = NULL;
+    atomic_store_explicit(&shard->hub->journal_failing, error != 0, memory_order_relaxed);
+    arm_lost(shard);
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
         if (chains[index])
@@ -176,16 +212,14 @@ static void succeed(struct shard *shard, struct journal *journal) {
     assert(!journal->at && journal->offset == 0 && journal->written > 0);
     journal->file.bytes += journal->written;
     journal->file.torn = false;
-    journal->failing = false;
     end_group(shard, journal, 0);
 }
 
 // An operator is told when it begins; each failure is counted.
 static void fail(struct shard *shard, struct journal *journal, int error) {
     assert(error > 0);
-    if (!journal->failing)
+    if (!journal_is_failing(shard))
         journal_complain(shard, "can't be written", error);
-    journal->failing = true;
     if (journal->written && io_file_cut(shard->io, &journal->file, journal->written))
         stats_count(&shard->stats, COUNT_JOURNAL_CUT_FAILED);
     end_group(shard, journal, error);

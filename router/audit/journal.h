@@ -6,7 +6,8 @@
 //
 // A group that can't be written or synced fails as a whole: what was written of it is cut off the file again,
 // and where even that fails the next group begins with a line feed, so that no line is glued to a torn one.
-// The next group is tried as if nothing had happened.
+// The next group is tried as if nothing had happened. Until one succeeds the journal fails: what must be in it before it is
+// done is refused, and each second an entry of kind "lost" tries whether there is room again. It tells how many entries failed.
 #pragma once
 
 #include "core/base/text.h"
@@ -18,6 +19,7 @@ struct journal_entry {
     struct journal_entry *next; // a chain of them travels as one piece of mail, that of the first
     uint32_t shard;             // where it was made
     int32_t fault;              // 0: it is on disk; else why not, an errno
+    uint32_t lost;              // entries that were lost before, and that this one tells of
     struct text line;
     // Of who waits for an answer: the request's id, memory of its own, or NULL, and its exchange, or NULL.
     char *request_id;
@@ -35,6 +37,10 @@ static inline bool journal_is_on(const struct shard *shard) {
 // Whether one more entry may be handed in: what waits is bounded in the whole hub. An entry that can't be
 // refused (how something ended that was let in) is handed in all the same.
 bool journal_has_room(const struct shard *shard);
+// Whether the last group could not be written. What must be on record first must not be done then.
+static inline bool journal_is_failing(const struct shard *shard) {
+    return atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed);
+}
 // Hands in an entry of this shard's. It comes back in shard->settled.
 void journal_submit(struct shard *shard, struct journal_entry *entry);
 // Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
@@ -52,6 +58,8 @@ void journal_close(struct shard *shard);
 void journal_arrived(struct shard *shard, struct journal_entry *chain);
 // An IO_WRITTEN or IO_SYNCED event came.
 void journal_event(struct shard *shard, const struct io_event *event);
+// The timer went off: an entry tells of those that failed, which finds out, too, whether the journal can be written again.
+void journal_tell_lost(struct shard *shard);
 // Opens the file anew by its name, after the group that is under way: it may have been renamed. If that
 // fails the old one goes on.
 void journal_reopen(struct shard *shard);

@@ -117,10 +117,12 @@ static bool refuse_invalid(struct shard *shard, struct message *message) {
     return true;
 }
 
-static void refuse_full(struct shard *shard, const struct message *message) {
+static void refuse_unrecorded(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
-    if (journal_has_room(shard)) {
+    if (journal_is_failing(shard)) {
+        reply_data_text(&data, "fault", "the journal can't be written");
+    } else if (journal_has_room(shard)) {
         reply_data_text(&data, "fault", "memory is used up");
     } else {
         reply_data_text(&data, "fault", "the journal's queue is full");
@@ -139,8 +141,9 @@ bool audit_hook_begin(struct shard *shard, struct message *message) {
         return false;
     if (audit == MESSAGE_AUDIT_LOG && inbound_return_asks(message))
         return true;
-    if (!journal_has_room(shard) || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
-        refuse_full(shard, message);
+    bool may_enter = journal_has_room(shard) && (audit == MESSAGE_AUDIT_LOG || !journal_is_failing(shard));
+    if (!may_enter || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
+        refuse_unrecorded(shard, message);
         return false;
     }
     message->audit = audit;

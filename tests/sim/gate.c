@@ -1,7 +1,7 @@
 // The gate on the simulated kernel: peers send what must be held, others decide, sources cancel, leave and half-close,
-// time passes, the hub drains; bytes come in pieces and late. It knows of each message what was decided by whom, and
+// time passes, the hub drains; bytes come in pieces and late; in some seeds there is a journal whose disk runs full now and then. It knows of each message what was decided by whom, and
 // so what must not have happened to it: nothing passes that nobody approved, nothing ends twice, nobody decides on
-// what is their own, and nothing is held at the end.
+// what is their own, nothing is decided that the journal can't tell of, and nothing is held at the end.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -45,6 +45,7 @@ struct ruling {
     unsigned letter, player;
     enum word word;
     bool answered;
+    bool while_full; // said while the journal was known to fail
 };
 
 struct player {
@@ -62,10 +63,11 @@ static struct {
     struct ruling rulings[RULINGS_MAX];
     unsigned letter_count, ruling_count, other_count;
     bool draining;
-    bool scarce; // allocations fail: much may be refused, and connections are lost
+    bool journaled, full; // there is a journal; its disk is full, and the hub knows
+    bool scarce;          // allocations fail: much may be refused, and connections are lost
 } stage;
 
-static struct { uint64_t letters, held, approved, refused, cancelled, late, own, lists; } sums;
+static struct { uint64_t letters, held, approved, refused, cancelled, late, own, lists, unrecorded; } sums;
 
 // --- Saying
 
@@ -125,7 +127,8 @@ static void decide(void) {
     if (!letter->checkpoint[0] || !player->cable || player->shut)
         return;
     unsigned number = stage.ruling_count++;
-    stage.rulings[number] = (struct ruling){.letter = tag, .player = by, .word = word};
+    stage.rulings[number] =
+        (struct ruling){.letter = tag, .player = by, .word = word, .while_full = stage.full};
     if (by != letter->source)
         letter->tried |= 1U << word;
     snprintf(
@@ -221,6 +224,8 @@ static bool may_end(const struct letter *letter, int64_t code, struct bit data) 
     if (stage.scarce &&
         (code == -32052 || code == -32003 || code == -32603 || code == -32010 || code == -32050))
         return true;
+    if (stage.journaled && code == -32003) // while the journal fails nothing is held anew
+        return letter->is_gated;
     switch (code) {
     case -32011: // the level of an agent is looked at where nothing is held
         return at_the_gate && letter->applied != APPROVED && letter->tried & 1U << REJECTED;
@@ -263,12 +268,17 @@ static void take_ruling(unsigned by, unsigned number, struct bit body) {
     ruling->answered = true;
     if (naive_find(body, "error").bytes) {
         bool is_own = bit_is(naive_find(body, "error.data.rule"), "\"own\"") && letter->source == by;
-        if (!(code == -32001 && is_own) && !(code == -32052 && (stage.draining || stage.scarce)))
+        bool is_unrecorded = stage.journaled && code == -32003;
+        sums.unrecorded += is_unrecorded;
+        if (!is_unrecorded && !(code == -32001 && is_own) &&
+            !(code == -32052 && (stage.draining || stage.scarce)))
             fail("a decision was refused for no reason", ruling->letter);
         sums.own += is_own;
     } else if (bit_is(naive_find(body, "result.applied"), "true")) {
         if (letter->applied != -1 || letter->source == by || !letter->is_gated)
             fail("a second decision, or one's own, was applied", ruling->letter);
+        if (ruling->while_full && stage.full)
+            fail("a decision was applied of which the journal can't tell", ruling->letter);
         letter->applied = (int)ruling->word;
         sums.approved += ruling->word == APPROVED;
     } else if (bit_is(naive_find(body, "result.applied"), "false")) {
@@ -367,6 +377,19 @@ static void leave(void) {
     player->cable = NULL;
 }
 
+// The hub learns that the disk is full, or that there is room again, by what it tries to write.
+static void fill_disk(void) {
+    stage.full = !stage.full;
+    disk_room(stage.world.kernel, stage.full ? 0 : SIZE_MAX);
+    say(&stage.players[AGENTS], "",
+        "{\"jsonrpc\":\"2.0\",\"id\":399999,\"method\":\"audit/"
+        "log\",\"params\":{\"action\":\"look\",\"actor\":\"me\","
+        "\"timestamp\":\"now\"}}");
+    go_on();
+    pass(2 * SECOND);
+    stage.full &= atomic_load(&stage.world.hub->journal_failing); // where the player had left it doesn't know
+}
+
 static void act(void) {
     uint32_t dice = random_below(&stage.random, 1000);
     if (dice < 420)
@@ -381,6 +404,8 @@ static void act(void) {
         pretend();
     else if (dice < 945)
         leave();
+    else if (dice < 965 && stage.journaled)
+        fill_disk();
     else
         pass(random_below(&stage.random, 3) * SECOND);
 }
@@ -420,6 +445,9 @@ static void choose(struct world_options *options, struct hub_settings *settings,
     settings->limits.gate_wait_ns = random_between(random, 1, 60) * SECOND;
     settings->limits.held_max = random_chance(random, 300) ? random_between(random, 1, 40) : 1000;
     options->settings = settings;
+    stage.journaled = !stage.scarce && random_chance(random, 400);
+    if (stage.journaled)
+        settings->journal = "journal";
     if (stage.scarce) {
         options->no_memory = (uint16_t)random_between(random, 1, 60);
         settings->journal = "journal";
@@ -477,12 +505,16 @@ static void play(uint64_t seed, bool scarce) {
         if (random_chance(&stage.random, 600))
             go_on();
     }
+    stage.full = false;
+    disk_room(stage.world.kernel, SIZE_MAX);
     go_on();
     stage.draining = random_chance(&stage.random, 300);
     if (stage.draining)
         kernel_signal(stage.world.kernel, SIGTERM);
     pass(stage.draining ? SECOND / 2 : settings.limits.gate_wait_ns + SECOND);
     check_counters();
+    if (stage.journaled && !stage.draining && atomic_load(&stage.world.hub->journal_failing))
+        kernel_fail("the journal fails though there is room");
     for (unsigned tag = 0; !stage.scarce && tag < stage.letter_count; tag++)
         check_letter(tag);
     for (unsigned by = 0; by < PLAYERS; by++) {
@@ -507,8 +539,8 @@ int main(int argc, char **argv) {
     uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " seen held, %" PRIu64 " approved, %" PRIu64
            " ended with errors, %" PRIu64 " of them cancelled, %" PRIu64 " decisions too late, %" PRIu64
-           " on one's own, %" PRIu64 " lists\n",
+           " on one's own, %" PRIu64 " lists, %" PRIu64 " decisions that no journal could tell of\n",
            runs, sums.letters, sums.held, sums.approved, sums.refused, sums.cancelled, sums.late, sums.own,
-           sums.lists);
+           sums.lists, sums.unrecorded);
     return 0;
 }

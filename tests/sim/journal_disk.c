@@ -162,11 +162,63 @@ static void answers_tell_the_truth_whatever_the_disk_does(void **state) {
         play(seed);
 }
 
+static const char *const APPROVAL = "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"governance/"
+                                    "approval\",\"params\":{\"checkpoint\":\"c\",\"artifact\":{},"
+                                    "\"decision\":\"approved\",\"approver\":\"human\"}}";
+
+static void ask_approval(struct cable *cable, unsigned id) {
+    char body[512];
+    snprintf(body, sizeof body, APPROVAL, id);
+    say(cable, body);
+}
+
+// Nothing is approved while no line can tell of it. Within a second of there being room, a line tells how many were lost.
+static void while_it_fails_nothing_is_approved(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world world;
+        open_hub(&world, shards, NULL);
+        struct cable *human = join(&world, "human"), *source = join(&world, NULL);
+        disk_room(world.kernel, 0);
+        for (unsigned entry = 0; entry < 3; entry++) {
+            log_as(source, "1", "lost");
+            world_settle(&world);
+            hear_failed(source, "1", "\"No space left on device\"");
+        }
+        ask_approval(source, 2);
+        world_settle(&world);
+        hear_failed(source, "2", "\"the journal can't be written\"");
+        assert_int_equal(cable_readable(human), 0);
+        world_pass(&world, UINT64_C(3) * SECOND); // it is tried again and again
+        ask_approval(source, 3);
+        world_settle(&world);
+        hear_failed(source, "3", "\"the journal can't be written\"");
+        assert_null(line_of(&world, 0, 0).bytes);
+        disk_room(world.kernel, SIZE_MAX);
+        world_pass(&world, SECOND + SECOND / 10);
+        assert_true(line_is(&world, 0, 0, "kind", "\"lost\""));
+        assert_true(line_is(&world, 0, 0, "count", "3"));
+        ask_approval(source, 4);
+        world_settle(&world);
+        char answer[256];
+        struct bit id = of(hear(human), "id");
+        snprintf(answer, sizeof answer, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":true}", (int)id.count,
+                 (const char *)id.bytes);
+        say(human, answer);
+        world_settle(&world);
+        assert_true(bit_is(of(hear(source), "result"), "true"));
+        assert_true(line_is(&world, 0, 1, "kind", "\"approval\""));
+        struct cable *cables[] = {human, source};
+        finish(&world, cables, 2);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_disk_fails_the_group_and_no_more),
         cmocka_unit_test(no_line_is_glued_to_a_torn_one),
         cmocka_unit_test(a_renamed_file_gets_no_more),
+        cmocka_unit_test(while_it_fails_nothing_is_approved),
         cmocka_unit_test(answers_tell_the_truth_whatever_the_disk_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,7 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
     timer_init(&shard->behind_timer, TIMER_BEHIND);
     timer_init(&shard->untold_timer, TIMER_UNTOLD);
+    timer_init(&shard->journal_timer, TIMER_UNTOLD);
     atomic_init(&shard->asleep, false);
 }
 
@@ -147,6 +148,7 @@ void shard_close(struct shard *shard) {
     assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
     wheel_disarm(&shard->untold_timer);
+    wheel_disarm(&shard->journal_timer);
     io_close(shard->io);
     hcs_shard_deinit(&shard->streams);
     sender_deinit(&shard->sender);

@@ -176,7 +176,7 @@ static void expire(struct shard *shard) {
             peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
         case TIMER_UNTOLD:
-            audit_tell_untold(shard);
+            audit_expired(shard, timer);
             break;
         case TIMER_LINK:
             nats_look(shard, timer);

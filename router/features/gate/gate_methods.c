@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/features/gate/approver.h"
 #include "router/features/gate/gate_query.h"
@@ -78,12 +79,24 @@ static void answer_without_gate(struct shard *shard, const struct message *messa
     message_answer(shard, message, &result);
 }
 
+// Whether it was refused because no line of the journal could tell of it.
+static bool refuse_unrecorded(struct shard *shard, const struct message *message) {
+    if (!journal_is_on(shard) || !journal_is_failing(shard))
+        return false;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the journal can't be written");
+    stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+    refuse(shard, message, ERROR_AUDIT, &data);
+    return true;
+}
+
 static void hand_on(struct shard *shard, const struct message *message,
                     const struct gate_query_decision *decision) {
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
-    if (shard->gate)
+    if (shard->gate && !refuse_unrecorded(shard, message))
         gate_query_decide(shard, message, decision);
-    else
+    else if (!shard->gate)
         answer_without_gate(shard, message, decision);
 }
 

@@ -1,5 +1,6 @@
 #include "router/features/http/http_status.h"
 
+#include "router/audit/journal.h"
 #include "router/features/http/http_response.h"
 #include "router/features/page/page.h"
 #include "router/methods/metrics.h"
@@ -9,10 +10,12 @@ void http_healthz(struct shard *shard, struct http_call *call) {
 }
 
 void http_readyz(struct shard *shard, struct http_call *call) {
-    if (shard->phase == HUB_SERVING)
-        http_answer(shard, call->exchange, 200, NULL, NULL);
-    else
+    if (shard->phase != HUB_SERVING)
         http_answer_fault(shard, call->exchange, 503, "the hub is about to end");
+    else if (journal_is_failing(shard))
+        http_answer_fault(shard, call->exchange, 503, "the journal can't be written");
+    else
+        http_answer(shard, call->exchange, 200, NULL, NULL);
 }
 
 void http_metrics(struct shard *shard, struct http_call *call) {
