@@ -1,0 +1,205 @@
+// Runs the handlers of what comes in: so many at a time, and what is more waits, within a bound.
+import { HubError, code } from './errors.js';
+import { Request } from './request.js';
+import { errorText, resultText } from './text.js';
+
+const WAITING_BYTES_MAX = 4 * 1024 * 1024;
+// Refusals that the hub doesn't read are not kept beyond this.
+const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
+
+// What a handler failed with, as the error of an answer: the text alone, never a stack.
+function failure(thrown) {
+  if (thrown instanceof HubError) return thrown;
+  try {
+    return { code: code.internal, message: String(thrown instanceof Error ? thrown.message || thrown.name : thrown) };
+  } catch {
+    return { code: code.internal, message: 'internal error' };
+  }
+}
+
+export class Handlers {
+  dropped = 0; // notifications that found no place
+  #methods = new Map();
+  #tasks = new Map();
+  #concurrency;
+  #drainLimit;
+  #fits;
+  #report;
+  #running = new Set();
+  #waiting = new Set(); // in the order in which they came
+  #waitingBytes = 0;
+  #asked = new Map(); // requests that owe an answer, by id
+  #isPumping = false;
+  #idle = [];
+
+  // A handler's place is free once less than `drainLimit` bytes wait for the socket. `fits(body)` tells what the hub takes;
+  // `report(error)` is told of what no answer can tell.
+  constructor({ concurrency, drainLimit, fits, report }) {
+    this.#concurrency = concurrency;
+    this.#drainLimit = drainLimit;
+    this.#fits = fits;
+    this.#report = report;
+  }
+
+  method(name, handler) {
+    this.#methods.set(name, handler);
+  }
+
+  task(name, handler) {
+    this.#tasks.set(name, handler);
+  }
+
+  #find(method, params) {
+    const task = method === 'agent/request' && this.#tasks.size > 0 ? this.#tasks.get(params?.task) : undefined;
+    return task ?? this.#methods.get(method);
+  }
+
+  // A request, or a notification, whose id is undefined.
+  take({ method, id, params }, bytes, transport) {
+    const handler = this.#find(method, params);
+    if (handler === undefined) {
+      if (id !== undefined) this.#refuse(id, new HubError(code.methodNotFound, 'method not found', { method }), transport);
+      return;
+    }
+    const request = new Request(id, method, params ?? {}, handler, bytes, transport);
+    if (this.#running.size >= this.#concurrency && this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
+      if (id === undefined) this.dropped++;
+      else this.#refuse(id, new HubError(code.overloaded, 'overloaded', { limit: WAITING_BYTES_MAX }), transport);
+      return;
+    }
+    if (id !== undefined) this.#asked.set(id, request);
+    if (this.#running.size < this.#concurrency && this.#waiting.size === 0) {
+      this.#run(request);
+      return;
+    }
+    this.#waiting.add(request);
+    this.#waitingBytes += bytes;
+    this.#pump();
+  }
+
+  #refuse(id, error, transport) {
+    if (transport.waiting > UNREAD_BYTES_MAX) transport.destroy();
+    else transport.send(errorText(id, error), '');
+  }
+
+  #pump() {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    for (const request of this.#waiting) {
+      if (this.#running.size >= this.#concurrency) break;
+      this.#unqueue(request);
+      this.#run(request);
+    }
+    this.#isPumping = false;
+  }
+
+  #unqueue(request) {
+    if (this.#waiting.delete(request)) this.#waitingBytes -= request.bytes;
+  }
+
+  #run(request) {
+    this.#running.add(request);
+    let value, isPromise;
+    try {
+      value = request.handler(request.params, request.face);
+      isPromise = typeof value?.then === 'function';
+    } catch (error) {
+      this.#fail(request, error);
+      return;
+    }
+    if (isPromise) Promise.resolve(value).then((result) => this.#succeed(request, result), (error) => this.#fail(request, error));
+    else this.#succeed(request, value);
+  }
+
+  #succeed(request, value) {
+    if (!request.owes) {
+      this.#end(request);
+      return;
+    }
+    let text;
+    try {
+      text = resultText(request.id, value);
+    } catch (error) {
+      this.#fail(request, error);
+      return;
+    }
+    if (this.#fits(text)) this.#answer(request, text);
+    else this.#fail(request, new HubError(code.tooLarge, 'frame too large'));
+  }
+
+  #fail(request, thrown) {
+    if (request.id === undefined && !request.isCancelled) this.#report(thrown);
+    if (request.owes) this.#answer(request, this.#failureText(request.id, failure(thrown)));
+    else this.#end(request);
+  }
+
+  // The data of an error may be no JSON.
+  #failureText(id, error) {
+    try {
+      const text = errorText(id, error);
+      return this.#fits(text) ? text : errorText(id, new HubError(code.tooLarge, 'frame too large'));
+    } catch (fault) {
+      return errorText(id, failure(fault));
+    }
+  }
+
+  #answer(request, text) {
+    this.#settle(request);
+    request.transport.send(text, '');
+    this.#end(request);
+  }
+
+  #settle(request) {
+    request.owes = false;
+    if (this.#asked.get(request.id) === request) this.#asked.delete(request.id);
+  }
+
+  #end(request) {
+    const drained = request.transport.drained(this.#drainLimit);
+    if (drained) drained.then(() => this.#leave(request));
+    else this.#leave(request);
+  }
+
+  #leave(request) {
+    this.#running.delete(request);
+    if (this.#waiting.size > 0) this.#pump();
+    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  get #isIdle() {
+    return this.#running.size === 0 && this.#waiting.size === 0;
+  }
+
+  // Resolves once nothing runs and nothing waits.
+  idle() {
+    return this.#isIdle ? undefined : new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  // The source of the request with this id has given it up.
+  cancel(id) {
+    const request = this.#asked.get(id);
+    if (request) this.#cancel(request, new HubError(code.cancelled, 'cancelled'));
+  }
+
+  #cancel(request, reason) {
+    this.#unqueue(request);
+    if (request.owes) {
+      this.#settle(request);
+      request.transport.send(errorText(request.id, reason), '');
+    }
+    request.cancel(reason);
+  }
+
+  // Cancels all that runs and waits, and answers it with the reason.
+  cancelAll(reason) {
+    for (const request of [...this.#waiting, ...this.#running]) this.#cancel(request, reason);
+  }
+
+  // The connection is lost: cancels all that runs and waits, and answers nothing.
+  lose(reason) {
+    for (const request of [...this.#waiting, ...this.#running]) {
+      if (request.owes) this.#settle(request);
+      this.#cancel(request, reason);
+    }
+  }
+}

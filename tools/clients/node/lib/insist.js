@@ -1,0 +1,30 @@
+// Asks the hub again for what may be had later.
+import { HubError, code } from './errors.js';
+import { Pauses } from './pauses.js';
+
+// A half-open connection may hold a name still; an overload passes.
+const isTransient = (error) => error instanceof HubError && (error.code === code.taken || error.code === code.overloaded);
+
+// Calls `ask` until it resolves, with pauses between, or rejects with what asking again would not help: `failed(error)`.
+// The signal ends the attempts. Resolves behind the first answer, whatever that says.
+export async function insist(ask, signal, failed) {
+  const pauses = new Pauses();
+  const attempt = async () => {
+    try {
+      await ask();
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isTransient(error)) again();
+      else failed(error);
+    }
+  };
+  const again = () => {
+    const stop = () => clearTimeout(timer);
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', stop);
+      attempt();
+    }, pauses.next());
+    signal.addEventListener('abort', stop);
+  };
+  await attempt();
+}

@@ -1,0 +1,90 @@
+// The agents of this client: those that it wants, and those that the hub has on this connection.
+import { ConnectionLost } from './errors.js';
+import { insist } from './insist.js';
+
+export class Registrations {
+  #calls;
+  #report;
+  #wanted = new Map(); // params by agentId, in the order in which they were registered
+  #held = new Set();
+  #stops = new Map(); // what ends the attempts, by agentId
+
+  // `report(error)` is told when a registration can't be made again.
+  constructor(calls, report) {
+    this.#calls = calls;
+    this.#report = report;
+  }
+
+  // The first one that the hub has; undefined: none.
+  get source() {
+    for (const agentId of this.#wanted.keys()) if (this.#held.has(agentId)) return agentId;
+    return undefined;
+  }
+
+  // Resolves with the hub's answer.
+  register(agentId, { capabilities = {}, governanceLevel = capabilities?.governanceLevel ?? 'autonomous', ...more } = {}) {
+    const params = structuredClone({ ...more, agentId, capabilities, governanceLevel });
+    return new Promise((resolve, reject) => {
+      this.#calls.start('agent/register', params, {}, (error, result) => {
+        if (error !== undefined) {
+          reject(error);
+          return;
+        }
+        this.#stop(agentId);
+        this.#wanted.set(agentId, params);
+        this.#held.add(agentId);
+        resolve(result);
+      });
+    });
+  }
+
+  // Makes the registrations again on a new connection; resolves when the hub has answered for the first time.
+  restore(transport) {
+    return Promise.all([...this.#wanted.keys()].map((agentId) => {
+      const stop = new AbortController();
+      this.#stops.set(agentId, stop);
+      const ask = () => this.#ask(agentId, transport);
+      return insist(ask, stop.signal, (error) => this.#fail(agentId, error));
+    }));
+  }
+
+  // What the answer changes is changed at the answer itself: `hub/replaced` may follow at once.
+  #ask(agentId, transport) {
+    return new Promise((resolve, reject) => {
+      this.#calls.start('agent/register', this.#wanted.get(agentId), { transport }, (error) => {
+        if (error === undefined) this.#held.add(agentId);
+        if (error === undefined) resolve();
+        else reject(error);
+      });
+    });
+  }
+
+  #fail(agentId, error) {
+    if (!(error instanceof ConnectionLost)) this.#report(error);
+  }
+
+  #stop(agentId) {
+    this.#stops.get(agentId)?.abort();
+    this.#stops.delete(agentId);
+  }
+
+  // Another connection has the name: it isn't registered again.
+  replaced(agentId) {
+    this.#stop(agentId);
+    this.#held.delete(agentId);
+    this.#wanted.delete(agentId);
+  }
+
+  lose() {
+    for (const agentId of [...this.#stops.keys()]) this.#stop(agentId);
+    this.#held.clear();
+  }
+
+  // Gives the names back; resolves when the hub has answered.
+  async unregister(transport) {
+    const held = [...this.#held];
+    this.lose();
+    this.#wanted.clear();
+    await Promise.allSettled(held.map((agentId) => this.#calls.call('agent/unregister', { agentId }, { transport })));
+  }
+}

@@ -1,0 +1,249 @@
+// The inside of a client: puts its parts together, and says to each what the hub says.
+import { Calls, LEVELS } from './calls.js';
+import { Connection } from './connection.js';
+import { defaultAuthorities, defaultHub, defaultToken, isNode } from './environment.js';
+import { ConnectionLost, HubError, code } from './errors.js';
+import { Subscriptions } from './events.js';
+import { greet } from './greeting.js';
+import { Handlers } from './handlers.js';
+import { Outbox } from './outbox.js';
+import { Registrations } from './registrations.js';
+import { errorText, resultText, salvage } from './text.js';
+import { parseUri } from './uri.js';
+
+const DRAINED_BYTES = 1024 * 1024; // who sends goes on once less waits
+const UNREGISTER_MS = 1000, HANDLERS_MS = 5000, END_MS = 1000; // of `close`
+
+const isId = (id) => typeof id === 'number' || typeof id === 'string';
+
+// Resolves with the promise, but after `ms` milliseconds at the latest. The signal ends the wait.
+function atMost(promise, ms, signal) {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+    if (signal.aborted) end();
+    Promise.resolve(promise).then(end, end);
+  });
+}
+
+export class Session {
+  #connection;
+  #outbox = new Outbox();
+  #calls;
+  #handlers;
+  #registrations;
+  #subscriptions;
+  #listeners = new Set(); // of states
+  #report;
+  #lost = new AbortController(); // aborted when there is no connection and none will be
+  #closing; // the promise of `close`
+  #fault; // what the hub said of no request in particular: why it ends the connection, perhaps
+
+  constructor(uri = defaultHub(), options) {
+    const { token = defaultToken(), tlsCa = defaultAuthorities(), tlsCertificate, tlsKey, concurrency = 64,
+      governanceLevel = 'autonomous', onError = (error) => console.error(error) } = options;
+    if (token !== undefined && typeof token !== 'string') throw new TypeError('token must be a string');
+    if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number above 0');
+    if (!LEVELS.includes(governanceLevel)) throw new TypeError(`governanceLevel must be one of ${LEVELS.join(', ')}`);
+    const address = parseUri(String(uri ?? ''));
+    if (!isNode && address.framing !== 'websocket') throw new TypeError('a browser takes ws:// and wss:// alone');
+    this.#report = onError;
+    this.#calls = new Calls(this.#outbox, address.framing === 'content-length');
+    this.#handlers = new Handlers({ concurrency, drainLimit: DRAINED_BYTES, fits: (body) => this.#calls.fits(body), report: onError });
+    this.#registrations = new Registrations(this.#calls, onError);
+    this.#subscriptions = new Subscriptions(this.#calls);
+    this.#connection = new Connection(address, { tlsCa, tlsCertificate, tlsKey }, {
+      heard: (text, bytes, transport) => this.#hear(text, bytes, transport),
+      greet: (transport) => this.#greet(transport, { token, governanceLevel }),
+      restore: (transport) => Promise.all([this.#registrations.restore(transport), this.#subscriptions.restore(transport)]),
+      opened: (transport) => this.#opened(transport),
+      lost: (error, stood) => this.#lose(error, stood),
+      refused: (error) => this.#refuse(error),
+    });
+  }
+
+  open() {
+    return this.#connection.open();
+  }
+
+  // --- What the program says
+
+  call(method, params, options) {
+    return this.#calls.call(method, params, options);
+  }
+
+  request(agentId, task, { context, priority, ...options }) {
+    const params = { sourceAgent: this.#registrations.source, targetAgent: agentId, task, context, priority };
+    return this.#calls.call('agent/request', params, options);
+  }
+
+  notify(method, params, options) {
+    return this.#calls.notify(method, params, options, DRAINED_BYTES);
+  }
+
+  register(agentId, options) {
+    return this.#registrations.register(agentId, options);
+  }
+
+  events(pattern) {
+    return this.#subscriptions.open(pattern);
+  }
+
+  get handlers() {
+    return this.#handlers;
+  }
+
+  // Returns what ends the listening.
+  onState(listener) {
+    const one = (state, detail) => listener(state, detail);
+    this.#listeners.add(one);
+    return () => { this.#listeners.delete(one); };
+  }
+
+  // --- What the hub says
+
+  #hear(text, bytes, transport) {
+    let message;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      this.#hearBroken(text, transport);
+      return;
+    }
+    if (typeof message !== 'object' || message === null) return;
+    const { method, id } = message;
+    if (method === undefined) this.#hearAnswer(message);
+    else if (typeof method !== 'string') return;
+    else if (id === undefined) this.#hearNotification(message, bytes, transport);
+    else if (isId(id)) this.#hearRequest(message, bytes, transport);
+  }
+
+  #hearBroken(text, transport) {
+    const found = salvage(text);
+    if (found?.isRequest) transport.send(errorText(found.id, new HubError(code.parse, 'parse error')), '');
+    else if (found) this.#calls.spoil(found.id);
+  }
+
+  #hearAnswer(message) {
+    if (message.id === null && message.error) this.#fault = HubError.from(message.error);
+    else this.#calls.answer(message);
+  }
+
+  #hearRequest(message, bytes, transport) {
+    if (this.#control(message)) transport.send(resultText(message.id, null), '');
+    else this.#handlers.take(message, bytes, transport);
+  }
+
+  #hearNotification(message, bytes, transport) {
+    if (this.#control(message)) return;
+    if (message.method === 'event') this.#subscriptions.take(message.params);
+    this.#handlers.take(message, bytes, transport);
+  }
+
+  // What is for the client itself; whether it is.
+  #control({ method, params }) {
+    switch (method) {
+      case '$/cancelRequest':
+        this.#handlers.cancel(params?.id);
+        return true;
+      case '$/cancel_request':
+      case 'notifications/cancelled':
+        this.#handlers.cancel(params?.requestId);
+        return true;
+      case '$/progress':
+        return this.#progress(params?.token, params?.value);
+      case 'notifications/progress':
+        return this.#progress(params?.progressToken, params);
+      case 'hub/dropped':
+        this.#subscriptions.dropped(params);
+        return true;
+      case 'hub/replaced':
+        this.#registrations.replaced(params?.agentId);
+        this.#tell('replaced', { agentId: params?.agentId });
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #progress(token, value) {
+    const callback = this.#calls.progress(token);
+    if (callback) this.#safely(() => callback(value));
+    return callback !== undefined;
+  }
+
+  // The program's own callbacks must not break what goes on here.
+  #safely(run) {
+    try {
+      run();
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  // --- The connection
+
+  async #greet(transport, how) {
+    const greeting = await greet((method, params) => this.#calls.call(method, params, { transport }), how);
+    const { maxFrame } = Object(greeting?.capabilities);
+    this.#calls.bodyBytesMax = Number.isInteger(maxFrame) && maxFrame > 0 ? maxFrame : Infinity;
+    this.#fault = undefined;
+  }
+
+  #opened(transport) {
+    this.#outbox.open(transport);
+    this.#tell('connected');
+  }
+
+  #lose(cause, stood) {
+    const error = new ConnectionLost(undefined, { cause: this.#fault ?? cause });
+    this.#outbox.lose();
+    this.#registrations.lose();
+    this.#subscriptions.lose();
+    this.#calls.lose(error);
+    this.#handlers.lose(error);
+    if (this.#closing) this.#lost.abort();
+    else if (stood) this.#tell('lost', { error });
+  }
+
+  #refuse(error) {
+    this.#outbox.fail(error);
+    this.#subscriptions.end(error);
+    this.#tell('refused', { error });
+  }
+
+  #tell(state, detail = {}) {
+    for (const listener of this.#listeners) this.#safely(() => listener(state, detail));
+  }
+
+  // --- The end
+
+  close() {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close() {
+    const { transport } = this.#connection, { signal } = this.#lost;
+    this.#connection.stop();
+    if (transport) {
+      const handlersEnd = performance.now() + HANDLERS_MS;
+      await atMost(this.#registrations.unregister(transport), UNREGISTER_MS, signal);
+      await atMost(this.#handlers.idle(), handlersEnd - performance.now(), signal);
+      this.#handlers.cancelAll(new HubError(code.cancelled, 'cancelled'));
+    }
+    const lost = new ConnectionLost('the client is closed');
+    this.#subscriptions.end();
+    this.#outbox.fail(lost);
+    this.#calls.lose(lost);
+    if (!transport?.isOpen) return;
+    transport.end();
+    await atMost(new Promise(() => {}), END_MS, signal);
+    transport.destroy();
+  }
+}
