@@ -1,5 +1,6 @@
 // Calls in flight: each ends once, with a result or an error.
 import { HubError, ConnectionLost, code } from './errors.js';
+import { Signals } from './signals.js';
 import { byteLength, requestText, notificationText } from './text.js';
 
 const TIMER_MS_MAX = 2 ** 31 - 1; // what is longer has no timer
@@ -43,20 +44,16 @@ class Call {
   begin(timeoutMs, signal) {
     if (timeoutMs !== undefined) {
       this.#end = performance.now() + timeoutMs;
-      if (timeoutMs <= TIMER_MS_MAX) this.#timer = setTimeout(() => this.#giveUp(new HubError(code.timedOut, 'timed out')), timeoutMs);
+      if (timeoutMs <= TIMER_MS_MAX) this.#timer = setTimeout(() => this.giveUp(new HubError(code.timedOut, 'timed out')), timeoutMs);
     }
     if (signal) {
       this.#signal = signal;
-      signal.addEventListener('abort', this);
+      this.#calls.signals.add(signal, this);
     }
   }
 
-  // The signal's event.
-  handleEvent() {
-    this.#giveUp(this.#signal.reason);
-  }
-
-  #giveUp(error) {
+  // Ends it, and tells the target.
+  giveUp(error) {
     this.#calls.cancel(this);
     this.fail(error);
   }
@@ -91,7 +88,7 @@ class Call {
   #over() {
     this.#calls.forget(this);
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this);
+    if (this.#signal) this.#calls.signals.remove(this.#signal, this);
   }
 }
 
@@ -119,6 +116,7 @@ class Notification {
 
 export class Calls {
   bodyBytesMax = Infinity; // of the hub
+  signals = new Signals();
   #outbox;
   #hasFields;
   #lastId = 0;
@@ -199,6 +197,11 @@ export class Calls {
   // The callback of the call whose token this is, or undefined.
   progress(token) {
     return this.#progress.get(token);
+  }
+
+  // Ends what is in flight, and tells the targets.
+  giveUp(error) {
+    for (const call of [...this.#inFlight.values()]) call.giveUp(error);
   }
 
   // The connection is lost: what was in flight has ended.

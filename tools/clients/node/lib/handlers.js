@@ -163,16 +163,20 @@ export class Handlers {
   #leave(request) {
     this.#running.delete(request);
     if (this.#waiting.size > 0) this.#pump();
-    if (this.#isIdle) for (const resolve of this.#idle.splice(0)) resolve();
+    if (this.#idle.length > 0) this.#tellIdle();
   }
 
-  get #isIdle() {
-    return this.#running.size === 0 && this.#waiting.size === 0;
-  }
-
-  // Resolves once nothing runs and nothing waits.
+  // Resolves once nothing waits, and nothing runs but what is cancelled.
   idle() {
-    return this.#isIdle ? undefined : new Promise((resolve) => this.#idle.push(resolve));
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+      this.#tellIdle();
+    });
+  }
+
+  #tellIdle() {
+    if (this.#waiting.size > 0 || [...this.#running].some((request) => !request.isCancelled)) return;
+    for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   // The source of the request with this id has given it up.
@@ -188,6 +192,7 @@ export class Handlers {
       request.transport.send(errorText(request.id, reason), '');
     }
     request.cancel(reason);
+    if (this.#idle.length > 0) this.#tellIdle();
   }
 
   // Cancels all that runs and waits, and answers it with the reason.

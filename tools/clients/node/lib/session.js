@@ -240,7 +240,7 @@ export class Session {
     const lost = new ConnectionLost('the client is closed');
     this.#subscriptions.end();
     this.#outbox.fail(lost);
-    this.#calls.lose(lost);
+    this.#calls.giveUp(lost);
     if (!transport?.isOpen) return;
     transport.end();
     await atMost(new Promise(() => {}), END_MS, signal);
