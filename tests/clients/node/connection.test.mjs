@@ -174,10 +174,9 @@ test('who comes back gets its name from one who leaves it', () => lasting(async 
   const one = await agent(hub.uri, 'one'), thief = await client(hub.uri), states = statesOf(one);
   one.method('m', () => 'mine');
   await hub.kill();
-  let stolen = false;
-  const stealing = (async () => { while (!stolen) stolen = await thief.register('one', {}).then(() => true, () => false); })();
+  const stealing = thief.register('one'); // waits for the hub, as the other does
   await hub.restart();
-  await Promise.race([stealing, until('it is back', () => states.includes('connected'))]);
+  await within(stealing.catch((error) => assert.equal(error.code, -32053)), 'the thief');
   await close(thief);
   assert.equal(await until('it has its name', () => one.call('m', { targetAgent: 'one' }, { timeoutMs: 1000 }).catch(() => undefined)), 'mine');
   await close(one);
