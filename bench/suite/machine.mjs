@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { arch, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
+import { peerProgram } from './peers.mjs';
+
 function firstLine(command, ...parameters) {
   try {
     const text = execFileSync(command, parameters, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
@@ -39,11 +41,11 @@ export function describe(build, root) {
     compiler: firstLine('cc', '--version'),
     versions: {
       patchbay: `${versionOf(join(build, 'router/patchbayd'), '--version')} (${firstLine('git', '-C', root, 'describe', '--always', '--dirty')})`,
-      'nats-server': versionOf('nats-server', '--version'),
-      'redis-server': versionOf('redis-server', '--version'),
-      mosquitto: versionOf('mosquitto', '-h'),
-      nginx: versionOf('sh', '-c', 'nginx -v 2>&1'),
-      haproxy: versionOf('haproxy', '-v'),
+      'nats-server': versionOf(peerProgram('nats'), '--version'),
+      'redis-server': versionOf(peerProgram('redis'), '--version'),
+      mosquitto: versionOf(peerProgram('mosquitto'), '-h'),
+      nginx: versionOf('sh', '-c', '"$0" -v 2>&1', peerProgram('nginx')),
+      haproxy: versionOf(peerProgram('haproxy'), '-v'),
       node: process.versions.node,
     },
     date: new Date().toISOString().slice(0, 10),

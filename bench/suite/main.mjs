@@ -9,21 +9,30 @@ import { parseArgs } from 'node:util';
 import { judge } from './figures.mjs';
 import { describe, load } from './machine.mjs';
 import { measure } from './measure.mjs';
+import { peerNames, replacePeer } from './peers.mjs';
 import { drawSweep } from './plots.mjs';
 import { paired } from './against.mjs';
 import { labelOf, page } from './report.mjs';
-import { comparisons, sweeps } from './scenarios.mjs';
+import { comparisons, isNamed, sweeps } from './scenarios.mjs';
 
 const options = {
   build: { type: 'string' }, out: { type: 'string' }, only: { type: 'string', multiple: true }, list: { type: 'boolean' },
   quick: { type: 'boolean' }, rounds: { type: 'string' }, seconds: { type: 'string' }, warmup: { type: 'string' },
   against: { type: 'string' }, 'against-build': { type: 'string' }, 'hub-build': { type: 'string' },
-  'server-cpu': { type: 'string' }, 'load-cpu': { type: 'string' }, help: { type: 'boolean' },
+  'peer-path': { type: 'string', multiple: true }, 'server-cpu': { type: 'string' }, 'load-cpu': { type: 'string' }, help: { type: 'boolean' },
 };
-const usage = 'usage: bench/run [--quick] [--only NAME]... [--list] [--against COMMIT | --deployed] [--rounds N] [--seconds S] [--warmup S] ' +
+const usage = 'usage: bench/run [--quick] [--only NAME]... [--peer-path PEER=PATH]... [--list] [--against COMMIT | --deployed] [--rounds N] [--seconds S] [--warmup S] ' +
   '[--server-cpu N] [--load-cpu N] [--out DIRECTORY]';
 
 class UsageError extends Error {}
+
+// Takes another program in the place of a peer's packaged one.
+function takePeerPaths(given) {
+  for (const one of given) {
+    const [peer, path] = [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)];
+    if (!replacePeer(peer, resolve(path))) throw new UsageError(`--peer-path ${one}: PEER is one of ${peerNames().join(', ')}`);
+  }
+}
 
 function readNumber(values, name, fallback, least) {
   const value = values[name] === undefined ? fallback : Number(values[name]);
@@ -38,10 +47,11 @@ function readSettings() {
   } catch (error) {
     throw new UsageError(error.message);
   }
+  takePeerPaths(values['peer-path'] ?? []);
   const build = resolve(values.build ?? 'build/bench');
   return {
     against: values.against, againstBuild: values['against-build'] && resolve(values['against-build']),
-    list: values.list, help: values.help, only: values.only ?? [''],
+    list: values.list, help: values.help, only: values.only ?? ['*'],
     build, hubBuild: resolve(values['hub-build'] ?? build), out: resolve(values.out ?? 'build/bench/results'),
     rounds: readNumber(values, 'rounds', values.quick ? 1 : 5, 1),
     seconds: readNumber(values, 'seconds', values.quick ? 0.5 : 3, 0.05),
@@ -88,7 +98,7 @@ async function runSweep({ sweep, results }, settings, failures) {
 }
 
 function prepare(settings) {
-  const wanted = ({ name }) => settings.only.some((part) => name.includes(part));
+  const wanted = ({ name }) => settings.only.some((pattern) => isNamed(name, pattern));
   const { against, againstBuild } = settings;
   const chosen = comparisons.filter(wanted).flatMap((one) => (against ? paired(one, against, againstBuild) : [one]));
   return {

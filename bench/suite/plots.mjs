@@ -88,7 +88,7 @@ function axes(sweep, plot, { ticks, x, y, end }) {
     ...ticks.flatMap((tick) => [stroke([[LEFT, y(tick)], [end, y(tick)]], drawn('grid')),
       text(LEFT - 10, y(tick) + 7, tickText(tick), `${filled('quiet')} text-anchor="end"`)]),
     ...marks.map(([value, name]) => text(x(value), HEIGHT - BOTTOM + 32, name, centred)),
-    text((LEFT + end) / 2, HEIGHT - 16, plot.percentiles ? 'percentile' : sweep.x, centred),
+    text((LEFT + end) / 2, HEIGHT - 16, `${plot.percentiles ? 'percentile; the other axis is' : `${sweep.x}; both axes are`} logarithmic, bars show least and most`, centred),
   ];
 }
 

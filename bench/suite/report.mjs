@@ -72,6 +72,19 @@ function preface({ machine, settings, load, failures, comparisons }) {
   ];
 }
 
+// What a reader asks first of these figures.
+const legend = [
+  '## How to read the figures', '',
+  '- **CPU µs**: processor time of the server for a message, user and kernel. A request counts together with its response.',
+  '- **p50 to p99.9**: time from a send to its answer. In a closed loop (a fixed number pending) most of p50 is waiting behind the other ' +
+    'pending requests: p50 is about pending ÷ messages/s. An open loop (`--rate`) counts from the moment when a message was due.',
+  '- **kernel entries**: system calls of the server a message, by its own counter; io_uring_enter counts once, whatever it carries.',
+  '- **wrong**, in a failure: a message with other bytes or another id than it must have.',
+  '- **lost**, in a failure: events that a subscriber did not get, though a later one came.',
+  '- **missing**, in a failure: messages that had not come when the time for the last ones was over.',
+  '- **load CPU %**: processor time of the load generator. Near 100 the generator is the limit for messages/s, but not for CPU µs.', '',
+];
+
 export function page(run) {
   const aims = run.comparisons.flatMap(aimRows);
   const head = ['', '', ...columns.map(([name]) => name)];
@@ -80,5 +93,6 @@ export function page(run) {
     ...(aims.length > 0 ? ['## Comparisons', '', ...table(['', 'value', 'of', 'over', 'ratio', 'aim', 'met'], aims)] : []),
     ...(aims.length > 0 ? ['## All figures', '', ...table(head, run.comparisons.flatMap(figureRows))] : []),
     ...(run.sweeps.length > 0 ? ['## Sweeps', '', ...table(head, run.sweeps.flatMap(sweepRows))] : []),
+    ...legend,
   ].join('\n');
 }

@@ -229,3 +229,9 @@ export const sweeps = [
     plots: [{ file: 'latency', percentiles: true, label: 'Latency from when a request was due, µs', better: 'less' }],
   },
 ];
+
+// Whether a pattern means this name: the name itself, or several with *.
+export function isNamed(name, pattern) {
+  const quoted = pattern.replace(/[\\^$.|?+()[\]{}]/g, '\\$&');
+  return new RegExp(`^${quoted.replaceAll('*', '.*')}$`).test(name);
+}

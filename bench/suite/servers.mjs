@@ -8,6 +8,8 @@ import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { peerProgram } from './peers.mjs';
+
 const START_MS = 10000;
 const STOP_MS = 10000;
 const RELAY_WRAP_BYTES = 24; // bench/load/relay.h
@@ -50,7 +52,7 @@ function nginx(directory, modules, http) {
     client_body_temp_path .; proxy_temp_path .; fastcgi_temp_path .; uwsgi_temp_path .; scgi_temp_path .;
     ${http}
   }`);
-  return ['nginx', '-p', `${directory}/`, '-c', 'nginx.conf'];
+  return [peerProgram('nginx'), '-p', `${directory}/`, '-c', 'nginx.conf'];
 }
 
 // Its channels keep what can be on the way, in memory.
@@ -148,7 +150,7 @@ async function linked(build, uri) {
 // What joins a hub with another one: a server of NATS, on the load's core, and that other hub, on the same core as the hub,
 // since both are what is measured. The load's sources are at the other hub, its targets at this one.
 async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
-  const broker = await besides(loadCpu, ['nats-server', '-a', '127.0.0.1', '-p', '-1'], /Listening for client connections on (\S+)[^]*Server is ready/);
+  const broker = await besides(loadCpu, [peerProgram('nats'), '-a', '127.0.0.1', '-p', '-1'], /Listening for client connections on (\S+)[^]*Server is ready/);
   const joining = ['--nats', `nats://${broker.found}`, '--cluster', 'bench'];
   const other = await besides(cpus, [join(build, 'router/patchbayd'), '--listen', 'tcp://127.0.0.1:0', '--http', 'off', ...options, ...joining],
     /^listening (tcp:\S+)$/m).catch((error) => {
@@ -199,7 +201,7 @@ const kinds = {
     writeFileSync(file, `listen: 127.0.0.1:${port}\nmax_payload: 8MB\nmax_connections: 100000\n`
       + (tls ? `tls { cert_file: "${pem}", key_file: "${key}", timeout: 10 }\n` : ''));
     return {
-      command: ['nats-server', '-c', file],
+      command: [peerProgram('nats'), '-c', file],
       at: { port },
       load: () => [...trusting, 'bench', '--plain-inbox', '--peer', `nats=${tls ? 'tls://' : ''}127.0.0.1:${port}`],
     };
@@ -211,7 +213,7 @@ const kinds = {
     writeFileSync(file, `listen: 127.0.0.1:${port}\nmax_payload: 8MB\nmax_connections: 100000\n`
       + `websocket { listen: "127.0.0.1:${web}", no_tls: true }\n`);
     return {
-      command: ['nats-server', '-c', file],
+      command: [peerProgram('nats'), '-c', file],
       at: { port: web },
       load: () => ['bench', '--plain-inbox', '--peer', `nats-websocket=127.0.0.1:${web}`],
     };
@@ -240,12 +242,12 @@ frontend front
 backend back
   server one 127.0.0.1:${backend}
 `);
-    return ['haproxy', '-db', '-f', file];
+    return [peerProgram('haproxy'), '-db', '-f', file];
   }),
   redis: async ({ directory, unix }) => {
     const at = unix ? { path: join(directory, 'redis') } : { port: await freePort() };
     return {
-      command: ['redis-server', '--bind', '127.0.0.1', '--port', String(at.port ?? 0),
+      command: [peerProgram('redis'), '--bind', '127.0.0.1', '--port', String(at.port ?? 0),
         ...(unix ? ['--unixsocket', at.path] : []),
         '--save', '', '--appendonly', 'no', '--dir', directory, '--maxclients', '60000'],
       at,
@@ -258,7 +260,7 @@ backend back
     // As fast as it goes: no limit on what waits, no waiting for more, no persistence, no log.
     writeFileSync(file, `listener ${port} 127.0.0.1\nallow_anonymous true\npersistence false\nlog_dest none\n` +
       'max_queued_messages 0\nset_tcp_nodelay true\n');
-    return { command: ['mosquitto', '-c', file], at: { port }, load: () => ['bench', '--peer', `mqtt=127.0.0.1:${port}`] };
+    return { command: [peerProgram('mosquitto'), '-c', file], at: { port }, load: () => ['bench', '--peer', `mqtt=127.0.0.1:${port}`] };
   },
 };
 

@@ -5,7 +5,8 @@ import { paired } from '../../bench/suite/against.mjs';
 import { judge, spread, valueAt } from '../../bench/suite/figures.mjs';
 import { svgOf, ticksOf, tickText } from '../../bench/suite/plots.mjs';
 import { page } from '../../bench/suite/report.mjs';
-import { comparisons, sweeps } from '../../bench/suite/scenarios.mjs';
+import { peerProgram, replacePeer } from '../../bench/suite/peers.mjs';
+import { comparisons, isNamed, sweeps } from '../../bench/suite/scenarios.mjs';
 
 test('a value is found by its path, also one whose name has a dot', () => {
   assert.equal(valueAt({ cpuUs: 5 }, 'cpuUs'), 5);
@@ -141,4 +142,17 @@ test('the names of lines that end in one place stand below each other', () => {
   const at = [...svg.matchAll(/ y="([\d.]+)" class="f-(?:hub|nats)"/g)].map(([, y]) => Number(y));
   assert.equal(at.length, 2);
   assert.ok(Math.abs(at[0] - at[1]) >= 18);
+});
+
+test('a name picks itself alone, and * picks several', () => {
+  assert.deepEqual(['request-256', 'request-256k', 'cluster-request-256'].map((name) => isNamed(name, 'request-256')), [true, false, false]);
+  assert.deepEqual(['request-256', 'request-256k', 'cluster-request-256'].map((name) => isNamed(name, 'request-*')), [true, true, false]);
+  assert.ok(isNamed('a.b', 'a.b') && !isNamed('axb', 'a.b'));
+});
+
+test('a peer is another program where that is asked for; valkey takes the place of redis', () => {
+  assert.equal(replacePeer('nothing', '/x'), false);
+  assert.equal(replacePeer('valkey', '/opt/valkey-server'), true);
+  assert.equal(peerProgram('redis'), '/opt/valkey-server');
+  assert.equal(peerProgram('nats'), 'nats-server');
 });
