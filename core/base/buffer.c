@@ -9,7 +9,7 @@
 // Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
 enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
 
-// What is smaller isn't worth pages of its own.
+// A smaller block isn't worth pages of its own.
 enum { WHOLE_BYTES_MIN = 32 * 1024 };
 
 static size_t buffer_footprint(uint32_t capacity) {
@@ -142,7 +142,8 @@ static struct buffer *take_receive_buffer(struct buffer_pool *pool, enum budget_
 }
 
 static struct buffer *take_with_room(struct buffer_pool *pool, uint32_t capacity, enum budget_use use) {
-    // One that happens to have a receive buffer's size would be taken for one when it comes home.
+    // A buffer that happens to have a receive buffer's size would be taken for a receive buffer when it comes
+    // home.
     if (capacity == RECEIVE_BUFFER_BYTES)
         return take_receive_buffer(pool, use);
     struct buffer *buffer = buffer_make(pool, capacity, use);

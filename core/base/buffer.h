@@ -1,9 +1,9 @@
 // Reference-counted byte buffers and the pool of receive buffers that a shard lends to the kernel.
 //
-// A buffer belongs to the shard whose pool made it. Its count is a plain integer that only that shard
+// A buffer belongs to the shard whose pool made it. The count is a plain integer that only that shard
 // touches: a reference that travels to another shard travels back through the mailbox before it is dropped.
-// The pool grows on demand up to the hub's memory bound and keeps what comes back, the last returned first,
-// because that one is still in the cache.
+// The pool grows on demand up to the hub's memory bound and keeps returned buffers. The last returned buffer
+// is taken first, because it is still in the cache.
 #pragma once
 
 #include <assert.h>
@@ -24,12 +24,14 @@ struct buffer {
     uint8_t bytes[];
 };
 
-// Bytes of user memory that the whole hub holds in buffers, parcels and their texts and in what peers have it
-// keep (quota.h), and their bound. Shared by all shards' pools. The last three sixteenths aren't for large
-// frames nor for events, and when they are begun, memory should be won back. The last eighth isn't for
-// receiving either, not even into buffers at rest: it is left for what has been received already, which ends
-// in a part of a frame or is messages to be sent. That is about what the shards lend to the kernel. The very
-// last of it is left for what is owed: answers.
+// User memory that the whole hub holds, in bytes, and its bound: buffers, parcels and their texts, and the
+// quota (quota.h). Shared by all shards' pools.
+//
+// - The last three sixteenths aren't for large frames nor for events. When they are begun, memory should be
+// won back.
+// - The last eighth isn't for receiving either, not even into buffers at rest. The last eighth is left for
+// arrivals that are in the hub already, about as much as the shards lend to the kernel.
+// - The very last part is left for answers.
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;

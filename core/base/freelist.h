@@ -1,5 +1,6 @@
-// Memory of one size that comes and goes all the time: some of what is given back stays for who takes next, since the account and
-// the allocator (quota.h) cost more than what is done with it. It stays on the account, and so no longer than it is needed.
+// Memory of one size that comes and goes all the time. A freelist keeps some returned blocks for the next
+// taker, since the account and the allocator (quota.h) cost more than the work on a block. A kept block stays
+// on the account, and no longer than it is needed.
 #pragma once
 
 #include <assert.h>

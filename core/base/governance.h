@@ -1,4 +1,5 @@
-// Governance levels, from loose to strict (HugAI v2 headers, table of section 2). They compare with < and >.
+// Governance levels, from loose to strict (HugAI v2 headers, table of section 2). Levels compare with < and
+// >.
 #pragma once
 
 #include <stddef.h>

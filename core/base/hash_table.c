@@ -2,7 +2,8 @@
 
 #include <assert.h>
 
-// Who has no other in its place costs one look, at memory that is seldom near, and the place itself is small.
+// A member that is alone in its place costs one look, at memory that is seldom near, and the place itself is
+// small.
 enum { CAPACITY_MIN = 16, PLACES_EACH = 2 };
 
 void hash_table_init(struct hash_table *hash_table, struct quota *kept) {

@@ -1,5 +1,5 @@
-// A hash table whose links lie in its members, for those that hash themselves: the caller brings the hash, and tells apart what
-// has the same. Its secret is in that hash, where whoever chooses keys could mean ill. Nothing is owned.
+// A hash table whose links lie in its members. The caller brings the hash, and tells members of one hash
+// apart. Where peers choose the keys, the hash must be keyed with a secret. The table owns nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -25,9 +25,10 @@ struct hash_table {
 void hash_table_init(struct hash_table *hash_table, struct quota *kept);
 // Nothing may be in it any more.
 void hash_table_deinit(struct hash_table *hash_table);
-// False where the hub has no room to keep even a small table. One that can't grow goes on as it is.
+// Adds a member. False where the hub has no room for even a small table. A table that can't grow goes on as
+// it is.
 bool hash_table_add(struct hash_table *hash_table, struct hash_node *bin, uint64_t hash);
-// It must be there.
+// Removes a member, which must be in the table.
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *bin);
 
 // The first that has this hash, and the next one; NULL: there is none (any more).

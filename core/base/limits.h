@@ -1,6 +1,6 @@
-// Every bound of the hub in one place. The enum holds what is fixed when the program is built (sizes of
-// buffers and tables, and what a value can never exceed); struct limits holds what an operator may set, with
-// its defaults.
+// Every bound of the hub in one place. The enum holds bounds that are fixed when the program is built: sizes
+// of buffers and tables, and values that nothing can exceed. struct limits holds the bounds that an operator
+// may set, with their defaults.
 #pragma once
 
 #include <assert.h>
@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 enum {
-    // The most that one arrival brings. At twice 16 KiB half as many frames of that size are cut by its end
-    // (a tenth less CPU for them, measured); at four times, the buffers of a busy turn outgrow the cache.
+    // The most that one arrival brings. At twice 16 KiB an arrival's end cuts half as many frames of that
+    // size (a tenth less CPU for them, measured). At four times, the buffers of a busy turn outgrow the
+    // cache.
     ARRIVAL_BYTES_MAX = 32 * 1024,
     // Room before and behind an arrival, in its buffer: a frame that lies in two arrivals is put together
     // where the smaller part has to move (receive.c).
@@ -21,7 +22,7 @@ enum {
     // as many a thousand sources of one small request each cost a fifth more.
     RECEIVE_BUFFERS_LENT = 64,
     RECEIVE_BUFFERS_LENT_MIN = 8,
-    // So often a turn looks once more for what has come while it read, before it sends.
+    // Looks for new arrivals that a turn takes after reading and before it sends.
     LOOKS_AGAIN_MAX = 2,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside never faults.
     BUFFER_SLACK_BYTES = 64,
@@ -31,8 +32,8 @@ enum {
     COPY_BYTES_MAX = 2048,
     // Vectors of one gathering send.
     SEND_VECTORS_MAX = 64,
-    // Bytes handed to the kernel at a time, at most: its end is how a reader that takes something is told from one
-    // that takes nothing, however much waits for it.
+    // Bytes handed to the kernel at a time, at most. The end of a send tells a reader that takes something
+    // from one that takes nothing, however much waits for it.
     SEND_BYTES_MAX = 512 * 1024,
 
     // A hub id is shard, slot and generation, together a whole number below 2^53.
@@ -64,8 +65,8 @@ enum {
     LISTENERS_MAX = 16,
 
     MAILBOX_MESSAGES = 4096,
-    // Of what only comes home, how much may lie there while the consumer sleeps: the buffers that it refers to
-    // are kept meanwhile.
+    // Messages that only come home, and may lie in the mailbox while the consumer sleeps. Their buffers are
+    // kept meanwhile.
     MAILBOX_IDLE_MAX = 64,
     COMPLETIONS_MAX = 16 * 1024,
 
@@ -82,7 +83,7 @@ enum {
     // Names under which streams of one HCS session were opened over HTTP, that are remembered.
     SESSION_VOICES_MAX = 1024,
 
-    // What somebody who decides on a held message may say of it.
+    // Bytes of an approver's feedback on a held message.
     GATE_FEEDBACK_BYTES_MAX = 4096,
 
     // Events that go out together when they lie side by side.
@@ -95,14 +96,15 @@ enum {
     // Near the bound of memory, who takes nothing of what waits for it for so long is a slow reader.
     SLOW_READER_MS = 200,
     // Elsewhere there is more time. Kernels show in steps what a peer reads: TCP opens its window when a
-    // sixteenth of the receive buffer is free, a Unix socket gives up 32 KiB and more at once. Who has shown
-    // that it reads, if slowly, may take longer for a step.
+    // sixteenth of the receive buffer is free, a Unix socket gives up 32 KiB and more at once. A reader that
+    // has taken a step, if slowly, may take longer for the next one.
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
-    // What may wait for one peer, at least: four times --max-queue where that is more. Past this bound it is closed at once.
+    // Bytes that may wait for one peer, at least: four times --max-queue where that is more. A peer past this
+    // bound is closed at once.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
-    // What may wait for a peer that has shown no credential, or whose user was over a limit within the last second.
-    // Past this bound it isn't read until it reads.
+    // Bytes that may wait for a peer without a credential, or whose user was over a limit within the last
+    // second. Past this bound the hub doesn't read from the peer until the peer reads.
     CONFINED_BYTES_MAX = 64 * 1024,
     CONFINED_MS = 1000,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
@@ -116,30 +118,30 @@ static_assert(HUB_ID_SHARD_BITS + HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS == 5
 static_assert(COPY_BYTES_MAX * 4 <= RECEIVE_BUFFER_BYTES, "a copied frame fits a stage several times");
 static_assert((MAILBOX_MESSAGES & (MAILBOX_MESSAGES - 1)) == 0, "ring indices wrap by masking");
 
-// How much a turn of a shard does before it looks again at what has come. Nobody sets it but tests, which shrink it.
+// The work of a shard's turn before the shard looks again at new arrivals. Only tests set it: they shrink it.
 struct turn_bounds {
-    // How much of a turn's time goes to reading what has come, and what of it is a peer's share: who takes more waits
-    // until others have had theirs (router/engine/turn/read_fairness.h). How much goes to orders to the registry.
+    // Time of a turn for reading, and a peer's share of it. A peer that takes more waits until others have
+    // had their share (router/engine/turn/read_fairness.h). orders_ns is the time for orders to the registry.
     uint64_t read_ns, share_ns, orders_ns;
-    // Of events that go to more subscribers than `at_once`, how many sends are under way at a time, and how much goes out
-    // in a turn: what then waits is sent in the turns that follow, and what is for one peer alone goes before it. Who
-    // takes longer than `patience_ns` for a send isn't waited for.
+    // Events to more than `at_once` subscribers: the number of sends under way at a time, and the bytes that
+    // go out in a turn. The rest is sent in the turns that follow, behind messages for one peer alone. A send
+    // that takes longer than `patience_ns` isn't waited for.
     uint32_t at_once, sends, bytes;
     uint64_t patience_ns;
-    // So many bytes of one peer's events may be queued for a receiver while others of its events are still being
+    // Bytes of one peer's events that may be queued for a receiver while others of its events are still being
     // spread: enough for sends that are worth their making.
     uint32_t ahead_bytes;
-    // About so many bytes are gathered for one receiver at a time. It lags when more than `lagging_bytes` stand behind
-    // that again and again (core/send/outbox.h). If something has to go ahead of them then, the kernel keeps no more than
-    // `narrow_bytes` of what it hasn't taken, and is handed twice that at a time.
+    // Bytes that are gathered for one receiver at a time, about. A receiver lags when more than
+    // `lagging_bytes` stand behind that again and again (core/send/outbox.h). If a frame has to go ahead of
+    // others then, the kernel keeps no more than `narrow_bytes` untaken, and is handed twice that at a time.
     uint32_t shipment_bytes, lagging_bytes, narrow_bytes;
-    // So many bytes of what is large a turn receives, and sends: in equal parts for all who have some, each of between
-    // these two (struct turn_parts).
+    // Bytes of large bodies that a turn receives, and sends: in equal parts for all peers that have some,
+    // each part between these two (struct turn_parts).
     uint32_t large_bytes, part_min, part_max;
-    // So many requests end in a turn because who asked has left, and likewise because who was asked has.
+    // Requests that end in a turn because their source has left, and likewise because their target has.
     uint32_t ends;
-    // Copies of events that another shard hasn't reported on, and orders to the registry that a peer has under way, from
-    // which on a peer that has had its share is read no further.
+    // Bounds of one peer: copies of its events that another shard hasn't reported on, and its orders to the
+    // registry under way. Past them a peer that has had its share is read no further.
     uint32_t copies, orders;
 };
 
@@ -147,7 +149,7 @@ struct turn_bounds {
 // parts of these don't cost less a send: what a turn touches then outgrows the cache, and who receives waits for its end.
 void turn_bounds_defaults(struct turn_bounds *bounds);
 
-// Who receives, or sends, something large does so a part at a time, the smaller the more there are who do.
+// Parts of large bodies, received or sent. The more peers have a large body, the smaller the part of each.
 struct turn_parts {
     uint32_t bytes; // of each, in this turn
     uint32_t taken; // in this turn
@@ -156,14 +158,15 @@ struct turn_parts {
 
 // A turn begins. How many there are is told by how many took a part in the turns before.
 void turn_parts_begin(struct turn_parts *parts, const struct turn_bounds *bounds);
-// How much of so many bytes is this turn's. What fits an arrival is no more work than any other, and counts for nobody.
+// Returns how many of these bytes are this turn's. A body that fits an arrival is no more work than any
+// other, and counts for nobody.
 static inline uint32_t turn_parts_take(struct turn_parts *parts, size_t bytes) {
     assert(parts->bytes > 0);
     parts->taken += bytes > ARRIVAL_BYTES_MAX;
     return bytes < parts->bytes ? (uint32_t)bytes : parts->bytes;
 }
 
-// What an operator may set. Bytes, counts and nanoseconds as the names say.
+// Bounds that an operator may set. Bytes, counts and nanoseconds as the names say.
 struct limits {
     uint32_t header_bytes_max;
     uint32_t frame_bytes_max; // of the body, which is what Content-Length counts

@@ -14,7 +14,7 @@ struct log_histogram {
     _Atomic uint64_t buckets[LOG_HISTOGRAM_BUCKETS];
 };
 
-// What was read of one, or of several added up.
+// A reading of one histogram, or of several added up.
 struct log_histogram_view {
     uint64_t sum;
     uint64_t count;

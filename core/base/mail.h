@@ -1,4 +1,4 @@
-// What a thing carries that travels from shard to shard. The link serves where the ring between them is full.
+// The head of a thing that travels from shard to shard. The link serves where the ring between them is full.
 #pragma once
 
 #include <stdint.h>

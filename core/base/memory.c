@@ -52,8 +52,8 @@ static void forget(uint8_t *from, uint8_t *to) {
 }
 
 // mimalloc lays blocks of up to 128 KiB side by side, and keeps their pages while one of them is in use. A
-// larger one has pages of its own, but some of them may have been another's before, and what that touched
-// beyond `bytes` would stay resident for as long as the new one lives.
+// larger block has pages of its own, but another block may have had some of them before. Pages that the other
+// one touched beyond `bytes` would stay resident for as long as the new block lives.
 void *memory_take_whole(size_t bytes) {
     enum { SIDE_BY_SIDE_BYTES_MAX = 128 * 1024 };
     uint8_t *memory = memory_take(bytes > SIDE_BY_SIDE_BYTES_MAX ? bytes : SIDE_BY_SIDE_BYTES_MAX + 1);
@@ -94,8 +94,8 @@ size_t memory_bytes_for(size_t bytes) {
     return mi_good_size(bytes);
 }
 
-// What a large body had is most often taken by the next one. mimalloc would give it back after 10 to 25 ms, and to have
-// it anew costs a third of all that the body does.
+// The memory of a large body is most often taken by the next one. mimalloc would give it back after 10 to 25
+// ms, and taking it anew costs a third of all that the body does.
 enum { KEPT_MS = 100 };
 
 #ifndef PATCHBAY_MIMALLOC
@@ -108,8 +108,8 @@ void memory_begin(void) {
 }
 
 // Up to 2.0, mimalloc gives pages back only when others are taken or freed in their segment, and not before
-// some milliseconds have passed since the last time; at rest that would be never. So a block is taken and
-// freed, and no time is asked for meanwhile.
+// some milliseconds have passed since the last time. At rest that would be never. The function therefore
+// takes and frees a block, and sets that time to 0 meanwhile.
 void memory_collect(void) {
     enum { BLOCK_BYTES = 128 * 1024 + 1 };
     mi_option_set(mi_option_decommit_delay, 0);

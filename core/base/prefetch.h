@@ -1,5 +1,5 @@
-// What will be wanted soon is fetched while something else is done, line by line, as the processor does it. Nobody waits for it, and
-// memory that isn't there does no harm.
+// Fetches memory that will be wanted soon while the processor does something else, line by line. No caller
+// waits for it, and memory that isn't there does no harm.
 #pragma once
 
 #include <stddef.h>

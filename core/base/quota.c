@@ -28,7 +28,7 @@ static void quota_add(struct quota *kept, int64_t bytes) {
     atomic_fetch_add_explicit(&kept->budget->bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
-// What memory as a whole has no room for is won back from whoever holds most of it (buffer.h).
+// Where memory as a whole has no room, memory is won back from the holder of most of it (buffer.h).
 static bool draw(struct quota *kept, uint64_t bytes) {
     assert(bytes > 0 && bytes <= INT64_MAX);
     struct buffer_budget *budget = kept->budget;
@@ -82,7 +82,7 @@ bool quota_set_aside(struct quota *kept, uint64_t bytes) {
     return true;
 }
 
-// What isn't used goes on to the hub's account with what is given back next.
+// Unused units go on to the hub's account with the next ones that are given back.
 void quota_accept(struct quota *kept, uint64_t bytes) {
     assert(atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= bytes);
     kept->granted += (int64_t)bytes;

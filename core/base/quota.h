@@ -1,10 +1,10 @@
-// What peers have the hub keep beyond messages: who is registered and offers what, who subscribes to what,
-// which requests are under way. All of it together takes a quarter of the hub's memory at most, so that it
-// can't crowd messages out, and it counts in the whole (buffer.h), so that both together stay within the
-// bound.
+// The quota: memory that peers make the hub keep beyond messages, for registrations, capabilities,
+// subscriptions and pending requests. All of the quota together is a quarter of the hub's memory at most, so
+// that it can't crowd messages out. The quota counts in the whole (buffer.h), so that both together stay
+// within the bound.
 //
 // Each shard has an account of its own and draws on the hub's in grants, so that the cache line that all
-// share is seldom touched. What one account took may be given back on another one: only the sum counts.
+// share is seldom touched. Units of one account may be given back on another one: only the sum counts.
 #pragma once
 
 #include <stdbool.h>
@@ -52,9 +52,9 @@ void quota_accept(struct quota *kept, uint64_t bytes);
 uint64_t quota_bytes_max(const struct quota *kept);
 // How much of that no account has been granted.
 uint64_t quota_bytes_left(const struct quota *kept);
-// Whether one peer may have the hub keep so much for it: no more than is left for all others, so that whoever
-// takes what it can get leaves as much again, and many who do still leave something to those who come later
-// (Choudhury and Hahne, 1998: dynamic thresholds).
+// Whether one peer may have the hub keep so much: no more than is left for all others. A peer that takes all
+// it can get leaves as much again, and many such peers still leave something to later ones (Choudhury and
+// Hahne, 1998: dynamic thresholds).
 static inline bool quota_is_fair(const struct quota *kept, uint64_t bytes) {
     return bytes <= QUOTA_SHARE_BYTES_MIN || bytes <= quota_bytes_left(kept);
 }

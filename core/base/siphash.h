@@ -1,6 +1,6 @@
-// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. Who doesn't know the key learns from
-// any number of texts and their hashes neither the key nor another text's hash, and can't find texts that
-// collide.
+// SipHash (Aumasson and Bernstein, 2012): a keyed hash of short texts. From any number of texts and their
+// hashes a peer without the key learns neither the key nor another text's hash. The peer can't find texts
+// that collide.
 #pragma once
 
 #include <stddef.h>

@@ -29,6 +29,6 @@ void text_number(struct text *text, int64_t number);
 // A JSON string with its quotes: quote, backslash and control characters escaped, all else as it is.
 void text_string(struct text *text, const char *string, size_t bytes);
 
-// Writes `number` in decimal at `out`, no terminating zero; returns the number of digits, 20 at most. Of a number
-// with fewer than 8 of them 8 bytes are written all the same.
+// Writes `number` in decimal at `out`, without a terminating zero, and returns the number of digits, 20 at
+// most. A number with fewer than 8 digits takes 8 bytes of `out` all the same.
 size_t text_digits(char *out, uint64_t number);

@@ -7,7 +7,7 @@
 enum { TIMESTAMP_BYTES = 24 };
 
 // Writes the time that is `unix_ms` milliseconds after the beginning of 1970 at `out`: TIMESTAMP_BYTES, no
-// terminating zero. What lies behind the year 9999 is written as its last millisecond.
+// terminating zero. A time behind the year 9999 is written as the last millisecond of that year.
 void timestamp_write(char *out, uint64_t unix_ms);
 
 enum { TIMESTAMP_HTTP_BYTES = 29 };

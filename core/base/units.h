@@ -1,6 +1,6 @@
 // Numbers with a unit, as people write them in options and files: 250ms, 5s, 10m, 1h; 64K, 16M, 1G; plain
-// counts. It goes well: the whole text is decimal digits and one suffix. It fails: anything else, or a
-// product that doesn't fit; nothing is written then.
+// counts. Success: the whole text is decimal digits and one suffix. Failure: any other text, or a product
+// that doesn't fit; nothing is written then.
 #pragma once
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@ void wheel_init(struct wheel *wheel, uint64_t now_ms) {
     list_init(&wheel->expired);
 }
 
-// The level is the highest group of WHEEL_BITS bits in which the due time differs from now; what is due lies
+// The level is the highest group of WHEEL_BITS bits in which the due time differs from now. A timer lies
 // there in the slot that the due time's own bits name, and comes down a level when now reaches that slot.
 static void wheel_place(struct wheel *wheel, struct timer *timer) {
     assert(list_empty(&timer->link));

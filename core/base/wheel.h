@@ -33,13 +33,14 @@ static inline void timer_init(struct timer *timer, uint8_t kind) {
 static inline bool timer_armed(const struct timer *timer) {
     return !list_empty(&timer->link);
 }
-// Arms a timer, again if it was armed. One that is due in the past expires at the next call of wheel_expire.
-// More than about 12 days ahead is cut to that.
+// Arms a timer, again if it was armed. A timer that is due in the past expires at the next call of
+// wheel_expire. A time more than about 12 days ahead is cut to that.
 void wheel_arm(struct wheel *wheel, struct timer *timer, uint64_t due_ms);
 // Disarms it; nothing happens if it wasn't armed. Safe for one that has expired and was not yet taken.
 void wheel_disarm(struct timer *timer);
 // Moves the wheel to now_ms and returns the next timer that is due, disarmed, or NULL. Call until NULL.
 struct timer *wheel_expire(struct wheel *wheel, uint64_t now_ms);
-// A time by which wheel_expire should be called again: never later than the next timer's due time, at times
-// earlier (a far timer is looked at again as it comes near); UINT64_MAX when there is none.
+// Returns a time by which wheel_expire should be called again, UINT64_MAX when there is no timer. The time is
+// never later than the next timer's due time. It may be earlier, as a far timer is looked at again when it
+// comes near.
 uint64_t wheel_next(const struct wheel *wheel);
