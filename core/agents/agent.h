@@ -8,7 +8,7 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 
-// So many bits tell the agents of one home apart: no more than a name in an error's data hangs on them.
+// Bits that tell the agents of one home apart. Only a name in an error's data depends on them.
 enum { AGENT_MARK_BITS = 28 };
 
 struct home {
@@ -22,8 +22,7 @@ struct home {
     bool leaving;        // its connection is gone, and nothing more is asked of it
 };
 
-// What the router knows of an agent that is a program which the hub keeps running, and of whoever has registered
-// one.
+// Records of the router: of an agent that is a child, and of the user that registered an agent.
 struct child_record;
 struct user;
 

@@ -1,5 +1,5 @@
-// What may name an agent. An agentId ends up in logs, metrics and NATS subjects, so it is held to characters
-// that need no escaping in any of them.
+// Judges the name of an agent. An agentId ends up in logs, metrics and NATS subjects, so only characters that
+// need no escaping in any of them are allowed.
 #pragma once
 
 #include <stdbool.h>

@@ -30,11 +30,11 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
     return name_map_get(&agents->by_id, id, id_bytes);
 }
 
-// --- Who was found last
+// --- The agent that was found last
 
 enum { FOUND_ID_BYTES_MIN = 4 }; // a shorter id isn't remembered
 
-// Its last bytes, by which most ids differ: of a short one all.
+// Returns the last bytes of an id, by which most ids differ: all bytes of a short one.
 static inline uint64_t end_of(const char *id, size_t id_bytes) {
     uint64_t end;
     uint32_t halves[2];
@@ -96,8 +96,8 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
 
 // --- Homes
 
-// The top bits of the product with an odd number that nobody knows: who connects anew until it has a number
-// that it likes can't tell which share a chain (Dietzfelbinger and others, 1997).
+// The top bits of the product with a secret odd number. A peer that connects anew until it has a number that
+// it likes can't tell which connections share a chain (Dietzfelbinger and others, 1997).
 static struct list *agents_chain_of(struct agents *agents, uint64_t connection) {
     assert(agents->multiplier & 1);
     return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
@@ -177,7 +177,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_offer 
     return agent;
 }
 
-// It can't be found any more.
+// Takes an agent out of the table: it can't be found any more.
 static void agents_take_out(struct agents *agents, struct agent *agent) {
     assert(agents->count > 0 && agent->home->kept_bytes >= agent->kept_bytes);
     list_remove(&agent->by_home);
@@ -238,8 +238,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     assert(agents->count == agents->by_id.count);
 }
 
-// What it has taken here will be taken on each of the shards that come after this one, and is set aside for
-// them.
+// Memory that the agent has taken here will be taken on each of the later shards, and is set aside for them.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
                              const struct agent_offer *offer, int64_t taken) {
     assert(offer->judged_for > 0 && offer->set_aside);
@@ -266,7 +265,7 @@ static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
     return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
 }
 
-// The new one is whole before the old one goes: a subscription or a group that both list stays, and without
+// The new agent is whole before the old one goes: a subscription or a group that both list stays, and without
 // room for the new one the old one has lost nothing.
 struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
     assert(offer->capabilities && offer->governance < GOVERNANCE_COUNT);

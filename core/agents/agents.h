@@ -1,8 +1,8 @@
-// Who can be addressed: agentId → the connection where the agent lives.
+// The table of agents: agentId → the connection where the agent lives.
 //
 // Each shard has a table of its own, kept the same as the others' by applying the same changes in the same
-// order (the registry's work), so that reading it takes no lock. A home is a connection on which agents live;
-// what is asked of them hangs on it, so that all of it can be ended when the connection goes.
+// order (the registry's work), so that reading takes no lock. A home is a connection on which agents live.
+// Requests to these agents hang on the home, so that all of them can be ended when the connection goes.
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
 
-// One that was found by its id; NULL: nobody.
+// An agent that was found by its id; NULL: none.
 struct agent_found {
     struct agent *agent;
     uint64_t end; // of its id
@@ -51,7 +51,7 @@ struct agents {
     struct quota *kept; // the account that they are kept on
 };
 
-// What an agent brings with it. The id is copied.
+// The parts of an agent to be put. The id is copied.
 struct agent_offer {
     uint64_t connection;
     struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
@@ -66,8 +66,8 @@ struct agent_offer {
     bool hermes, resting, absent, here_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
-    // For so many shards, which will keep the same, it is judged whether there is room, and whether the
-    // connection takes no more than its share. 0: that was done where it was put first.
+    // The number of shards that will keep the same agent: the function judges whether there is room, and
+    // whether the connection takes no more than its share. 0: that was judged where the agent was put first.
     uint32_t judged_for;
     uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (quota.h)
 };
@@ -89,5 +89,5 @@ struct home *agents_home(struct agents *agents, uint64_t connection);
 const struct agent *agents_one_at(struct agents *agents, uint64_t connection);
 // The connection takes no events any more: what its agents list is no reason for a subscription now.
 void agents_silence_home(struct agents *agents, struct home *home);
-// Takes a home out with all of its agents. What it owes must have been ended.
+// Takes a home out with all of its agents. The requests that it owes must have been ended.
 void agents_remove_home(struct agents *agents, struct home *home);

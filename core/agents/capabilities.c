@@ -23,7 +23,7 @@ struct capabilities *capabilities_hold(struct capabilities *capabilities) {
     return capabilities;
 }
 
-// What others have read of the text happens before it is given back.
+// Reads of the text by other shards happen before it is given back.
 void capabilities_drop(struct quota *kept, struct capabilities *capabilities) {
     assert(!capabilities || atomic_load_explicit(&capabilities->references, memory_order_relaxed) > 0);
     if (capabilities && atomic_fetch_sub_explicit(&capabilities->references, 1, memory_order_acq_rel) == 1)

@@ -1,5 +1,5 @@
-// What an agent offers, as it was written: once for all shards, which only read it. Whoever lets go of it
-// last gives it back, on its own account (quota.h).
+// The capabilities of an agent, as they were written: once for all shards, which only read them. The last
+// holder gives them back, on its own account (quota.h).
 #pragma once
 
 #include <stdatomic.h>

@@ -132,8 +132,8 @@ static void close_gaps(struct group *group) {
     group->turn = turn;
 }
 
-// Who leaves leaves a gap, until there are more of them than members: so leaving a large group costs no more
-// than a small one, and neither order nor turn change for those who stay.
+// A member that leaves leaves a gap, until there are more gaps than members. Leaving a large group costs no
+// more than leaving a small one, and neither order nor turn change for members that stay.
 static void leave_group(struct groups *groups, const struct membership *membership) {
     struct group *group = membership->group;
     assert(group->count > 0 && membership->at < group->used && group->members[membership->at].agent);
@@ -198,8 +198,8 @@ static bool join_listed(struct groups *groups, struct agent *agent, enum group_k
     return join_several(groups, agent, kind, &several);
 }
 
-// Joins a group for each notification that is named by an object of its own. One that is named twice has been
-// joined, but another one may have been joined since.
+// Joins a group for each notification that is named by an object of its own. A notification that is named
+// twice has been joined, but another one may have been joined since.
 static bool join_notices(struct groups *groups, struct agent *agent, struct json_item events) {
     const uint8_t *text = agent->capabilities->text;
     struct json_walk walk;
@@ -235,7 +235,7 @@ static bool join_buttons(struct groups *groups, struct agent *agent, const uint8
     return true;
 }
 
-// What a child offers besides, by its kind and by its answer to initialize.
+// Joins the groups of a child: by its kind and by its answer to initialize.
 static bool join_as_child(struct groups *groups, struct agent *agent) {
     if (agent->pool_bytes && !agent->absent &&
         !join_group(groups, agent, GROUP_POOL, agent->id, agent->pool_bytes))

@@ -19,7 +19,7 @@ struct membership {
     size_t at; // among its members
 };
 
-// What agents can have in common:
+// Kinds of groups: features that agents can have in common.
 enum group_kind {
     GROUP_METHOD, // `methods` lists it: an element of an array, or a member of an object that isn't false,
                   // null, 0 or ""
@@ -49,7 +49,7 @@ void groups_shrink(struct groups *groups);
 // The group of this name, until an agent joins or leaves; NULL: there is none.
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes);
-// Its next member, longest there first, and NULL at the end; *at begins as 0.
+// Returns the next member, longest there first, and NULL at the end; *at begins as 0.
 struct agent *group_next(const struct group *group, size_t *at);
 
 // Members elsewhere couldn't take what members here owe no more than this for: they aren't asked again until then.
@@ -65,7 +65,8 @@ const char *membership_name(const struct membership *membership, enum group_kind
 typedef uint32_t groups_load(const void *context, uint64_t connection);
 // Whether whoever asks may reach an agent. NULL in place of such a function: it may reach all.
 typedef bool groups_reaches(const void *context, const struct agent *agent);
-// Who is asked for: members that aren't on the connection `but`, may be reached, and support the level.
+// The members that are asked for: members that aren't on the connection `but`, may be reached, and support
+// the level.
 struct wanted_member {
     uint64_t but;
     enum governance level;

@@ -6,9 +6,10 @@
 enum {
     CAPACITY_MIN = 16,
     CHUNK_SLOTS = 512, // a power of two
-    // Slots of the table that is left, looked at with each key that comes or goes. A table that doubles takes three
-    // quarters of the smaller one's slots of keys more before it grows again; one that shrinks to a quarter, a sixteenth
-    // of the larger one's: with more than 16 at a time the other one has been left by then.
+    // Slots of the table that is left, looked at with each key that comes or goes. A table that doubles takes
+    // three quarters of the smaller one's slots of keys before it grows again. A table that shrinks to a
+    // quarter takes a sixteenth of the larger one's. With more than 16 at a time the other table has been
+    // left by then.
     SLOTS_A_STEP = 64,
     // Up to so many slots are no work to speak of.
     SMALL_CAPACITY = 1024,
@@ -97,7 +98,8 @@ static struct name_entry *find_here(const struct name_table *table, uint64_t has
     }
 }
 
-// What has been taken along is passed over: a run that began there goes on behind it, up to a free slot, if one is left.
+// Slots that have been taken along are passed over: a run that began there goes on behind them, up to a free
+// slot, if one is left.
 static struct name_entry *find_there(const struct name_map *names, uint64_t hash, const char *key,
                                      size_t key_bytes) {
     assert(names->leaving.chunks && names->left < names->leaving.capacity);

@@ -1,10 +1,10 @@
 // A hash table from strings to pointers, for agentIds and for the names of groups. Keys are not copied: they
-// belong to what the pointer leads to. They are hashed under a secret key, which comes from outside, so that
-// no peer can choose names that collide.
+// belong to the pointer's target. Keys are hashed under a secret key, which comes from outside, so that no
+// peer can choose names that collide.
 //
-// A table that is too small, or too large by far, is left for another one a few slots at a time, with each key that comes
-// or goes, and takes its memory as it fills: however many keys there are, nobody waits for all of them. Until all have been
-// taken along a key is looked for in both.
+// A table that is too small, or too large by far, is left for another one a few slots at a time, with each
+// key that comes or goes. The new table takes its memory as it fills. However many keys there are, no call
+// waits for all of them. Until all have been taken along a key is looked for in both tables.
 #pragma once
 
 #include <stdbool.h>
@@ -39,11 +39,12 @@ struct name_map {
 
 void name_map_init(struct name_map *names, const struct siphash_key *hash_key, struct quota *kept);
 void name_map_deinit(struct name_map *names);
-// Where many keys are looked up one after the other, each waits for memory, unless it has been asked for: name_map_expect
-// for what name_map_get looks at first, and with the hash that it returns name_map_expect_key for what that leads to.
+// Where many keys are looked up one after the other, each lookup waits for memory, unless that memory has
+// been asked for. name_map_expect asks for what name_map_get looks at first. With the hash that it returns,
+// name_map_expect_key asks for the target of that.
 uint64_t name_map_expect(const struct name_map *names, const char *key, size_t key_bytes);
 void name_map_expect_key(const struct name_map *names, uint64_t hash);
-// What the key leads to, or NULL.
+// Returns the key's pointer, or NULL.
 void *name_map_get(const struct name_map *names, const char *key, size_t key_bytes);
 // Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the bound
 // of what is kept, is used up.

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-// What one routing asks with.
+// The question of one routing.
 struct asking {
     struct agents *agents;
     const struct rules_message *message;
@@ -19,8 +19,8 @@ static struct agent *choose(const struct asking *asking, enum group_kind kind, c
     return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
 }
 
-// Verdicts are written field by field where they stay: one that is handed up as a whole is read in larger pieces than it
-// was written in, for which the processor waits.
+// Verdicts are written field by field where they stay. A verdict that is handed up as a whole is read in
+// larger pieces than it was written in, and the processor waits for that.
 static inline void give(struct rules_verdict *verdict, struct agent *agent, enum error none) {
     assert(none != ERROR_NONE && !verdict->agent);
     verdict->error = agent ? ERROR_NONE : none;

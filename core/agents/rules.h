@@ -1,4 +1,4 @@
-// Where a message that names a method goes: the routing rules as one function. A targetAgent that is present
+// The routing rules as one function: where a message that names a method goes. A targetAgent that is present
 // decides alone.
 //
 //   1. params.targetAgent names an agent → that agent, whatever the method is; unknown: agent not found
@@ -8,9 +8,9 @@
 //   5. command/execute → one of the agents whose capabilities.commands lists params.command; none: rule 6
 //   6. any other method → one of the agents whose capabilities.methods lists it; none: method not found
 //
-// "One of" is, of those that support the governance level that the message requires, the one that owes least,
-// ties in turn, and never one on the source's own connection. An agent that supports less doesn't get it:
-// where there is no other one that is a violation.
+// "One of" means agents that support the governance level of the message, and never one on the source's own
+// connection. The agent that owes least is chosen, ties in turn. Where agents are there but support less,
+// that is a violation.
 #pragma once
 
 #include "core/agents/agents.h"
@@ -36,7 +36,8 @@ struct rules_message {
     bool from_elsewhere;         // which is that to other hubs
     groups_reaches *reaches;     // of groups: who may be reached; NULL: all
     const void *reaching;        // its context
-    // Of an approver that is nobody's here: the source may ask that one alone, or whoever offers the method alone.
+    // The approver is nobody's here: the source may ask that approver alone, or agents that offer the method
+    // alone.
     bool by_name_only, by_method_only;
 };
 

@@ -1,6 +1,7 @@
-// How many want an event, over all shards: a table that they share without a lock, so that what an event will reach can be
-// foreseen where only its source is known. Patterns of one hash are counted as one, and a subscriber at two patterns as two:
-// what is foreseen may be too much, and is too little only while a subscription is on its way.
+// The number of subscribers of an event, over all shards: a table that shards share without a lock. The reach
+// of an event can be foreseen where only its source is known. Patterns of one hash are counted as one, and a
+// subscriber at two patterns as two. The count may be too large, and is too small only while a subscription
+// is on its way.
 #pragma once
 
 #include <stddef.h>

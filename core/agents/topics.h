@@ -1,13 +1,13 @@
-// Who wants which events, on one shard: patterns → subscribers.
+// Subscriptions of one shard: patterns → subscribers.
 //
 // A pattern is the exact name of an event, or a prefix and `*`; `*` alone is every event. A topic is a
-// pattern that somebody has subscribed to, and is there as long as anybody has. A subscription is one
-// subscriber's entry at one topic. It is held for reasons that don't depend on each other: the subscriber
-// asked for it, and so many of the agents that live there list it in their capabilities.events. When the last
-// reason goes, it goes.
+// pattern with a subscriber, and is there as long as it has one. A subscription is one subscriber's entry at
+// one topic. A subscription has reasons that don't depend on each other: the subscriber asked for it, and a
+// number of its agents list it in their capabilities.events. When the last reason goes, the subscription
+// goes.
 //
-// Matching an event costs one look into a hash table for the exact names and one for each length of prefix
-// that is in use and not longer than the event's name.
+// Matching an event costs one look into a hash table for the exact names. Each length of prefix that is in
+// use and not longer than the event's name costs one more.
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 struct agent;
 struct subscriber_count;
 
-// A connection as it subscribes. It lies in its owner and stays where it is.
+// A connection as it subscribes. The subscriber lies in its owner and stays where it is.
 struct subscriber {
     struct list subscriptions; // struct subscription.by_subscriber, the first one first
     uint32_t count;            // of them
