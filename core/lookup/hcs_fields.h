@@ -1,6 +1,6 @@
-// The fields of an HCS frame that the hub reads: those of the top level alone. A body is looked up as any other
-// one first (lookup.h); where that tells that it is such a frame, this reads what is asked of frames, so that
-// no other message pays for it.
+// The fields of an HCS frame that the hub reads, of the top level alone. A body is looked up as any other one
+// first (lookup.h). Where that tells that the body is such a frame, this module reads the fields of frames,
+// so that no other message pays for it.
 //
 // As with other bodies, none of these keys may occur twice or be spelled with an escape. Strings among their
 // values are judged, whatever the depth.
@@ -51,6 +51,6 @@ bool hcs_fields_is(const struct hcs_fields *frame, const uint8_t *body, enum hcs
 // Whether a key is there and its value a whole number from 0 to 2^53 - 1.
 bool hcs_fields_number(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
                        uint64_t *out);
-// What a string among the values means, as json_string_decode; SIZE_MAX also where the key isn't there.
+// Decodes a string among the values, as json_string_decode. Returns SIZE_MAX also where the key isn't there.
 size_t hcs_fields_text(const struct hcs_fields *frame, const uint8_t *body, enum hcs_fields_key key,
                        char *out, size_t capacity);

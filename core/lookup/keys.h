@@ -1,4 +1,4 @@
-// The keys of a body that the hub guards: where one of them occurs twice at its level, or is spelled with an
+// The keys of a body that the hub guards. Where one of them occurs twice at its level, or is spelled with an
 // escape, two parsers could read the body differently.
 #pragma once
 

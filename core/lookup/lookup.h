@@ -1,11 +1,12 @@
-// The routing fields of a body, looked up lazily: the top level, `params` and `params._meta` are read, in any
-// key order; whatever lies deeper is skipped over. Nothing is copied and nothing built: the result is spans
-// of the body.
+// The routing fields of a body, looked up lazily. The top level, `params` and `params._meta` are read, in any
+// key order, and deeper levels are skipped over. Nothing is copied and nothing built: the result is spans of
+// the body.
 //
-// A body that two parsers could read differently where it counts is refused here: one that isn't UTF-8, and
-// one in which a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
+// A body that two parsers could read differently where it counts is refused here. Such a body isn't UTF-8, or
+// a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
 //
-// In two depths: lazily, what lies deeper than what is read isn't judged; strictly, all of it is.
+// The lookup has two depths. The lazy one doesn't judge levels deeper than those that it reads, the strict
+// one judges all of the body.
 #pragma once
 
 #include <assert.h>
@@ -39,16 +40,16 @@ enum lookup_verdict {
 
 struct lookup {
     enum lookup_verdict verdict;
-    // What the body is. With a bad verdict, what it is as far as it was read: a body in which a result or an
-    // error was seen and no method is a response, so that a broken response can end its request.
+    // The kind of the body. With a bad verdict, its kind as far as it was read: a body with a result or an
+    // error and no method so far is a response, so that a broken response can end its request.
     enum body_kind kind;
     enum lookup_key fault_key;
     uint32_t fault_at;
     uint32_t present;                     // bit k: key k was there; value and type are set for those alone
     struct span value[LOOKUP_KEYS_COUNT]; // of the body; a string with its quotes
     uint8_t type[LOOKUP_KEYS_COUNT];      // enum json_type
-    // The members of params whose keys are not guarded, as the strict lookup notes them; a count above the
-    // limit tells that they are not here, or not all of them.
+    // The members of params whose keys are not guarded, as the strict lookup notes them. A count above the
+    // limit tells that not all of them are here.
     uint32_t others;
     struct json_item other[LOOKUP_OTHERS_MAX];
 };
@@ -65,6 +66,6 @@ void lookup_body(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
 // before it where it comes last. The lookup is that of a request.
 struct span lookup_id_member(const struct lookup *lookup, const uint8_t *body);
 
-// The same, but all of the body must be JSON (RFC 8259), and a key that differs from a guarded one of its
-// level in case alone is ambiguous: readers that match names loosely would take it for that one.
+// Looks up likewise, but all of the body must be JSON (RFC 8259). A key that differs from a guarded one of
+// its level in case alone is ambiguous: readers that match names loosely would take it for that one.
 void lookup_body_strict(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uint32_t id_bytes_max);

@@ -17,7 +17,7 @@ static bool seen(uint32_t keys, unsigned key) {
     return (keys >> key & 1) != 0;
 }
 
-// What an object is by the keys that came, or came before it broke.
+// Returns the kind of an object by the keys that came, or came before it broke.
 static enum body_kind kind_of(uint32_t keys) {
     if (seen(keys, KEY_METHOD))
         return seen(keys, KEY_ID) ? BODY_REQUEST : BODY_NOTIFICATION;
@@ -54,7 +54,7 @@ static void look(struct lookup *lookup, const uint8_t *body, uint32_t bytes, uin
         walked = lookup_walk(lookup, body, bytes, strict);
     assert(!walked.batch || !walked.seen);
     lookup->kind = walked.batch ? BODY_BATCH : kind_of(walked.seen);
-    // What makes it something else could still have come.
+    // A key that makes it another kind could still have come.
     if (walked.broken && lookup->kind == BODY_STREAM)
         lookup->kind = BODY_UNKNOWN;
     if (!walked.ascii && !simdjson_utf8(body, bytes))

@@ -40,7 +40,7 @@ static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
     return (uint8_t)(1u << found);
 }
 
-// Of a key with the quote that closes it.
+// Adds the letters of a key, with the quote that closes the key.
 static void letters_add(struct key_level *level, const char *text) {
     uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1], third = (uint8_t)text[2];
     uint8_t bit = letter_bit(level, first);

@@ -1,5 +1,5 @@
-// Telling the keys that the hub guards from all others, which nearly all keys are. Not for anyone but
-// the walks of the lookup. What is found is an enum lookup_key, KEY_TYPE or KEY_OTHER.
+// Tells the keys that the hub guards from all others, which nearly all keys are. For the walks of the lookup
+// alone. The result is an enum lookup_key, KEY_TYPE or KEY_OTHER.
 #pragma once
 
 #include <assert.h>
@@ -32,13 +32,13 @@ static_assert(sizeof(struct key_entry) == 32, "an entry is loaded at once");
 // Filled before main, then only read.
 struct key_level {
     struct key_entry entries[KEY_SLOTS]; // where alone a level's key can be, by key_slot
-    // Of each length: the first and last letters of the level's keys, as bits that both cases of a letter
+    // For each length, the first and last letters of the level's keys, as bits that both cases of a letter
     // share.
     uint32_t firsts[KEY_TEXT_BYTES + 1];
     uint32_t lasts[KEY_TEXT_BYTES + 1];
-    // The first letters of the level have a bit for one or two of them, which differ in one half alone. It is in
-    // both tables of halves of a first byte, and in those of the low half of a second and a third byte which may come
-    // behind it.
+    // The first letters of the level have a bit for one or two of them, which differ in one half alone. The
+    // bit is in both tables of halves of a first byte. It is also in the tables of the low half of a second
+    // and a third byte that may come behind.
     uint16_t low_halves[8], high_halves[8]; // of the letters of each bit
     uint8_t first_low[16];
     uint8_t first_high[16];
@@ -98,8 +98,8 @@ JSON_TARGET_AVX2 JSON_INLINE const struct key_entry *key_find_closed(const struc
 }
 #endif
 
-// Whether a key without escapes, fewer bytes than a block's, may be a guarded one of the level but for its
-// case: by length, first and last letter, or because it isn't ASCII.
+// Returns whether a key may be a guarded one of the level but for its case: by length, first and last letter,
+// or because it isn't ASCII. The key has no escapes and fewer bytes than a block.
 JSON_INLINE bool key_may_differ(unsigned level, const uint8_t *text, uint32_t bytes) {
     assert(level < KEY_LEVELS && bytes < JSON_BLOCK_BYTES);
     if (__builtin_expect(bytes > KEY_TEXT_BYTES, false))

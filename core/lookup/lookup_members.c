@@ -1,13 +1,14 @@
-// Stepping over members that the hub has no interest in, many at a time: those of an object whose keys aren't
+// Steps over members that the hub has no interest in, many at a time: members of an object whose keys aren't
 // guarded and whose values are strings or scalars.
 //
-// The walk of lookup_walk.c takes a member after the other, and what comes next decides its way: with small
-// members of all kinds that is guessed wrong once or twice for each. Here 64 bytes at a time are masks, and a
-// block is judged as a whole: behind a comma a string, behind that a colon, behind that a string or a scalar,
-// behind that a comma. What can't be told by masks is looked at one by one where it occurs: scalars that
-// aren't whole numbers, and keys with the first letters of a guarded one.
+// The walk of lookup_walk.c takes a member after the other, and each next byte decides its way. With small
+// members of all kinds the processor guesses that wrong once or twice for each. Here 64 bytes at a time are
+// masks, and a block is judged as a whole: behind a comma a string, behind that a colon, behind that a string
+// or a scalar, behind that a comma. Two things can't be told by masks and are looked at one by one: scalars
+// that aren't whole numbers, and keys with the first letters of a guarded one.
 //
-// It fails nowhere: what isn't such a member, or is broken, is left to the walk, from the comma before it.
+// This module fails nowhere: a member of another form, or a broken one, is left to the walk, from the comma
+// before it.
 #include "core/lookup/lookup_members.h"
 
 #include <assert.h>
@@ -15,8 +16,8 @@
 #include "core/json/json_block.h"
 #include "core/lookup/lookup_key.h"
 
-// Bytes to compare with, each 64 times, and tables by half bytes. They are read from memory: a compiler that
-// knows them would make each anew for each block, which costs as much as the comparison.
+// Bytes to compare with, each 64 times, and tables by half bytes. The constants are read from memory: a
+// compiler that knows them would make each anew for each block, which costs as much as the comparison.
 struct constants {
     _Alignas(JSON_BLOCK_BYTES) uint8_t quote[JSON_BLOCK_BYTES];
     uint8_t backslash[JSON_BLOCK_BYTES];
@@ -158,7 +159,7 @@ members_avx512(const struct constants *all, const struct key_level *level, const
 
 #endif
 
-// What goes from block to block: each 0 or 1, but for the first.
+// State from block to block: each 0 or 1, but for the first.
 struct carry {
     uint64_t inside;      // all ones: the block begins in a string
     uint64_t key;         // that string is a key

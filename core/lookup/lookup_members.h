@@ -9,9 +9,9 @@
 
 #include "core/json/json_block.h"
 
-// Steps over such members, from the comma at `at` on: to a later comma, behind which something else may come,
-// or to the same. `level` is that of the object, by which keys are guarded. What it steps over is judged as
-// the walk would judge it.
+// Steps over such members, from the comma at `at` on: to a later comma, behind which another member may come,
+// or to the same. `level` is that of the object, by which keys are guarded. Members are judged as the walk
+// would judge them.
 uint32_t members_skip(const uint8_t *text, uint32_t at, uint32_t end, unsigned level);
 
 enum {
@@ -19,8 +19,8 @@ enum {
     MEMBERS_ROW_BYTES_MIN = 2 * JSON_BLOCK_BYTES,
 };
 
-// When stepping over is likely to pay: such members that came in a row, and how many are to come before it is
-// tried; twice as many after each vain try.
+// Tells when stepping over is likely to pay: by the number of such members that came in a row. The number
+// that must come before the next try doubles after each vain try.
 struct members_row {
     uint32_t count;
     uint32_t wanted;

@@ -1,8 +1,9 @@
-// First all quotes of the body are found (lookup_quotes.h). Then the walk goes from quote to quote: no byte of a string
-// is looked at again but those of keys, and of what stands between strings that alone which says what comes.
+// First all quotes of the body are found (lookup_quotes.h). Then the walk goes from quote to quote. No byte
+// of a string is looked at again but those of keys, and bytes between strings only where they alone tell the
+// next token.
 //
-// It fails by leaving the body, from its beginning, to the walk over any: so there is one place that says what is
-// wrong with one, and here each doubt may be decided so.
+// On failure the body is left, from its beginning, to the walk over any body. So one place alone tells the
+// fault of a body, and here each doubt may be decided so.
 #include "core/lookup/lookup_quick.h"
 
 #include <assert.h>
@@ -173,8 +174,8 @@ JSON_INLINE uint32_t quick_other(const struct quick_level *level, struct quick *
     return behind;
 }
 
-// From behind a value to the comma that follows, through the brackets that close here; to the end of the body, if the
-// top is among them. 0 when something else is there.
+// Goes from behind a value to the comma that follows, through the brackets that close here. Goes to the end
+// of the body if the top is among them. Returns 0 when something else is there.
 JSON_INLINE uint32_t quick_closing(struct quick *quick, uint32_t at) {
     for (;;) {
         at = quick_to_token(quick, at);

@@ -1,8 +1,8 @@
-// All quotes of a text, found 64 bytes at a time, and with the same look whether there is anything in it that isn't
-// plain: a backslash, a control character, a byte beyond ASCII. Not for anyone but lookup_quick.c.
+// All quotes of a text, found 64 bytes at a time. The same look tells whether the text has any byte that
+// isn't plain: a backslash, a control character, a byte beyond ASCII. For lookup_quick.c alone.
 //
-// Quotes are told from escaped ones for the whole text at a time. That is right as far as a reader has come that takes
-// no backslash outside of strings.
+// Quotes are told from escaped ones for the whole text at a time. The result is right up to the first
+// backslash outside of strings, which a reader doesn't take.
 #pragma once
 
 #include <assert.h>
@@ -70,7 +70,8 @@ JSON_TARGET_AVX512 JSON_INLINE struct common_masks common_masks_avx512(const uin
 
 #endif
 
-// What one level of vector code has for the quick walk. Always a constant, so that none of it is a call.
+// Functions that one level of vector code has for the quick walk. Always a constant, so that none of it is a
+// call.
 struct quick_level {
     common_masks_of *common_of;
     plain_of *plain_of;

@@ -1,9 +1,9 @@
-// One pass over a body, a member after the other: a walk over the members of the top level, of `params` and of
-// `params._meta`, with one state for all three levels. The walk takes a key, a colon and a value at a time; a
-// value that isn't one of those two objects is stepped over.
+// One pass over a body, a member after the other. The pass covers the top level, `params` and `params._meta`,
+// with one state for all three levels. The walk takes a key, a colon and a value at a time, and steps over a
+// value that isn't one of those two objects.
 //
-// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. What
-// doesn't fit a block, or holds an escape, goes the long way.
+// Strings here are mostly short, so one block's masks (json_block.h) are kept and serve several of them. A
+// string that doesn't fit a block, or holds an escape, goes the long way.
 #include "core/lookup/lookup_walk.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_members.h"
 
-// What a step gives instead of the offset it came to, once the fault is written down.
+// The result of a step in place of the offset it came to, once the fault is written down.
 enum { BROKEN = UINT32_MAX };
 
 struct walk {
@@ -70,10 +70,10 @@ JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
     return at < walk->end ? at : fault(walk, at);
 }
 
-// The offset behind the string that opens at `at`, if it ends within a block and holds nothing but plain
-// characters; it is then valid. Else `at`. Its quotes are the two lowest that are left, or the block is read
-// anew from here: so the way from string to string within a block leads through the mask alone, and not
-// through `at`.
+// Returns the offset behind the string that opens at `at`, if the string ends within a block and holds
+// nothing but plain characters. The string is then valid. Else returns `at`. The quotes of the string are the
+// two lowest that are left, or the block is read anew from here. The way from string to string within a block
+// leads through the mask alone, and not through `at`.
 JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of,
                                        struct block *block, uint32_t at) {
     uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
@@ -96,7 +96,7 @@ JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_mask
     return behind <= walk->end ? behind : at;
 }
 
-// The offset behind any string that opens at `at`. One that is `judged` must be valid.
+// Returns the offset behind any string that opens at `at`. A string that is `judged` must be valid.
 static uint32_t skip_long_string(struct walk *walk, uint32_t at, bool judged) {
     uint32_t behind = judged ? json_skip_valid_string(walk->text, at, walk->end)
                              : json_skip_string(walk->text, at, walk->end);
@@ -213,8 +213,8 @@ JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_o
     return behind;
 }
 
-// From behind a value to the comma that follows, through the brackets that close here; what they close is
-// then done. *done: the top was among them, and the offset is behind it.
+// Goes from behind a value to the comma that follows, through the brackets that close here. Their containers
+// are then done. *done: the top was among them, and the offset is behind it.
 static uint32_t take_closing(struct walk *walk, bool *done, uint32_t at) {
     for (at = to_token(walk, at); at != BROKEN && walk->text[at] == '}'; at = to_token(walk, at)) {
         at++;
@@ -333,7 +333,7 @@ struct walked lookup_walk(struct lookup *lookup, const uint8_t *body, uint32_t b
         at = json_skip_space(body, at, bytes);
         at = at < bytes ? fault(&walk, at) : at;
     }
-    // What the walk skipped over. A response keeps its kind, which the keys of the top tell.
+    // Judges the parts that the walk skipped over. A response keeps its kind, which the keys of the top tell.
     if (strict && at != BROKEN && !json_valid(body, bytes))
         fault_deeper(&walk);
     return (struct walked){

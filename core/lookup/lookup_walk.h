@@ -7,7 +7,7 @@
 
 #include "core/lookup/lookup.h"
 
-// What came of a walk, beside the fields that it found.
+// The result of a walk, beside the fields that it found.
 struct walked {
     uint32_t seen; // bit k: key k came, if only its key
     bool ascii;    // all of the body

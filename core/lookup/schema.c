@@ -8,7 +8,7 @@
 
 #include "core/json/json.h"
 
-// --- What a field may hold.
+// --- Kinds of values of a field
 
 enum kind { STRING, OBJECT, OBJECT_OR_ARRAY, NUMBER_OR_NULL, PRIORITY, DECISION, LEVEL, KINDS_COUNT };
 

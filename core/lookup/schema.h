@@ -1,8 +1,8 @@
-// What the methods of HugAI v2 require of a message, beyond that it is JSON: the protocol's version, and
-// fields of `params` with a JSON type and, for three of them, one of a few values. Other methods require
-// nothing but the version.
+// Requirements of the methods of HugAI v2, beyond valid JSON: the protocol's version, and fields of `params`
+// with a JSON type and, for three of them, one of a few values. Other methods require nothing but the
+// version.
 //
-// Types are judged, not what a text says: whether an agentId is well formed is for its reader.
+// Types are judged, texts are not: the reader of an agentId judges whether it is well formed.
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 #include "core/lookup/lookup.h"
 
-// What is wrong with a message: a field and what it should hold; both static. No field: nothing.
+// A fault of a message: a field and its expected value; both static. No field: no fault.
 struct schema_fault {
     const char *field; // as a path: params.agentId
     const char *expected;
@@ -20,9 +20,10 @@ struct schema_fault {
 // Whether `jsonrpc` is there and means "2.0" (JSON-RPC 2.0, sections 4 and 5).
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup);
 
-// Whether a response that was looked up well, and all of which is JSON, says how its request ended in one way
-// only: it has either a result or an error, and that is an object with an integer `code`, however that is
-// written, and a string `message` (JSON-RPC 2.0, section 5). Of a member that comes twice both are judged.
+// Returns whether a response says in one way only how its request ended. It must have either a result or an
+// error. An error is an object with an integer `code`, however that is written, and a string `message`
+// (JSON-RPC 2.0, section 5). If a member comes twice, both are judged. The response was looked up well, and
+// all of it is JSON.
 bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup);
 
 // Judges a request or notification that was looked up well, and all of which is JSON. `method` is decoded.
