@@ -1,8 +1,8 @@
-// Walking one object or array, judging scalar tokens, and what strings and numbers mean.
+// Walks one object or array, judges scalar tokens, and decodes strings and numbers.
 //
-// A walk goes from item to item: each call takes a comma, a key with its colon, and a value, and ends with
-// JSON_END where the value's own bracket lies. It ends with JSON_BAD at the first byte that the grammar of
-// RFC 8259 doesn't allow there; what lies inside nested containers is skipped over and so isn't part of that.
+// A walk goes from item to item. Each call takes a comma, a key with its colon, and a value, and ends with
+// JSON_END where the value's own bracket lies. A call ends with JSON_BAD at the first byte that the grammar
+// of RFC 8259 doesn't allow there. Nested containers are skipped over and not judged.
 
 #include "core/json/json.h"
 

@@ -54,9 +54,9 @@ enum json_step json_next(struct json_walk *walk, struct json_item *item);
 // object.
 struct json_item json_member(const uint8_t *text, struct span value, const char *key);
 
-// What a string means: its escapes undone, as UTF-8 (a lone surrogate becomes U+FFFD). Writes up to
-// `capacity` bytes and no zero byte. Returns the number of bytes, or SIZE_MAX when it would be more than
-// capacity or is no JSON string.
+// Decodes a string: its escapes undone, as UTF-8 (a lone surrogate becomes U+FFFD). Writes up to `capacity`
+// bytes and no zero byte. Returns the number of bytes. Returns SIZE_MAX when it would be more than capacity
+// or is no JSON string.
 size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity);
 // Whether a string means `literal`, or begins with what that means.
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
@@ -66,11 +66,11 @@ bool json_string_begins(const uint8_t *text, struct span string, const char *lit
 bool json_string_quoted(const uint8_t *text, struct span string);
 // Whether two strings of different texts mean the same.
 bool json_strings_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
-// Whether two scalars of different texts mean the same: strings by what they mean, numbers by value (exactly;
-// those that json_number_decode can't write, by their bytes), all else by their bytes.
+// Returns whether two scalars of different texts mean the same: strings by their decoded text, numbers by
+// value (exactly; those that json_number_decode can't write, by their bytes), all others by their bytes.
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
 
-// --- What the lookup and the walk are built on. `at` and `end` are offsets into `text`.
+// --- The base of the lookup and the walk. `at` and `end` are offsets into `text`.
 
 // The first offset from `at` on that is no white space; `end` when there is none.
 uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
@@ -79,15 +79,16 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
 uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end);
 // The same of one that must be valid: UINT32_MAX when it isn't, too.
 uint32_t json_skip_valid_string(const uint8_t *text, uint32_t at, uint32_t end);
-// The offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of both
-// kinds are counted together: where as many have closed as have opened, the value ends, and that bracket must
-// be of the kind that opened it. Which kind closes which in between is not judged, as nothing else is (a
-// backslash outside a string, which is no JSON, takes the next byte's meaning as one inside does). Any depth,
-// without memory for it. UINT32_MAX when the value doesn't close before `end`, or is closed by the wrong
-// kind.
+// Returns the offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of
+// both kinds are counted together. Where as many have closed as have opened, the value ends, and that bracket
+// must be of the kind that opened it. Brackets in between are not judged by kind, as nothing else is judged
+// there. A backslash outside a string, which is no JSON, takes the next byte's meaning as one inside does.
+// Any depth, without memory for it. Returns UINT32_MAX when the value doesn't close before `end`, or is
+// closed by the wrong kind.
 uint32_t json_skip_container(const uint8_t *text, uint32_t at, uint32_t end);
-// The offset behind the number, true, false or null that begins at `at`, judged as a JSON token, and its
-// type. UINT32_MAX when there is none. What comes behind is not looked at: of 01 the 0 is a number.
+// Returns the offset behind the number, true, false or null that begins at `at`, judged as a JSON token, and
+// its type. Returns UINT32_MAX when there is none. Bytes behind the token are not looked at: of 01 the 0 is a
+// number.
 uint32_t json_skip_scalar(const uint8_t *text, uint32_t at, uint32_t end, enum json_type *type);
 // Whether all bytes of the text are ASCII, and it so is UTF-8.
 bool json_ascii(const uint8_t *text, uint32_t bytes);
@@ -100,8 +101,9 @@ bool json_number_valid(const uint8_t *text, struct span number);
 // isn't judged.
 enum { JSON_GRAMMAR_DEPTH_MAX = 1024 };
 bool json_valid(const uint8_t *text, uint32_t bytes);
-// The same judged byte by byte: the offset at which the text breaks the grammar (of a token, where it
-// begins), or UINT32_MAX when it is valid. *too_deep: up to there it is valid, and there it goes too deep.
+// Judges likewise, byte by byte. Returns the offset at which the text breaks the grammar (of a token, where
+// it begins), or UINT32_MAX when the text is valid. *too_deep: up to there the text is valid, and there it
+// goes too deep.
 uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep);
 bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 

@@ -1,13 +1,13 @@
-// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. What the
-// skippers of json_skip.c and the walks of the lookup are built on; not for anyone else.
+// Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. For the
+// skippers of json_skip.c and the walks of the lookup alone.
 //
 // Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
-// function that takes them as constant pointers, and is made once a level in a function with that level's
-// target attribute; the processor's level is found when the program starts. The masks are the same at every
+// function that takes them as constant pointers. Each level makes it once, in a function with that level's
+// target attribute. The processor's level is found when the program starts. The masks are the same at every
 // level.
 //
-// A mask tells of bytes, not of grammar: it is the algorithm that keeps what lies before the block (an open
-// string, a backslash at its end) and cuts off what lies behind the text. All 64 bytes must be readable.
+// A mask tells of bytes, not of grammar. The algorithm keeps the state before the block (an open string, a
+// backslash at its end) and cuts off bytes behind the text. All 64 bytes must be readable.
 #pragma once
 
 #include <assert.h>
@@ -38,7 +38,7 @@ struct json_bracket_masks {
     uint64_t close;
 };
 
-// What stands between strings.
+// Masks of the tokens between strings.
 struct json_token_masks {
     uint64_t open; // of either kind
     uint64_t close;
@@ -94,8 +94,8 @@ static __attribute__((noinline, unused)) uint64_t json_quotes_escaped(const uint
     return escaped;
 }
 
-// The quotes of a block that are not escaped. *before holds the backslashes of the block before (0: none) and
-// is moved on. What decides is nearly always the byte before the quote or the two before it, so no block
+// Returns the quotes of a block that are not escaped. *before holds the backslashes of the block before (0:
+// none) and is moved on. Nearly always the byte before the quote or the two before it decide, so no block
 // waits for the one before.
 JSON_INLINE uint64_t json_quotes(const uint8_t *text, uint64_t block, uint64_t floor, uint64_t quote,
                                  uint64_t backslash, uint64_t *before) {

@@ -1,7 +1,8 @@
-// The end of a container, looked for 64 bytes at a time by counting brackets: a block's brackets outside strings are
-// two masks, and as long as fewer close than are open the block is done. Only a block in which the count could come to
-// zero is looked at bracket by bracket. So any depth costs the same, and needs no memory. What the count can't see:
-// which kind of bracket closes which inside. Not for anyone but json_skip.c and the walks of the lookup.
+// Finds the end of a container, 64 bytes at a time, by counting brackets. A block's brackets outside strings
+// are two masks, and as long as fewer close than are open the block is done. Only a block in which the count
+// could come to zero is looked at bracket by bracket. Any depth costs the same, and needs no memory. The
+// count can't see which kind of bracket closes which inside. For json_skip.c and the walks of the lookup
+// alone.
 #pragma once
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 
 #include "core/json/json_block.h"
 
-// What goes from block to block; it begins as zeros, at the bracket that opens.
+// State from block to block; it begins as zeros, at the bracket that opens.
 struct json_depth {
     uint64_t open;   // brackets that are
     uint64_t inside; // all ones when the block begins in a string

@@ -36,8 +36,8 @@ JSON_INLINE uint32_t json_skip_digits(const uint8_t *text, uint32_t at, uint32_t
 #endif
     return at;
 }
-// The offset behind a whole number without a sign, or `at` when there is none: a short cut. What comes behind is
-// not looked at, but that it doesn't go on as a fraction or an exponent.
+// Returns the offset behind a whole number without a sign, or `at` when there is none: a short cut. Bytes
+// behind the number are not looked at, but that it doesn't go on as a fraction or an exponent.
 JSON_INLINE uint32_t json_skip_whole_number(const uint8_t *text, uint32_t at, uint32_t end) {
     uint32_t behind = json_skip_digits(text, at, end);
     if (behind > end)

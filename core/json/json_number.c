@@ -1,4 +1,4 @@
-// What number tokens are worth, exactly, however they are written.
+// Decodes number tokens exactly, however they are written.
 #include <assert.h>
 #include <string.h>
 
@@ -76,8 +76,8 @@ static uint64_t digits_value(uint64_t word, uint32_t count) {
     return (low * UINT64_C(0x000f424000000064) + high * UINT64_C(0x0000271000000001)) >> 32;
 }
 
-// What nearly all are, the hub's own ids among them: 1 to 16 digits and nothing else. UINT64_MAX for all
-// others.
+// Returns the value of 1 to 16 digits and nothing else, which nearly all numbers are, the hub's own ids among
+// them. Returns UINT64_MAX for all others.
 static uint64_t plain_value(const uint8_t *text, struct span number) {
     const uint8_t *first = text + number.at;
     if (number.bytes == 0 || number.bytes > 16 || (*first == '0' && number.bytes > 1))

@@ -1,9 +1,9 @@
-// Skipping over strings and containers, and judging a string, 64 bytes at a time.
+// Skips over strings and containers, and judges a string, 64 bytes at a time.
 //
-// The outermost brackets of a container are of one kind, or it is refused; what else there is to its end json_depth.h
-// says.
+// The outermost brackets of a container are of one kind, or it is refused. The way to its end is in
+// json_depth.h.
 //
-// It fails, with UINT32_MAX, when the text ends inside what is skipped.
+// On failure, when the text ends inside the value, the result is UINT32_MAX.
 
 #include "core/json/json.h"
 
@@ -178,7 +178,8 @@ static const struct kernels kernels[JSON_LEVELS_COUNT] = {
 #endif
 };
 
-// --- The choice. It is made before main and then only read, so threads need no order among them.
+// --- The choice of the level. The choice is made before main and then only read, so threads need no order
+// among them.
 
 static enum json_level level_in_use = JSON_LEVEL_PORTABLE;
 
@@ -214,7 +215,7 @@ bool json_level_use(enum json_level level) {
     return true;
 }
 
-// --- What json.h names.
+// --- The functions of json.h
 
 uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end) {
     while (at < end && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t'))

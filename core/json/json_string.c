@@ -1,4 +1,4 @@
-// What JSON strings mean (RFC 8259 section 7).
+// Decodes JSON strings (RFC 8259 section 7).
 #include <assert.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static unsigned utf8_write(uint32_t code, char out[4]) {
     return more + 1;
 }
 
-// What one \u escape means, or two that are a surrogate pair (RFC 8259 section 7). `at` is behind the u.
+// Decodes one \u escape, or two that are a surrogate pair (RFC 8259 section 7). `at` is behind the u.
 static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, char out[4], unsigned *bytes) {
     assert(text[at - 1] == 'u');
     uint32_t code = hex4(text, at, end);
@@ -64,8 +64,8 @@ static uint32_t unicode_decode(const uint8_t *text, uint32_t at, uint32_t end, c
     return at;
 }
 
-// What the string means next, from `at` on: 1 to 4 bytes. Returns the offset behind, or UINT32_MAX where no
-// JSON string goes on so.
+// Decodes the next 1 to 4 bytes of the string, from `at` on. Returns the offset behind, or UINT32_MAX where
+// no JSON string goes on so.
 static uint32_t string_decode_next(const uint8_t *text, uint32_t at, uint32_t end, char out[4],
                                    unsigned *bytes) {
     assert(at < end);
@@ -127,8 +127,8 @@ static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
     return true;
 }
 
-// Of a string that holds something else than plain characters, or hardly fits. Seldom, and so apart: what this takes to
-// begin would cost all others.
+// Decodes a string that holds other than plain characters, or hardly fits. Such strings are rare, and apart
+// from the others: the begin of this function would cost all others.
 static __attribute__((noinline)) size_t decode_any(const uint8_t *text, struct span string, char *out,
                                                    size_t capacity) {
     size_t inside = string.bytes - 2, written = 0;

@@ -1,22 +1,22 @@
-// A whole text judged by the grammar of RFC 8259, 64 bytes at a time, without a walk from token to token.
+// Judges a whole text by the grammar of RFC 8259, 64 bytes at a time, without a walk from token to token.
 //
-// A block becomes masks: strings, brackets, colons, commas, white space, and what is left, which are the
-// scalars. Each token must be one that may follow the token before it; white space between the two is
-// stepped over by an addition that carries through it. What may follow what:
+// A block becomes masks: strings, brackets, colons, commas, white space, and the rest, which are the scalars.
+// Each token must be one that may follow the token before it. White space between the two is stepped over by
+// an addition that carries through it. Tokens that may follow others:
 //
 //     behind { [           a value, or a closing bracket
 //     behind , :           a value
 //     behind a value       , } ] or :      (the end of the text, when all brackets have closed)
 //     : itself             only behind a string that follows { [ or ,       (it may be a key)
 //
-// That leaves what depends on the container. So the block is cut at its brackets, and of each stretch the
-// container is known from a stack: in an object every value behind { or , is a string with a colon behind it;
-// in an array there is no colon; outside there is nothing. The stack is the only thing that goes bracket by
+// Rules that depend on the container are left. For these the block is cut at its brackets, and a stack tells
+// the container of each stretch. In an object every value behind { or , is a string with a colon behind it.
+// In an array there is no colon. Outside there is nothing. The stack is the only thing that goes bracket by
 // bracket. Scalars are judged one by one, strings all at once, escapes where there are backslashes.
 //
-// What a block begins in (a string, a scalar, behind which token) is carried as one bit each. A fault ends
-// the judging at its block; everything before it was judged as it is, so what masks mean behind it doesn't
-// matter.
+// The state in which a block begins (a string, a scalar, behind which token) is carried as one bit each. A
+// fault ends the judging at its block. All before the fault was judged as it is, so masks behind the fault
+// don't matter.
 
 #include <assert.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum container { ARRAY, OBJECT, OUTSIDE, CONTAINERS_COUNT };
 
 enum { STACK_SLACK = JSON_BLOCK_BYTES + 1 }; // a block's brackets may leave the stack on either side
 
-// What goes from block to block, in registers if it can.
+// State from block to block, in registers if it can.
 struct carry {
     uint64_t inside;      // all ones: the block begins in a string
     uint64_t may_be_key;  // that string follows { [ or ,
@@ -71,8 +71,8 @@ static bool hex(uint8_t byte) {
     return (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
 }
 
-// Whether four hexadecimal digits stand behind each u that is escaped. They may lie in the slack: the string
-// has then no end.
+// Returns whether four hexadecimal digits stand behind each u that is escaped. Digits may lie in the slack:
+// the string has then no end.
 static __attribute__((noinline)) bool hex_follows(const uint8_t *block, uint64_t escaped) {
     assert(escaped != 0);
     for (; escaped != 0; escaped &= escaped - 1) {
@@ -95,7 +95,7 @@ JSON_INLINE uint64_t ends_of(uint64_t quotes, uint64_t in_string, uint64_t *carr
     return sum & ~in_string;
 }
 
-// What may follow a scalar; any other byte belongs to it.
+// Bytes that may follow a scalar; any other byte belongs to it.
 static const bool ends_scalar[256] = {
     [' '] = true, ['\n'] = true, ['\r'] = true, ['\t'] = true, [','] = true, [':'] = true,
     ['"'] = true, ['['] = true,  [']'] = true,  ['{'] = true,  ['}'] = true,
@@ -146,7 +146,7 @@ JSON_INLINE bool brackets_valid(struct stack *stack, const uint8_t *block, uint6
     return bad == 0 && deepest <= JSON_GRAMMAR_DEPTH_MAX;
 }
 
-// What lies between the strings of a block.
+// Judges the tokens between the strings of a block.
 JSON_INLINE bool tokens_valid(struct carry *carry, struct stack *stack, json_token_masks_of *tokens_of,
                               const uint8_t *text, uint32_t block, uint32_t end, uint64_t quotes,
                               uint64_t in_string) {

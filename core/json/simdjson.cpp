@@ -1,10 +1,10 @@
 // The shim around simdjson: UTF-8, and the judgement of a whole text by its DOM parser, whose tree is thrown
-// away. The hub judges whole texts by json_valid, which needs no memory; the client judges by the parser what
-// it was given, and tests hold json_valid against it.
+// away. The hub judges whole texts by json_valid, which needs no memory. The client judges its inputs by the
+// parser, and tests hold json_valid against it.
 //
 // simdjson refuses numbers that no machine type holds (1e400, a whole number of thirty digits) and lone
-// surrogates, which the grammar of RFC 8259 allows; what it refuses for these is judged again by
-// json_grammar_valid. By then it has found the text to be UTF-8.
+// surrogates, which the grammar of RFC 8259 allows. A text that is refused for these is judged again by
+// json_grammar_valid. By then the parser has found the text to be UTF-8.
 //
 // The parser's memory grows to the longest text that it has seen and is then used again. Failures are
 // verdicts: the library is built here without its exceptions, and allocates without throwing.

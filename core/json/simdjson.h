@@ -1,5 +1,5 @@
-// The C face of simdjson: what is asked of it is validity of a whole text and of its UTF-8. It chooses its
-// vector code for the processor when the program starts.
+// The C face of simdjson: validity of a whole text and of its UTF-8. The library chooses its vector code for
+// the processor when the program starts.
 #pragma once
 
 #include <stdbool.h>
