@@ -318,7 +318,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     return "a key that there is";
 }
 
-// What two keys mustn't both set: a variable, whichever way it is said; or the key itself.
+// Returns the thing that two keys mustn't both set: a variable, whichever way it is set, or the key itself.
 static const char *thing_of(const char *key, bool *sets_variable) {
     size_t word = begins_with_word(key, "set") ? 3 : begins_with_word(key, "secret") ? 6 : 0;
     *sets_variable = word > 0;

@@ -1,4 +1,4 @@
-// What a [child NAME] section says. Keys and values come as text; each is judged when it comes.
+// The settings of a [child NAME] section. Keys and values come as text; each is judged when it comes.
 #pragma once
 
 #include <stdbool.h>
@@ -65,5 +65,5 @@ const char *child_settings_finish(struct child_settings *settings);
 // Whether two sections say the same.
 bool child_settings_same(const struct child_settings *one, const struct child_settings *other);
 
-// What it offers as long as it hasn't said so itself: a JSON object.
+// Writes the child's capabilities as long as the child hasn't told any itself: a JSON object.
 void child_settings_capabilities(const struct child_settings *settings, struct text *out);

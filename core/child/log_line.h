@@ -1,6 +1,6 @@
-// What a child says on its standard error becomes lines of a log: control characters, and what isn't UTF-8,
-// are written as \xNN, so that no child can forge a line or speak to a terminal. A second's worth is bounded;
-// what is past that is counted, and told when there is room again.
+// Makes lines of a log from a child's standard error. Control characters, and bytes that aren't UTF-8, are
+// written as \xNN, so that no child can forge a line or speak to a terminal. A second's worth is bounded.
+// Bytes past that are counted, and told when there is room again.
 #pragma once
 
 #include <stddef.h>

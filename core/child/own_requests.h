@@ -1,6 +1,6 @@
-// The ids under which the hub itself asks a child something: one after the other, from the highest below 2^53 on, which
-// ids of requests that are forwarded don't come to. Each is answered once. So many are remembered; the oldest goes
-// for one more.
+// The ids of the hub's own requests to a child: one after the other, from the highest below 2^53 on, which
+// ids of forwarded requests don't come to. Each request is answered once. A bounded number is remembered; the
+// oldest goes for one more.
 #pragma once
 
 #include <stdbool.h>
@@ -21,5 +21,5 @@ struct own_requests {
 uint64_t own_requests_begin(struct own_requests *asks);
 // An answer bears this id. False: nothing under it is owed.
 bool own_requests_end(struct own_requests *asks, uint64_t id);
-// It is another process, which owes nothing.
+// Forgets all ids: the child is another process, which owes nothing.
 void own_requests_forget(struct own_requests *asks);

@@ -17,7 +17,7 @@ struct restart {
     uint32_t failures; // of these
 };
 
-// It has ended after it ran for so long (0: it never came to run). False: it stays down. Else it is to be
-// started after *delay_ms.
+// Notes that the child has ended after it ran for so long (0: it never came to run). False: the child stays
+// down. Else it is to be started after *delay_ms.
 bool restart_ended(struct restart *restart, const struct restart_policy *policy, uint64_t ran_ms, bool failed,
                    uint64_t *delay_ms);
