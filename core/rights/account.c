@@ -84,7 +84,7 @@ static void give_ns(_Atomic uint64_t *paid, uint64_t worth) {
     (void)before;
 }
 
-// What was taken, but isn't used. Others may have taken since.
+// Gives back units that were taken and not used. Others may have taken units since.
 static void give_units(_Atomic uint64_t *paid, uint64_t rate, uint64_t units) {
     if (rate > 0)
         give_ns(paid, worth_ns(units, rate));

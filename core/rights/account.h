@@ -1,9 +1,9 @@
-// What a user has used of its limits: one account a user, which all shards share without a lock. Pure: the time is
+// A user's usage of its limits: one account a user, which all shards share without a lock. Pure: the time is
 // given, in nanoseconds of any clock that never goes back.
 //
-// A rate is a debt that is paid off as time goes by: a second's worth may come at once, and what is larger than
-// that passes when nothing is owed (GCRA, ITU-T I.371). Rates and bounds come with each question, as a reload may
-// change them; what is owed stays. 0 is no limit.
+// A rate is a debt that is paid off as time goes by. A second's worth may come at once, and a larger message
+// passes when nothing is owed (GCRA, ITU-T I.371). Rates and bounds come with each question, as a reload may
+// change them. Debts stay. 0 is no limit.
 #pragma once
 
 #include <stdatomic.h>
@@ -41,8 +41,9 @@ void account_hold(struct account *account);
 // Gives it back with the last reference. NULL is allowed.
 void account_drop(struct account *account);
 
-// Takes a message of so many bytes out of `rate` and `bytes`. 0: it may pass; else nothing was taken, and it is so
-// many milliseconds until it would, if nothing else comes, and *over says for which of the two.
+// Takes a message of so many bytes out of `rate` and `bytes`. Returns 0 if the message may pass. Else nothing
+// was taken, the result is the number of milliseconds until the message would pass if nothing else comes, and
+// *over says for which of the two.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t bytes, enum account_limit *over);
 // The same for what is never refused: it counts, but leaves no more owed than a second's worth.
@@ -52,15 +53,15 @@ void account_charge(struct account *account, const struct account_limits *limits
 uint64_t account_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                         uint64_t deliveries);
 
-// So many were foreseen, and taken, and so many were made: what is more is owed, what is less is given back.
+// Settles deliveries: `foreseen` were taken, and `made` were made. A surplus is owed, a rest is given back.
 void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t foreseen, uint64_t made);
 
-// Takes so many messages and bytes out of `rate` and `bytes` before they come, unless more than half a second's worth of either
-// would be owed then: false, and nothing was taken.
+// Takes so many messages and bytes out of `rate` and `bytes` before they come. False, and nothing was taken,
+// if more than half a second's worth of either would be owed then.
 bool account_take_ahead(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                         uint64_t messages, uint64_t bytes);
-// What was taken ahead at `limits`, and how much of it came.
+// Units that were taken ahead at `limits`, and how many of them came.
 struct account_advance {
     uint64_t messages, bytes;
     uint64_t messages_come, bytes_come;
@@ -74,9 +75,9 @@ bool account_connect(struct account *account, uint32_t max);
 void account_disconnect(struct account *account);
 bool account_ask(struct account *account, uint32_t max);
 void account_answer(struct account *account);
-// So many more before they come, unless those would be more than half of the bound.
+// Counts so many more before they come, unless those would be more than half of the bound.
 bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
-// So many were answered, or didn't come.
+// Takes so many off that were answered, or didn't come.
 void account_answer_several(struct account *account, uint32_t count);
 // The same for messages that the gate holds, and for the bytes of those.
 bool account_detain(struct account *account, uint32_t max);

@@ -24,7 +24,7 @@ static uint64_t least(uint64_t one, uint64_t other) {
     return one < other ? one : other;
 }
 
-// A small part of a second's worth. What has no limit isn't counted by the account.
+// Takes a small part of a second's worth. The account doesn't count units without a limit.
 static void take_units(struct account_lease *account_lease, uint64_t now_ns) {
     const struct account_limits *limits = account_lease->limits;
     uint64_t messages = ACCOUNT_LEASE_MESSAGES_MAX, bytes = ACCOUNT_LEASE_BYTES_MAX;

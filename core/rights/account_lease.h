@@ -1,9 +1,11 @@
-// What one thread has taken out of accounts before it comes, so that most messages cost no step that other threads see: units
-// of a user's rates, and places among what it has pending. It is of one turn, at whose end what wasn't needed is given back:
-// before anybody sees what came of the turn. Pure: the time is given, the same all through a turn.
+// Units that one thread has taken out of accounts ahead, so that most messages cost no step that other
+// threads see: units of a user's rates, and places among its pending requests. A lease is of one turn. At the
+// turn's end unused units are given back, before any other thread sees the turn's consequences. Pure: the
+// time is given, the same all through a turn.
 //
-// What a thread is told is what the account itself would say of all that came through it. Where others ask the same account
-// meanwhile, what lies here is owed for them; so nothing is taken ahead near a limit, nor for a user's first message of a turn.
+// The answers to a thread are those of the account itself, for all messages that came through that thread.
+// Where others ask the same account meanwhile, the units of a lease are owed for them. So nothing is taken
+// ahead near a limit, nor for a user's first message of a turn.
 #pragma once
 
 #include <stdalign.h>
@@ -23,8 +25,9 @@ struct account_lease {
     const struct account_limits *limits;            // by which it was filled; NULL: it has had no message
     uint64_t bytes, bytes_taken;                    // of them, how many are left
     uint32_t messages, messages_taken;
-    // That the account counts as pending, and aren't: those of which all may be taken, by these limits, and those that were
-    // pending until now, of which one may be taken where the account isn't over its limit.
+    // Requests that the account counts as pending, and that aren't. All of `places` may be taken, by these
+    // limits. Those `answered` were pending until now, and one may be taken where the account isn't over its
+    // limit.
     const struct account_limits *asked;
     uint32_t places, answered;
 };
@@ -59,7 +62,8 @@ uint64_t account_lease_message(struct account_leases *account_leases, struct acc
 void account_lease_charge(struct account_leases *account_leases, struct account *account,
                           const struct account_limits *limits, uint64_t now_ns, uint64_t bytes);
 
-// account_ask and account_answer. What is pending in truth is what the account counts without the places here, and without what was answered.
+// account_ask and account_answer. The requests that are truly pending are those that the account counts,
+// without the places here and without those that were answered.
 bool account_lease_ask_anew(struct account_leases *account_leases, struct account *account,
                             const struct account_limits *limits);
 static inline bool account_lease_ask(struct account_leases *account_leases, struct account *account,

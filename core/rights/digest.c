@@ -12,7 +12,7 @@ enum { PREFIX_BYTES = sizeof prefix - 1, TOKEN_PREFIX_BYTES = sizeof token_prefi
 bool digest_make(const void *token, size_t bytes, struct digest *out) {
     static_assert(DIGEST_BYTES == SHA256_DIGEST_LENGTH, "SHA-256");
     assert(token || bytes == 0);
-    // Else it would look for its configuration in a file.
+    // Without this option the library would look for its configuration in a file.
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) &&
            SHA256(bytes ? token : "", bytes, out->bytes);
 }

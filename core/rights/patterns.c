@@ -18,7 +18,8 @@ static uint64_t load_4(const char *text) {
     return be32toh(word);
 }
 
-// What is shorter than eight bytes is filled up with zeros, as which it sorts before what it is the beginning of.
+// Returns the first eight bytes. A shorter text is filled up with zeros, and so sorts before each text that
+// it is the beginning of.
 static uint64_t head_of(const char *text, size_t bytes) {
     if (bytes >= 8)
         return load_4(text) << 32 | load_4(text + 4);
@@ -112,8 +113,8 @@ static uint32_t lower_bound(const struct pattern *sorted, uint32_t count, const 
     return low;
 }
 
-// Of prefixes of which none begins with another one, the only one that the text can begin with is the last that is
-// not greater: whatever lies between a prefix and a text that begins with it begins with it, too.
+// No prefix here begins with another one. The text can then begin with one alone: the last that is not
+// greater. Any text between a prefix and a text that begins with it begins with the prefix, too.
 static const struct pattern *find_cover(const struct pattern *prefixes, uint32_t count,
                                         const struct needle *needle) {
     assert(count == 0 || prefixes->prefix);

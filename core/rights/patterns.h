@@ -26,8 +26,8 @@ static inline bool pattern_set_is_empty(const struct pattern_set *set) {
     return (set->prefix_count | set->exact_count) == 0;
 }
 
-// Sorts `count` patterns in place and drops what others of them make superfluous. What is left lies at their
-// beginning; the set's `first` is 0.
+// Sorts `count` patterns in place and drops those that others make superfluous. The remaining patterns lie at
+// the beginning; the set's `first` is 0.
 struct pattern_set patterns_compile(struct pattern *patterns, size_t count);
 
 // The pattern that matches the name, or NULL. `name` may be NULL: then it is

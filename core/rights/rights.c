@@ -144,7 +144,7 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
     return (struct verdict){cover != NULL, line_of(cover)};
 }
 
-// --- What is no list
+// --- Rights that are no lists
 
 struct verdict rights_level(const struct user *user, enum governance level) {
     assert(level < GOVERNANCE_COUNT);

@@ -1,5 +1,5 @@
-// What a user may do, judged by names alone: whether anything bears them isn't known here. Every judgement is a few
-// binary searches, takes no memory, and says which line of the file decided.
+// Judges what a user may do, by names alone: whether an agent bears them isn't known here. Every judgement is
+// a few binary searches, takes no memory, and tells which line of the file decided.
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include "core/rights/users.h"
 
-// What `data.rule` of a refusal (-32001) may say.
+// The values of `data.rule` of a refusal (-32001).
 enum rule {
     RULE_REGISTER,
     RULE_OFFER,
@@ -36,7 +36,7 @@ struct right_name {
     size_t bytes;
 };
 
-// The event that tells those who may approve of what is held. Nobody but the hub may publish it.
+// The event that tells approvers of held messages. Only the hub may publish it.
 #define RIGHTS_GATE_EVENT "approval-needed"
 
 // All that a message names, and which of it is the address that decides (docs/protocol.md, routing).
@@ -50,7 +50,8 @@ struct verdict rights_register(const struct user *user, const char *agent, size_
 struct verdict rights_offer(const struct user *user, enum right_kind kind, const char *name, size_t bytes);
 // Whether they may list any name of that kind: what doesn't say which it is might be any.
 struct verdict rights_offer_any(const struct user *user, enum right_kind kind);
-// What decides must be permitted, and nothing that the message names may be denied. The event isn't looked at.
+// Judges a call. The address that decides must be permitted, and nothing that the message names may be
+// denied. The event isn't looked at.
 struct verdict rights_call(const struct user *user, const struct right_call *call);
 // Whether one of a group, which is called by another name than its own, may be chosen.
 struct verdict rights_reach(const struct user *user, const char *agent, size_t bytes);
@@ -60,9 +61,9 @@ static inline bool rights_reach_all(const struct user *user) {
     return set->exact_count + set->prefix_count == 0;
 }
 struct verdict rights_publish(const struct user *user, const char *event, size_t bytes);
-// `pattern` is an event's name, or a prefix and `*`: every name that it can match must be permitted and none
-// denied. (All of them are permitted if one pattern of the file covers them.) The event by which the gate tells that something is held
-// is an admin's without a line, too.
+// Judges a pattern: an event's name, or a prefix and `*`. Every name that the pattern can match must be
+// permitted and none denied. (All of them are permitted if one pattern of the file covers them.) The gate's
+// own event is an admin's without a line, too.
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes);
 // Whether an agent of this user's may support a level; also what `initialize` may say.
 struct verdict rights_level(const struct user *user, enum governance level);

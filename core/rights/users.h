@@ -1,10 +1,10 @@
-// Who may connect and what each may do: a users file, read and made ready for judgement (core/rights/rights.h).
-// Nothing of it changes after it was read; shards share it, and it goes as a whole with its last reference.
+// Users and their rights: a users file, read and made ready for judgement (core/rights/rights.h). Nothing of
+// it changes after it was read. Shards share it, and it goes as a whole with its last reference.
 //
-// The file is INI, one key a line, `;` or `#` begins a comment at a line's beginning and ` ;` behind a value. Lines
-// are not continued. Sections are [user NAME] and [role NAME]; a role is taken up by `roles = …` of a user. Lists
-// are separated by commas or blanks; those of a user and its roles add up. Of a single value the user's own counts,
-// else the first role's.
+// The file is INI, one key a line, `;` or `#` begins a comment at a line's beginning and ` ;` behind a value.
+// Lines are not continued. Sections are [user NAME] and [role NAME]; a role is taken up by `roles = …` of a
+// user. Lists are separated by commas or blanks, and lists of a user and its roles add up. If a single value
+// is given several times, the user's own counts, else the first role's.
 #pragma once
 
 #include <stdatomic.h>
@@ -39,7 +39,7 @@ enum right {
     RIGHTS_COUNT
 };
 
-// What a pattern, or a name, is of; how it is spelled in the file.
+// The kind of a pattern, or of a name, which its spelling in the file tells.
 enum right_kind {
     KIND_AGENT,      // as it is
     KIND_CAPABILITY, // @NAME
@@ -63,8 +63,8 @@ struct user {
     struct wire_line header; // that tells whose a frame is
 };
 
-// What users are found by. Tokens are sorted by the hash of their digests under a secret key, so that how long a search
-// takes says nothing of them; names are sorted by their bytes.
+// The keys by which users are found. Tokens are sorted by the hash of their digests under a secret key, so
+// that the time of a search says nothing of them. Names are sorted by their bytes.
 struct user_token {
     uint64_t hash;
     struct digest digest;
@@ -115,7 +115,8 @@ uint32_t users_hold_line(const struct users *users);
 // Whether any is found by a certificate's name: then TLS must ask for certificates.
 bool users_have_certificates(const struct users *users);
 
-// Who has that credential; NULL: nobody. A pointer into `users`, good as long as it is.
+// Returns the user with that credential; NULL: there is none. The result points into `users`, and is good as
+// long as that is.
 const struct user *users_by_name(const struct users *users, const char *name, size_t bytes);
 const struct user *users_by_token(const struct users *users, const char *token, size_t bytes);
 // Whole and byte for byte; a name with a zero byte is nobody's.

@@ -29,7 +29,7 @@ static bool starts(const struct pattern *pattern, const char *text) {
 
 // --- Sections that belong together
 
-// So that each role is looked for once.
+// Notes the roles, so that each role is looked for once.
 static void find_roles(struct sections *sections) {
     for (uint32_t at = 0; at < sections->roles.count; at++) {
         struct section_role *role = &sections_roles(sections)[at];
@@ -63,7 +63,7 @@ static bool has_part(const struct sections *sections, const struct section *user
 
 // --- Whether a user's denial or hold can concern anything that it is given
 
-// What of a `call` a message can be sent by, and yet name what the pattern is about.
+// Whether a message that this part of a `call` permits can also name the thing that the pattern is about.
 static bool may_name(const struct section_pattern *given, const struct section_pattern *pattern) {
     assert(given->right == RIGHT_CALL && given->kind <= KIND_METHOD);
     static const struct pattern integration = {.text = "tool/integration", .bytes = 16};
@@ -200,7 +200,7 @@ static bool is_admin(const struct sections *sections, const struct section *user
     return false;
 }
 
-// Nobody decides on what their own user sent.
+// Whether another user may decide: a user's own messages are decided by others.
 static bool has_judge(const struct sections *sections, const struct section *user) {
     assert(!user->is_role);
     for (uint32_t at = 0; at < sections->sections.count; at++) {

@@ -1,4 +1,4 @@
-// What a users file says without effect: nothing that keeps a hub from starting, but hardly what was meant.
+// Lines of a users file without effect: none keeps a hub from starting, but hardly any was meant.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// It goes well: the sections of the file are read (sections.c), each user's patterns and those of its roles become
-// sets, credentials become sorted tables. It fails: what is wrong is told line by line, and nothing is left.
+// Success: the sections of the file are read (sections.c), each user's patterns and those of its roles become
+// sets, credentials become sorted tables. Failure: each fault is told by its line, and nothing is left.
 #include "core/rights/users.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include "core/base/memory.h"
 #include "core/rights/sections.h"
 
-// What is being made, of what.
+// The users that are being made, and the sections that they are made of.
 struct making {
     struct users *users;
     struct sections sections;
