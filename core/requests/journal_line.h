@@ -2,8 +2,8 @@
 //
 //     {"time":"2026-11-21T13:21:58.123Z","kind":"audit","target":null,"entry":{...}}
 //
-// Nobody can forge a line or end one early: what others spelled is written as a string with its escapes, or
-// as raw JSON that was judged valid before, in which a line break can only be white space and becomes a
+// Nobody can forge a line or end one early. Texts of peers are written as strings with their escapes, or as
+// raw JSON that was judged valid before. In such JSON a line break can only be white space, and becomes a
 // space. A line that finds no memory fails as texts do.
 #pragma once
 
@@ -23,7 +23,7 @@ void journal_line_name(struct text *line, const char *name);
 // Writes another time into a line that has begun.
 void journal_line_stamp(struct text *line, uint64_t unix_ms);
 void journal_line_end(struct text *line);
-// Whether it has begun and not ended. One that has failed may be at any point.
+// Returns whether the line has begun and not ended. A line that has failed may be at any point.
 static inline bool journal_line_is_open(const struct text *line) {
     return line->failed || (line->length > 0 && line->bytes[line->length - 1] != '\n');
 }

@@ -65,7 +65,7 @@ static bool fill_chunk(struct pending_table *table, uint32_t index) {
     return true;
 }
 
-// One that was given back, or a new one.
+// Adds a chunk that was given back, or a new one.
 static bool add_chunk(struct pending_table *table) {
     for (uint32_t index = 0; index < table->chunk_count; index++)
         if (!table->chunks[index].slots)

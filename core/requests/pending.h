@@ -1,8 +1,8 @@
-// Requests under way: a hub id on one side, the source's connection and its own id on the other.
+// Pending requests: a hub id on one side, the source's connection and its own id on the other.
 //
-// The table is the source's shard's; it alone decides how a request ends, and so each ends once. A hub id is
-// made of the shard, a slot of the table and the slot's generation, so that a response finds its request
-// without a search and a late one finds nothing.
+// The table belongs to the source's shard. That shard alone decides how a request ends, and so each ends
+// once. A hub id is made of the shard, a slot of the table and the slot's generation. A response finds its
+// request without a search, and a late one finds nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -60,7 +60,7 @@ struct pending {
     char inline_id[PENDING_ID_INLINE];
 };
 
-// So many slots, which are taken and given back together.
+// PENDING_CHUNK slots, which are taken and given back together.
 struct pending_chunk {
     struct pending *slots; // never move; NULL: given back
     struct pending *free;
@@ -104,7 +104,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 // False when memory, or the bound, is used up.
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t bytes);
-// What was kept so; asked_bytes 0: nothing.
+// Returns the text that was kept with the request; asked_bytes 0: there is none.
 static inline const char *pending_asked(const struct pending *pending) {
     return pending->id + pending->id_bytes;
 }
@@ -120,5 +120,5 @@ static inline uint32_t hub_id_shard(uint64_t hub_id) {
 // remember it.
 void pending_end(struct pending_table *table, struct pending *pending);
 
-// Its hub id, below 2^53 and never 0.
+// Returns the request's hub id, below 2^53 and never 0.
 uint64_t pending_hub_id(const struct pending_table *table, const struct pending *pending);

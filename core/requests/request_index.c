@@ -34,7 +34,7 @@ void request_index_deinit(struct request_index *asked, struct quota *kept) {
 
 // --- Ids
 
-// What the table keeps has no slack behind it.
+// An id with slack behind it, which the ids of the table don't have.
 struct kept_id {
     uint8_t text[ID_BYTES_MAX];
     struct span span;
@@ -55,7 +55,8 @@ static bool means(const struct pending *pending, const uint8_t *text, struct spa
     return !pending->cancelled && read_kept(&kept, pending) && json_same(text, id, kept.text, kept.span);
 }
 
-// The same for all ids that are json_same. What is longer than any id that is kept hashes as it is written.
+// Returns the same hash for all ids that are json_same. An id that is longer than any kept id hashes as it is
+// written.
 static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphash_key *key) {
     assert(id.bytes > 0);
     char decoded[ID_BYTES_MAX];

@@ -1,10 +1,10 @@
-// Which of the requests that a source has under way an id means.
+// Finds the pending request of a source that an id means.
 //
-// They lie in the source's list, oldest first, and a cancel means the latest whose id has the value that it
-// names. A short list is looked through. For a long one, a table by the ids' values is made when it is first
-// asked for, and kept until the list is short again: a source that doesn't cancel pays nothing for it, and
-// one that does, with as many requests as it likes under way, takes no more of its shard's time than others.
-// Without memory for the table the list is looked through.
+// Requests lie in the source's list, oldest first. A cancel means the latest request whose id has the value
+// that the cancel names. A short list is looked through. For a long one, a table by the ids' values is made
+// at the first search, and kept until the list is short again. A source that doesn't cancel pays nothing for
+// it. A source that cancels, with any number of pending requests, takes no more of its shard's time than
+// others. Without memory for the table the list is looked through.
 #pragma once
 
 #include <stdbool.h>
@@ -27,7 +27,8 @@ struct request_index {
 };
 
 void request_index_init(struct request_index *asked);
-// Gives the table back, on the account that it was taken on. What is under way is the list's owner's.
+// Gives the table back, on the account that it was taken on. The requests themselves belong to the list's
+// owner.
 void request_index_deinit(struct request_index *asked, struct quota *kept);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
