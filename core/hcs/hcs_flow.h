@@ -1,5 +1,5 @@
-// What an HCS producer is told of its clients: to pause when there are none, or when more than half of those
-// that count are over, and to go on when it isn't so any more.
+// Notes to an HCS producer about its clients: to pause when there are none, or when more than half of those
+// that count are over, and to go on when that has ended.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct hcs_flow {
     enum hcs_flow_state told;
 };
 
-// What the producer should have been told.
+// Returns the state that the producer should have been told.
 enum hcs_flow_state hcs_flow_state(const struct hcs_flow *flow);
 
 // Puts one client into the counts, or takes it out (change -1).
@@ -27,16 +27,16 @@ void hcs_flow_count(struct hcs_flow *flow, bool over, bool stuck, int change);
 
 // --- Shed chunks
 //
-// When a client of an HCS session reads too slowly, and what it gets less of then.
+// Tells when a client of an HCS session reads too slowly, and which chunks are then shed.
 //
-// It is over from half of its queue's bound until less than a quarter waits. Chunks of the finest level of
-// detail, `atomic`, are shed for it while half or more waits, those of the middle one, `micro`, from three
-// quarters on; all else never. What was shed is told when it is under again.
+// A client is over from half of its queue's bound until less than a quarter waits. Chunks of the finest level
+// of detail, `atomic`, are shed for it while half or more waits, those of the middle one, `micro`, from three
+// quarters on. No other chunk is shed. A client that is under again is told how many were.
 
-// The level of detail of a chunk. Of one whose level isn't known nothing is shed.
+// The level of detail of a chunk. A chunk of an unknown level isn't shed.
 enum stream_lod { LOD_KEPT, LOD_MICRO, LOD_ATOMIC };
 
-// What one client misses of one session. Zeroed: nothing.
+// Chunks of one session that one client misses. Zeroed: none.
 struct shed {
     uint32_t atomic;
     uint32_t micro;

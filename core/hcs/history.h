@@ -1,9 +1,8 @@
-// What an HCS session keeps of its chunks: the last ones, within a bound of bytes, by seq. Chunks are numbered in
-// the order in which they came, those too that aren't there any more; a client's place in the session is the
-// number of the next chunk that it gets.
+// The last chunks of an HCS session, within a bound of bytes, by seq. Chunks are numbered in the order in
+// which they came, also those that aren't there any more. A client's place in the session is the number of
+// the next chunk that the client gets.
 //
-// What a chunk is, is the caller's affair: it is a pointer here, which the caller lets go when it has been
-// handed back.
+// A chunk is a pointer of the caller's here. The caller lets it go when it has been handed back.
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +31,7 @@ struct history {
 };
 
 void history_init(struct history *history, struct quota *kept);
-// It must be empty.
+// Ends the history, which must be empty.
 void history_deinit(struct history *history);
 
 // Whether a chunk of this seq comes behind all that came before.
