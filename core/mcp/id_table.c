@@ -51,7 +51,7 @@ void id_table_add(struct id_table *chains, struct list *node) {
     list_append(chain_of(chains, chains->number(node)), node);
 }
 
-// What many needed is given back when few are left.
+// Memory that many nodes needed is given back when few are left.
 void id_table_remove(struct id_table *chains, struct list *node) {
     assert(chains->count > 0 && !list_empty(node));
     list_remove(node);

@@ -1,5 +1,6 @@
-// A table of things that have a number each: chains of nodes that lie in them, which grow in number with the things.
-// The numbers are the hub's own: nobody chooses them so that they collide. It must not move.
+// A table of things that have a number each: chains of nodes that lie in the things, which grow in number
+// with them. The numbers are the hub's own: no peer chooses them so that they collide. The table must not
+// move.
 #pragma once
 
 #include <stdbool.h>

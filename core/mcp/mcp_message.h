@@ -32,7 +32,7 @@ enum mcp_method {
         MCP_OTHER,
 };
 
-// What the protocol keeps in _meta, under io.modelcontextprotocol/.
+// Members that the protocol keeps in _meta, under io.modelcontextprotocol/.
 enum mcp_meta { MCP_META_VERSION, MCP_META_LOG_LEVEL, MCP_META_SUBSCRIPTION };
 
 // The version of the legacy era that the hub asks a server for.
@@ -40,14 +40,14 @@ enum mcp_meta { MCP_META_VERSION, MCP_META_LOG_LEVEL, MCP_META_SUBSCRIPTION };
 
 // The version of the legacy era that this text names: 1 for the oldest. 0: it names none.
 uint32_t mcp_legacy_version(const char *text, size_t bytes);
-// Its text, as a JSON string.
+// Returns the text of a version, as a JSON string.
 const char *mcp_legacy_version_text(uint32_t version);
 // The method of this name, decoded.
 enum mcp_method mcp_method(const char *name, size_t bytes);
 // The era of a request or notification that a client sent: modern is what names its version in _meta, and
 // server/discover.
 enum mcp_era mcp_era(const uint8_t *body, const struct lookup *lookup, enum mcp_method method);
-// What params._meta says; type JSON_NONE: nothing.
+// Returns this member of params._meta; type JSON_NONE: there is none.
 struct json_item mcp_meta(const uint8_t *body, const struct lookup *lookup, enum mcp_meta which);
 // The subscription that the result of a response is of; likewise.
 struct json_item mcp_result_subscription(const uint8_t *body, const struct lookup *lookup);
@@ -59,10 +59,10 @@ uint64_t mcp_id(const uint8_t *body, const struct json_item *item);
 // Whether the error of a response is one that only a server of the modern era gives.
 bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup);
 
-// Writes what the hub says itself: the request by which it opens its session at a legacy server; that it has,
-// a notification; and a cancel of a request that it forwarded under this id. With `asks` the request offers the
-// server to ask clients something (sampling, elicitation). It never offers roots: a server that clients share would take
-// those of one client for everybody's.
+// Writes the hub's own messages to a server: the request by which the hub opens its session at a legacy
+// server, the notification that the session is open, and a cancel of a request that was forwarded under this
+// id. With `asks` the request offers that the server may ask clients (sampling, elicitation). Roots are never
+// offered: a server that clients share would take one client's roots for everybody's.
 void mcp_put_initialize(struct text *out, uint64_t id, bool asks);
 void mcp_put_initialized(struct text *out);
 // A notification that a list is another one now: of tools, prompts or resources.

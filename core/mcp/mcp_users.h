@@ -1,9 +1,9 @@
-// Who shares a server of the Model Context Protocol: its users by their connections, what each of them has in
-// progress, and the resources to which they are subscribed. It tells to whom belongs what a server says
-// without saying to whom.
+// The users of a shared server of the Model Context Protocol, by their connections: their requests in
+// progress, and the resources to which they are subscribed. The module tells to which user a message of the
+// server belongs that names none.
 //
-// It belongs to one shard. All memory is taken on the account of what is kept, and where there is none nothing
-// changes.
+// The table belongs to one shard. All memory is taken on the account of the quota, and where there is none
+// nothing changes.
 #pragma once
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ struct mcp_user {
     bool has_session;  // likewise: that instance has been asked something of the legacy era
 };
 
-// How a request in progress counts. One that only listens isn't in progress.
+// Kinds of requests in progress. A request that only listens doesn't count as in progress.
 enum mcp_ask { MCP_ASK, MCP_ASK_WITH_LOG, MCP_ASK_DISCOVER, MCP_ASK_LISTEN };
 
 void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *kept);
@@ -76,13 +76,14 @@ bool mcp_ask_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id
 // The same for one that listens: its user's own id, JSON, is kept to name what it hears.
 bool mcp_listen_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id, const void *own,
                       size_t bytes);
-// That id, as long as the request is in progress; NULL: none that listens has this id.
+// Returns that id, as long as the request is in progress; NULL: no listening request has this id.
 const char *mcp_listener(const struct mcp_users *sharing, uint64_t id, size_t *bytes);
-// It has ended, in whatever way. False: there is none with this id.
+// Notes that the request has ended, in whatever way. False: there is none with this id.
 bool mcp_ask_end(struct mcp_users *sharing, uint64_t id);
-// The request's client gives it up, or leaves, though it has gone to the server: the server may ask something for its sake.
-// Until mcp_abandoned_end, for MCP_ABANDONED_MS at most, it counts as in progress, and is nobody's. One that only listens
-// ends. False: there is none with this id, or it was given up before.
+// Notes that the request's client gives it up, or leaves, though the request has gone to the server: the
+// server may ask something for its sake. Until mcp_abandoned_end, for MCP_ABANDONED_MS at most, the request
+// counts as in progress, and is nobody's. A request that only listens ends. False: there is none with this
+// id, or it was given up before.
 bool mcp_ask_abandon(struct mcp_users *sharing, uint64_t id, uint64_t now_ms);
 // The server has answered one that was given up. False: this is the id of none.
 bool mcp_abandoned_end(struct mcp_users *sharing, uint64_t id);
@@ -108,8 +109,9 @@ bool mcp_subscribe(struct mcp_users *sharing, struct mcp_user *user, const char 
 // The same as a request in progress asks: the user isn't if that is refused, and is if it ends without a word, as the
 // server may have done it.
 bool mcp_subscribe_asked(struct mcp_users *sharing, uint64_t id, const char *uri, size_t bytes);
-// `orphan` is told of the resource if nobody is subscribed to it any more, and the server wasn't told that somebody else
-// isn't, or has gone, for the sake of this one.
+// Notes that a subscription was refused. `orphan` is called with the resource in one case: nobody is
+// subscribed to it any more, and an unsubscription of somebody else wasn't told to the server for the sake of
+// this one.
 void mcp_ask_refused(struct mcp_users *sharing, uint64_t id, mcp_tell *orphan, void *context);
 // The user no longer is. True: others are, so the server isn't to be told.
 bool mcp_unsubscribe(struct mcp_users *sharing, const struct mcp_user *user, const char *uri, size_t bytes);
