@@ -24,7 +24,7 @@ static inline bool directives_read_decimal(struct field_text text, uint64_t *val
     return true;
 }
 
-// Of values without the white space around them.
+// Reads a value of a field, without the white space around it.
 static inline void directives_read_version(struct directives *directives, struct field_text value) {
     bool major_2 = value.start < value.end && value.start[0] == '2' &&
                    (value.end - value.start == 1 || value.start[1] == '.');

@@ -1,5 +1,6 @@
-// The lines of a header block as they come in, for all wires that have some: each byte is judged once, a field when its
-// line is whole, the block at its blank line. Inline, so that each wire's own judgement is known where it is used.
+// Scans the lines of a header block as they come in, for all wires that have some. Each byte is judged once,
+// a field when its line is whole, the block at its blank line. Inline, so that each wire's own judgement is
+// known where it is used.
 #pragma once
 
 #include <assert.h>
@@ -7,7 +8,7 @@
 #include "core/wire/field.h"
 #include "core/wire/unit.h"
 
-// What the next byte is: unit.state, counted from the first of a wire's states that are these.
+// The place of the next byte: unit.state, counted from the first of a wire's states that are these.
 enum { FIELDS_AT_LINE, FIELDS_IN_NAME, FIELDS_IN_VALUE, FIELDS_AT_FEED, FIELDS_AT_LAST_FEED, FIELDS_STATES };
 
 struct fields_wire {

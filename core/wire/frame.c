@@ -1,13 +1,16 @@
 // The header block and the body's boundary, found in place.
 //
-// It goes well: each line is name, colon, value, CR LF; at its end the field is judged if it is one of the
-// six that the hub reads; a blank line ends the block, and the body's length is known. The block most peers
-// send, a canonical Content-Length line alone, is taken at once, without the steps.
+// Success: each line is name, colon, value, CR LF. At its end the field is judged if it is one of the six
+// that the hub reads. A blank line ends the block, and the body's length is known. The usual block, a
+// canonical Content-Length line alone, is taken at once, without the steps.
 //
-// It fails: at the first byte that can't stand where it is (fault_at is that byte), at the end of a line
-// whose field breaks a rule (fault_at is the start of its value, or of the line for a field that may not come
-// twice), at the blank line where no Content-Length came (fault_at is the blank line), or when
-// header_bytes_max bytes have come and the block goes on (fault_at is that limit).
+// Failure comes at one of these places, and fault_at tells which byte:
+//
+// - the first byte that can't stand where it is;
+// - the end of a line whose field breaks a rule: the start of its value, or of the line for a field that may
+// not come twice;
+// - the blank line, where no Content-Length came;
+// - the limit, when header_bytes_max bytes have come and the block goes on.
 #include "core/wire/frame.h"
 
 #include <assert.h>
@@ -20,10 +23,10 @@
 #include "core/wire/field_scan.h"
 #include "core/wire/media_type.h"
 
-// What the next byte is: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.
+// The place of the next byte: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.
 enum state { IN_BODY = FIELDS_STATES, REFUSED };
 
-// The fields that the hub reads. Those before FIELD_USER may come once only, and are also bits of unit.seen.
+// The fields that the hub reads. Fields before FIELD_USER may come once only, and are also bits of unit.seen.
 enum field {
     FIELD_LENGTH,
     FIELD_TYPE,
@@ -168,8 +171,9 @@ static inline uint64_t digits_value(uint64_t digits, unsigned count) {
 
 enum { USUAL_BYTES = LENGTH_PREFIX_BYTES + 8 + 4 };
 
-// Takes a canonical Content-Length line of up to seven digits with which a frame starts, told by a few words of it, and a
-// blank line if it follows; leaves all as it was if there is none, or if it breaks a limit. USUAL_BYTES are there.
+// Takes a canonical Content-Length line of up to seven digits with which a frame starts, told by a few words
+// of it. Takes a blank line, too, if it follows. Leaves all as it was if there is no such line, or if it
+// breaks a limit. USUAL_BYTES are there.
 static inline void take_canonical_line(struct unit *unit, const uint8_t *frame,
                                        const struct unit_limits *limits) {
     uint64_t word;

@@ -4,9 +4,9 @@
 
 #include "core/wire/unit.h"
 
-// Goes on with the frame that starts at `frame`, of which `bytes` have come; at least as many as at the last
-// call, and the same ones. Reads nothing past `bytes`. Its length is known when the block is whole; body_at
-// is then the block's length, with its closing blank line.
+// Goes on with the frame that starts at `frame`, of which `bytes` have come: at least as many as at the last
+// call, and the same ones. Reads nothing past `bytes`. The frame's length is known when the block is whole.
+// Then body_at is the block's length, with its closing blank line.
 enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t bytes,
                             const struct unit_limits *limits);
 // As many bytes as are taken in before the scanner must look, while the block isn't whole.

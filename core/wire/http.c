@@ -15,12 +15,18 @@
 
 // --- The head of a request, until the body
 //
-// It goes well: the request line is judged when it is whole, each field at the end of its line, and the head
-// at the blank line. It fails at the first byte that can't stand where it is, at the end of a line that breaks
-// a rule (fault_at is where in it, of a field the start of its value, or of the line for one that may not come
-// twice), at the blank line (fault_at) where no Host came, and at a limit (fault_at is that limit).
+// Success: the request line is judged when it is whole, each field at the end of its line, and the head at
+// the blank line.
+//
+// Failure comes at one of these places, and fault_at tells which byte:
+//
+// - the first byte that can't stand where it is;
+// - the end of a line that breaks a rule: of a field the start of its value, or of the line for a field that
+// may not come twice;
+// - the blank line, where no Host came;
+// - a limit.
 
-// What the next byte is. A fresh scan is all zeros.
+// The place of the next byte. A fresh scan is all zeros.
 enum state {
     AT_START,
     AT_EMPTY_FEED,
@@ -33,7 +39,7 @@ enum state {
 static_assert((int)HEAD_STATES_COUNT <= (int)HTTP_CHUNKS,
               "the states of a head are below those of the chunks");
 
-// The fields that may come once only and say where the request ends, or how it is treated. Also bits of
+// The fields that may come once only and tell where the request ends, or how it is treated. Also bits of
 // unit.seen.
 enum field {
     FIELD_LENGTH,
@@ -313,7 +319,7 @@ static void http_head_scan(struct unit *unit, const uint8_t *bytes, uint32_t end
         scan_fields(unit, bytes, end, limits);
 }
 
-// Of a whole head: whether its sender waits to be told that it may send the body.
+// Returns whether the sender of a whole head waits to be told that it may send the body.
 static bool http_head_waits(const struct unit *unit) {
     return has_seen(unit, FIELD_EXPECT) && (unit->body_bytes > 0 || has_seen(unit, FIELD_CODING));
 }

@@ -1,25 +1,25 @@
-// Requests of HTTP/1.1 and HTTP/1.0 (RFC 9110, RFC 9112), found in place and made strict: what two readers
-// could take for two things is refused.
+// Requests of HTTP/1.1 and HTTP/1.0 (RFC 9110, RFC 9112), found in place and made strict: a request that two
+// readers could take for two things is refused.
 //
 // One unit is one request: the request line, the header block, and the body by Content-Length, in chunks, or
 // none. One CR LF before the request line is read over. A chunked body is moved together where it lies, so
-// that it is [body_at, body_at + body_bytes) like any other; what lies behind it up to `at` (the chunks' heads,
-// trailer fields, which are judged and dropped) is dead, and while the body goes on those bytes may be cut
-// out: what is behind moves down to the body's end, and `at` is set there. No state but `at` tells of a place
-// behind the body.
+// that it is [body_at, body_at + body_bytes) like any other. Bytes behind it up to `at` are dead: the chunks'
+// heads, and trailer fields, which are judged and dropped. While the body goes on those bytes may be cut out:
+// later bytes move down to the body's end, and `at` is set there. No state but `at` tells of a place behind
+// the body.
 //
-// Limits: the request line has 8 KiB, without its CR LF; header_bytes_max holds for the fields with the blank
-// line, without the request line, and once more for the trailer; body_bytes_max for the body without what the
-// chunks take. fault_at of a fault in a chunked body is where the body had come to.
+// Limits: the request line has 8 KiB, without its CR LF. header_bytes_max holds for the fields with the blank
+// line, without the request line, and once more for the trailer. body_bytes_max holds for the body without
+// the chunks' heads. The fault_at of a fault in a chunked body is the end of the body so far.
 #pragma once
 
 #include "core/wire/http_state.h"
 #include "core/wire/unit.h"
 
-// Goes on with the request that starts at `bytes`, of which `count` have come; at least as many as at the last
-// call, and the same ones but for what this did to them. UNIT_ASIDE when the head is whole, expects to be told
-// to go on (RFC 9110 section 10.1.1), and nothing of the body is there. A chunked one is UNIT_OPEN to its end;
-// its head is whole when body_at is set. A unit with nothing in it matters.
+// Goes on with the request that starts at `bytes`, of which `count` have come: at least as many as at the
+// last call, and the same ones but for the changes of earlier calls. Returns UNIT_ASIDE when the head is
+// whole, expects to be told to go on (RFC 9110 section 10.1.1), and nothing of the body is there. A chunked
+// body is UNIT_OPEN to its end; its head is whole when body_at is set. A unit with nothing in it matters.
 enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
 // As many bytes as a request can have while its length isn't known, when what is dead has been cut out.
 uint32_t http_open_max(const struct unit_limits *limits);

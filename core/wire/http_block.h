@@ -6,13 +6,12 @@
 #include "core/wire/unit.h"
 
 // Rewrites the head of a request with a body into a canonical header block that ends where the body begins:
-// Content-Length, then the fields that pass. The unit is then a framed one, of this block and the body, that
-// starts so many bytes behind where it started, which are returned: more than 0, so that two requests in one
-// buffer never lie side by side. What was dead behind the body belongs to it no more. The head's own text is
-// lost.
+// Content-Length, then the fields that pass. The unit is then a framed one, of this block and the body.
+// Returns by how many bytes the unit starts later: more than 0, so that two requests in one buffer never lie
+// side by side. Dead bytes behind the body belong to the unit no more. The head's own text is lost.
 uint32_t http_make_framed(uint8_t *bytes, struct unit *unit);
 
-// The next line, with its CR LF, of a field that passes: of a framed header block as it came (`end` is its
-// length with the blank line; *at is 0 at first). False when there are no more. A line may be written as it is
-// into a head of HTTP.
+// Finds the next line, with its CR LF, of a field that passes. `block` is a framed header block as it came,
+// and `end` its length with the blank line; *at is 0 at first. False when there are no more. A line may be
+// written as it is into a head of HTTP.
 bool http_next_passing(const uint8_t *block, uint32_t end, uint32_t *at, struct span *line);

@@ -1,6 +1,6 @@
-// The chunks' data is moved down to the body's end as it comes. line_at is what the chunk still lacks, and
-// colon_at counts the bytes of its first line, or of the trailer: no offsets, so that what is dead behind the
-// body may be cut out at any time.
+// The chunks' data is moved down to the body's end as it comes. line_at counts the bytes that the chunk still
+// lacks, and colon_at the bytes of its first line, or of the trailer. Neither is an offset, so that dead
+// bytes behind the body may be cut out at any time.
 #include "core/wire/http_chunks.h"
 
 #include <assert.h>

@@ -7,8 +7,8 @@
 
 enum { VERSION_BYTES = sizeof "HTTP/1.1" - 1, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
-// Of what may stand in a target: the bytes of a URI, and those others that browsers leave unescaped in a
-// query. A fragment never comes.
+// Bytes of a target: the bytes of a URI, and others that browsers leave unescaped in a query. A fragment
+// never comes.
 static const bool in_target[256] = {
     ['!'] = true,
     ['$' ... ';'] = true,
@@ -16,7 +16,7 @@ static const bool in_target[256] = {
     ['?' ... '~'] = true,
 };
 
-// Of a registered name: unreserved and sub-delims.
+// Bytes of a registered name: unreserved and sub-delims.
 static const bool in_name[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
     ['_'] = true,         ['~'] = true,         ['!'] = true,         ['$'] = true, ['&'] = true,

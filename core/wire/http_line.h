@@ -18,8 +18,8 @@ struct http_line {
 enum unit_fault http_line_read(const uint8_t *bytes, uint32_t at, uint32_t end, struct http_line *out,
                                uint32_t *fault_at);
 
-// What Host and a URI name: host[:port]. The host is a registered name or an IPv4 address, or an IPv6 address
-// in its brackets; never empty.
+// The authority of a Host field or a URI: host[:port]. The host is a registered name or an IPv4 address, or
+// an IPv6 address in its brackets; never empty.
 struct http_authority {
     struct span host; // with the brackets
     uint32_t port;    // 0: none is given

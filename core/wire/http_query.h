@@ -18,7 +18,7 @@ struct http_parameter {
     uint32_t value_bytes;
 };
 
-// The parameter at *at (0: the first one), decoded into `out`; *at is then behind it, whatever it was. What is
-// empty between two ampersands is none. A query's own length is always capacity enough.
+// Decodes the parameter at *at (0: the first one) into `out`; *at is then behind it, whatever it was. Nothing
+// between two ampersands is no parameter. A query's own length is always capacity enough.
 enum http_parameter_step http_parameter_next(const uint8_t *bytes, struct span query, uint32_t *at, char *out,
                                              uint32_t capacity, struct http_parameter *parameter);

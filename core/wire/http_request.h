@@ -1,5 +1,5 @@
-// What a request's head says, read in one pass over a head that http_scan has judged. All spans are of the
-// bytes from the unit's start; http_make_framed overwrites what they name.
+// The fields of a request's head, read in one pass over a head that http_scan has judged. All spans are of
+// the bytes from the unit's start. http_make_framed overwrites their bytes.
 #pragma once
 
 #include "core/json/json.h"
@@ -43,7 +43,7 @@ struct http_request {
     struct span fields[HTTP_FIELDS_COUNT]; // the values of the first of each; 0 bytes without one
 };
 
-// Of a unit whose head is whole (body_at is set), from the unit's start.
+// Reads a unit whose head is whole (body_at is set), from the unit's start.
 void http_read(const uint8_t *head, const struct unit *unit, struct http_request *out);
 
 static inline bool http_given(const struct http_request *request, enum http_field field) {

@@ -1,4 +1,4 @@
-// What the parts of the scanner of requests agree on (http.h).
+// States that the parts of the scanner of requests share (http.h).
 #pragma once
 
 enum { HTTP_LINE_BYTES_MAX = 8 * 1024, HTTP_CHUNK_LINE_BYTES_MAX = 1024 };

@@ -1,8 +1,9 @@
-// One JSON text a line. A line feed ends it, whatever stands before: JSON escapes those in strings. A CR
-// before it is white space and belongs to no body, and a line of white space alone is nothing.
+// One JSON text a line. A line feed ends the line, whatever stands before: JSON escapes line feeds in
+// strings. A CR before it is white space and belongs to no body. A line of white space alone is nothing.
 //
-// It fails when body_bytes_max bytes have come and the line goes on (fault_at is that limit), and at a request line
-// of HTTP: a web page could have a browser send whatever it likes behind one, and that would be carried out.
+// Failure comes when body_bytes_max bytes have come and the line goes on (fault_at is that limit). A request
+// line of HTTP is a failure, too: a web page could have a browser send any text behind one, and the hub would
+// carry that out.
 #pragma once
 
 #include "core/wire/unit.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// `value` is a field value without the white space around it and without control characters but tab. True for
-// any media type, also a malformed one, unless a parameter `charset` (there may be several) is something else
-// than utf-8 or utf8 in any case, quoted or not, or a quoted string never closes.
+// Judges a field value without the white space around it and without control characters but tab. True for any
+// media type, also a malformed one. False if a parameter `charset` (there may be several) is other than utf-8
+// or utf8 in any case, quoted or not, or if a quoted string never closes.
 bool media_type_is_utf8(const uint8_t *value, size_t bytes);

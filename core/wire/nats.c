@@ -1,8 +1,8 @@
 // Lines of a NATS server, and the payloads behind them, found in place.
 //
-// It goes well: a line is looked at when its line feed has come, and says how long its payload is; the payload ends with CR LF.
-// It fails: at a line that begins with no verb that a server says, or whose sizes can't be read, or that is longer than any
-// (fault_at is its start, or the limit), and at a payload that isn't followed by CR LF.
+// Success: a line is looked at when its line feed has come, and tells how long its payload is. The payload
+// ends with CR LF. Failure: a line that begins with no verb of a server, has unreadable sizes, or is too long
+// (fault_at is its start, or the limit), and a payload without CR LF behind it.
 #include "core/wire/nats.h"
 
 #include <assert.h>
@@ -126,7 +126,7 @@ static uint16_t of_line(uint32_t offset) {
     return (uint16_t)offset;
 }
 
-// What nats_read is asked for.
+// Notes the parts of a line for nats_read.
 static void note_line(struct unit *unit, const struct line *line, uint32_t count) {
     bool has_reply = line->count == (line->verb == NATS_HMSG ? 5 : 4);
     unit->verb = (uint8_t)line->verb;

@@ -1,5 +1,5 @@
-// What a NATS server says (docs.nats.io, "Client Protocol"), found in place: a line, and behind a MSG or HMSG its
-// payload. The body of a unit is its payload's, without the headers.
+// Words of a NATS server (docs.nats.io, "Client Protocol"), found in place: a line, and behind a MSG or HMSG
+// its payload. The body of a unit is its payload's, without the headers.
 #pragma once
 
 #include "core/json/json.h"
@@ -28,5 +28,6 @@ enum unit_result nats_scan(struct unit *unit, const uint8_t *bytes, size_t count
 uint32_t nats_open_max(const struct unit_limits *limits);
 // Reads a unit that is whole.
 void nats_read(const uint8_t *bytes, const struct unit *unit, struct nats_message *out);
-// What stands behind "NATS/1.0" in the first line of headers: 503 is "no responders"; 0: nothing that is a number.
+// Returns the number behind "NATS/1.0" in the first line of headers: 503 is "no responders"; 0: there is no
+// number.
 uint32_t nats_status(const uint8_t *bytes, struct span headers);

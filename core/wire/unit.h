@@ -1,12 +1,12 @@
-// One unit of what a peer sends, as its wire delimits it: an envelope and a body in it, or nothing at all (an
-// empty line). A wire's scanner looks at bytes that lie contiguously from the unit's start and never copies
-// or keeps a pointer: its state is offsets, so the bytes may move between calls, and the result is the same
-// however they were chopped. What it refuses is refused at the first fault in the order of the bytes, and a
-// fault is for ever.
+// One unit of a peer's stream, as the peer's wire delimits it: an envelope and a body in it, or nothing at
+// all (an empty line). A wire's scanner looks at bytes that lie contiguously from the unit's start and never
+// copies or keeps a pointer. The scanner's state is offsets, so the bytes may move between calls, and the
+// result is the same however they were chopped. A unit is refused at its first fault in the order of the
+// bytes, and a fault is for ever.
 //
-// Where a body lies in pieces (chunks, fragments), the scanner closes the gaps in place: what it has judged of
-// the body is always body_bytes from body_at on. What lies behind that, up to `at`, is of no use any more
-// (has_gaps): whoever keeps the bytes may take it out (unit_close_gap), so that it needs no memory.
+// Where a body lies in pieces (chunks, fragments), the scanner closes the gaps in place. The judged part of
+// the body is always body_bytes from body_at on. Bytes behind that, up to `at`, are of no use any more
+// (has_gaps). The keeper of the bytes may take them out (unit_close_gap), so that they need no memory.
 #pragma once
 
 #include <stdbool.h>
@@ -75,7 +75,7 @@ struct unit_limits {
 
 enum unit_version { VERSION_ABSENT, VERSION_SERVED, VERSION_OTHER };
 
-// What an envelope says of its body (HugAI v2 headers). Zero bytes: nothing.
+// Directives of an envelope for its body (HugAI v2 headers). Zero bytes: none.
 struct directives {
     uint32_t timeout_ms; // when given and not bad: 1 to 3,600,000
     enum unit_version version : 8;
@@ -141,12 +141,12 @@ static inline uint32_t unit_gap(const struct unit *unit) {
     uint32_t end = unit->body_at + unit->body_bytes;
     return unit->body_at && unit->at > end ? unit->at - end : 0;
 }
-// They have been taken out: what lay behind them lies there now.
+// Notes that the gap has been taken out: the bytes behind it lie there now.
 static inline void unit_close_gap(struct unit *unit) {
     unit->at -= unit_gap(unit);
 }
 
-// What a peer is told about a fault; static ASCII that needs no escaping in JSON.
+// Returns the text of a fault for the peer; static ASCII that needs no escaping in JSON.
 const char *unit_fault_text(enum unit_fault fault);
 // Whether the fault is a limit passed (answered "frame too large") and not a syntax error (answered "parse
 // error").

@@ -1,4 +1,4 @@
-// Frame by frame. A header is looked at again until all of it has come, which is 14 bytes at most; a data
+// Frame by frame. A header is looked at again until all of it has come, which is 14 bytes at most. A data
 // frame's payload is unmasked as it comes, a control frame's when it is whole.
 #include "core/wire/websocket.h"
 
@@ -8,7 +8,7 @@
 #include "core/base/limits.h"
 #include "core/json/simdjson.h"
 
-// What lies at unit.at: a header, or what is left of a payload. A fresh scan is all zeros.
+// The thing at unit.at: a header, or the rest of a payload. A fresh scan is all zeros.
 enum state { AT_FRAME, IN_PAYLOAD, REFUSED };
 
 // In unit.seen; below them the opcode of the control frame that came last.
@@ -132,7 +132,7 @@ static void take_mask(const struct unit *unit, const uint8_t *header_end,
         memcpy(mask, header_end - WEBSOCKET_MASK_BYTES, WEBSOCKET_MASK_BYTES);
 }
 
-// Its length is within a limit that fits 32 bits.
+// Begins a payload, whose length is within a limit that fits 32 bits.
 static void begin_payload(struct unit *unit, const struct header *header, const uint8_t *bytes) {
     uint32_t payload_bytes = (uint32_t)header->payload_bytes;
     unit->at += header->bytes;
@@ -250,7 +250,8 @@ enum websocket_opcode websocket_aside(const struct unit *unit) {
 
 // --- Closing
 
-// Those that may be sent: of the protocol and its registry, and what is free for libraries and programs.
+// Returns whether a peer may send this code: codes of the protocol and its registry, and those that are free
+// for libraries and programs.
 static bool may_be_sent(unsigned code) {
     bool of_protocol = code >= 1000 && code <= 1014 && (code < 1004 || code > 1006);
     return of_protocol || (code >= 3000 && code <= 4999);

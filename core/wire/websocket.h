@@ -1,12 +1,12 @@
-// WebSocket (RFC 6455, no extensions), as a server reads and writes it, and as a client does: a unit is one text message, whole or in
-// fragments, with control frames between those. Each byte of a payload is unmasked once, where it lies, and
-// moved down over the headers before it, so that the body is contiguous.
+// WebSocket (RFC 6455, no extensions), as a server and a client read and write it. A unit is one text
+// message, whole or in fragments, with control frames between those. Each byte of a payload is unmasked once,
+// where it lies, and moved down over the headers before it, so that the body is contiguous.
 //
-// A control frame is UNIT_ASIDE when all of it has come, and its payload what lies aside. One that isn't between
-// fragments is a unit by itself, with nothing in it: UNIT_WHOLE follows.
+// A control frame is UNIT_ASIDE when all of it has come, and its payload lies aside. A control frame that
+// isn't between fragments is a unit by itself, with nothing in it: UNIT_WHOLE follows.
 //
 // A frame's length is judged when its header has come, before any memory is taken for it: no message, however
-// many its fragments, is over body_bytes_max. Whether the message is UTF-8 is judged when it is whole.
+// many its fragments, is over body_bytes_max. A message's UTF-8 is judged when the message is whole.
 #pragma once
 
 #include "core/wire/unit.h"
@@ -38,8 +38,9 @@ enum {
     WEBSOCKET_REASON_BYTES_MAX = WEBSOCKET_CONTROL_BYTES_MAX - 2,
 };
 
-// Goes on with the unit that starts at `bytes`, of which `count` have come; at least as many as at the last
-// call, and the same ones, as it left them. The length is known with the header of the message's last frame.
+// Goes on with the unit that starts at `bytes`, of which `count` have come: at least as many as at the last
+// call, and the same ones, as that call left them. The length is known with the header of the message's last
+// frame.
 enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
                                 const struct unit_limits *limits);
 // The same for what a server sends, which isn't masked.

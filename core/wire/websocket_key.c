@@ -32,7 +32,7 @@ bool websocket_accept(const uint8_t *key, size_t count, char out[WEBSOCKET_ACCEP
         return false;
     memcpy(text, key, WEBSOCKET_KEY_BYTES);
     memcpy(text + WEBSOCKET_KEY_BYTES, guid, GUID_BYTES);
-    // Else it would look for its configuration in a file.
+    // Without this option the library would look for its configuration in a file.
     if (!OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) || !SHA1(text, sizeof text, digest))
         return false;
     EVP_EncodeBlock(encoded, digest, sizeof digest);

@@ -1,20 +1,21 @@
-// Wires: how bodies lie in a stream of bytes. Each is a row: how its units are found (unit.h), and what it
-// puts around a body on the way out. What a peer's units mean is its transport's affair, not the wire's.
+// Wires: how bodies lie in a stream of bytes. Each wire is a row of functions: one finds its units (unit.h),
+// others put an envelope around a body on the way out. The meaning of a peer's units is its transport's
+// affair, not the wire's.
 #pragma once
 
 #include "core/wire/unit.h"
 
 enum { WIRE_HEAD_BYTES_MAX = 16 + 10 + 2 }; // "Content-Length: ", ten digits, CR LF
 
-// A header line that the hub adds to a unit's, with an empty line behind it that doesn't count. Who copies one may copy
-// WIRE_MOVE_BYTES of it without a look at its length.
+// A header line that the hub adds to a unit's, with an empty line behind it that doesn't count. A copy of one
+// may take WIRE_MOVE_BYTES of it without a look at its length.
 enum { WIRE_LINE_BYTES_MAX = 156, WIRE_MOVE_BYTES = 32 };
 struct wire_line {
     uint32_t bytes;
     char text[WIRE_LINE_BYTES_MAX];
 };
 
-// What becomes of the line breaks in a body, each a CR, an LF or both, for receivers of a wire.
+// The fate of the line breaks in a body, each a CR, an LF or both, for receivers of a wire.
 enum wire_breaks {
     BREAKS_PASS,   // nothing
     BREAKS_SPACES, // their bytes become spaces: the body is one line
@@ -25,8 +26,8 @@ enum wire_breaks {
 struct wire {
     const char *name;
 
-    // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come. What it has looked at
-    // it may change (unmask, close gaps).
+    // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come. The scanner may
+    // change bytes that it has looked at (unmask, close gaps).
     enum unit_result (*scan)(struct unit *unit, uint8_t *bytes, size_t count,
                              const struct unit_limits *limits);
     // As many bytes as a unit can have while its length isn't known: with all of them scan must tell.
@@ -46,8 +47,9 @@ struct wire {
     const char *between_lines; // with BREAKS_SPLIT: what stands in place of a break
 };
 
-// Content-Length blocks (core/wire/frame.h), lines (core/wire/lines.h), WebSocket (core/wire/websocket.h), requests
-// of HTTP (core/wire/http.h), whose answers bear a head that isn't the wire's to write, server-sent events
-// (core/wire/sse.h), and what a NATS server says (core/wire/nats.h), which is told what bears a head of its own.
+// The wires: Content-Length blocks (core/wire/frame.h), lines (core/wire/lines.h), WebSocket
+// (core/wire/websocket.h), requests of HTTP (core/wire/http.h), server-sent events (core/wire/sse.h), and a
+// NATS server's words (core/wire/nats.h). HTTP's answers bear a head that isn't the wire's to write, and
+// messages to a NATS server bear a head of their own.
 extern const struct wire wire_framed, wire_lines, wire_websocket, wire_http, wire_sse, wire_nats;
 enum { WIRES_COUNT = 6 };
