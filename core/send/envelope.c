@@ -41,7 +41,7 @@ static void put_fields(struct parcel *parcel) {
     }
 }
 
-// What the hub adds stands before what came with the body.
+// Puts the hub's own lines before those that came with the body.
 static void put_added(struct parcel *parcel) {
     const struct wire_line *added = parcel->added;
     assert(memcmp(added->text + added->bytes - 2, "\r\n\r\n", 4) == 0 && !parcel->head_fields);

@@ -1,4 +1,4 @@
-// What stands around a body on its way out, by the receiver's wire.
+// Envelopes: the bytes around a body on its way out, by the receiver's wire.
 #pragma once
 
 #include "core/send/parcel.h"

@@ -1,7 +1,8 @@
-// Events that lie one behind the other in a receive buffer and go the same way: they are gathered, to go out together
-// as one stretch of that buffer. Canonical frames that lie side by side go so to receivers of frames; for others, of what came
-// otherwise, and where something else lies between (what a NATS server puts before each), the stretch is made ready anew (stretch.h), so
-// that those bodies must be small, and nothing else may have come with them.
+// Events that lie one behind the other in a receive buffer and go the same way are gathered, to go out
+// together as one stretch of that buffer. Canonical frames that lie side by side go so to receivers of
+// frames. In three other cases the stretch is made ready anew (stretch.h): for other receivers, for events
+// that came otherwise, and where other bytes lie between (a NATS server's line before each). Then those
+// bodies must be small, and nothing else may have come with them.
 #pragma once
 
 #include <stdbool.h>

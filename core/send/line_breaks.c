@@ -133,7 +133,7 @@ size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t co
     return count;
 }
 
-// Of `count` bytes, which are to be written to its text.
+// Makes a parcel of `count` bytes, which are to be written to its text.
 static struct parcel *copy_of(struct parcel_pool *pool, const struct parcel *parcel, size_t count,
                               char **text) {
     enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;

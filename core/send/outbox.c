@@ -270,8 +270,9 @@ static inline bool is_in_row(const struct parcel *parcel, size_t room) {
     return parcel->bytes <= COPY_BYTES_MAX && parcel->bytes <= room;
 }
 
-// Copies the first of a lane, as many as are small and find room side by side, so that all they cost together is paid
-// once; the last of them may be in the middle of a frame. False where the first is to be taken by itself.
+// Copies the first parcels of a lane, as many as are small and find room side by side, so that their common
+// costs are paid once. The last of them may be in the middle of a frame. False where the first parcel is to
+// be taken by itself.
 static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
                     struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
     bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->waiting;

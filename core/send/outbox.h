@@ -1,9 +1,9 @@
-// What waits to be sent on one connection, and how it is put together for one send.
+// The outbox: parcels that wait to be sent on one connection, and the way they are put together for one send.
 //
 // Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied
-// to the stage, behind its predecessor, so that many small frames become one vector; a larger one becomes
-// vectors that point at where it lies. Copied parcels are free at once; the others are carried until the
-// kernel has sent them. A frame of several parcels isn't cut by what waits in an earlier lane.
+// to the stage, behind its predecessor, so that many small frames become one vector. A larger one becomes
+// vectors that point at where it lies. Copied parcels are free at once. The others are carried until the
+// kernel has sent them. A frame of several parcels isn't cut by parcels in an earlier lane.
 #pragma once
 
 #include <assert.h>
@@ -109,8 +109,8 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel);
 // Queues several of the normal lane at once, in their order: as many, of so many bytes in all. Nothing is filed for them, so that there
 // may be no table of what waits.
 void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes);
-// What waits, in the normal lane alone, goes out before all that comes, whatever its lane: it is of the protocol that
-// was spoken before.
+// Parcels that wait, in the normal lane alone, go out before all later ones, whatever their lane: they are of
+// the protocol that was spoken before.
 void outbox_seal(struct outbox *outbox);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);
@@ -195,15 +195,16 @@ struct parcel *outbox_index_find(const struct outbox_index *waiting, uint64_t hu
 
 // --- Lag
 //
-// Whether a receiver keeps up with what it is sent, judged by what waits behind each shipment to it.
+// Whether a receiver keeps up, judged by the bytes that wait behind each shipment to it.
 //
-// A kernel takes megabytes for a receiver, and those lie in a row: what is urgent, or takes back what waits, comes behind
-// them. So one for whom much stands behind several shipments in a row is told from those that keep up, however large what
-// they are sent.
+// A kernel takes megabytes for a receiver, and those lie in a row. An urgent frame, or a cancel, comes behind
+// them. A receiver for which much stands behind several shipments in a row is therefore told from those that
+// keep up, however large its frames are.
 
 enum { LAG_SHIPMENTS = 3 }; // that left much behind, in a row: it lags
 
-// The count that follows, when so many bytes are left behind a shipment. It has caught up when less than a quarter is.
+// Returns the next count, when so many bytes are left behind a shipment. A receiver has caught up when less
+// than a quarter is left.
 static inline unsigned lag_after(unsigned lag, uint64_t behind, uint64_t much) {
     assert(lag <= LAG_SHIPMENTS);
     if (lag == LAG_SHIPMENTS)

@@ -10,7 +10,7 @@
 
 // --- Copies of what is mostly short: the pieces around a spliced value, and the values. A call costs more than these.
 
-// What overlaps in the middle is written twice.
+// Copies both ends of a text. Bytes where these overlap in the middle are written twice.
 static inline void copy_ends(uint8_t *out, const uint8_t *from, size_t count, size_t end) {
     memcpy(out, from, end);
     memcpy(out + count - end, from + count - end, end);
@@ -127,7 +127,7 @@ static __attribute__((noinline)) struct parcel *parcel_make(struct parcel_pool *
 static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
     assert(!parcel == (pool->free_count == 0));
-    // What it will refer to, or have as text, is memory, too.
+    // The memory that the parcel will refer to, or have as text, counts, too.
     if (parcel && use == BUDGET_PLENTY && !buffer_budget_has_room(pool->budget, 0, use))
         return NULL;
     if (parcel) {
@@ -337,7 +337,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     return parcel;
 }
 
-// It lies apart from what all parcels use, and most have none.
+// Keeps the added line apart from the fields that all parcels use: most parcels have none.
 static void keep_added(struct parcel *parcel, const struct parcel *other) {
     if (!other->has_added)
         return;
@@ -505,7 +505,7 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
     return text != NULL;
 }
 
-// What the old text took is given back at once, too. It was counted before what the new one takes.
+// The memory of the old text is given back at once, too. It was counted before that of the new text.
 void parcel_retext(struct parcel *parcel, char *text, size_t count) {
     assert(!parcel->dressed && !parcel->origin && parcel->hole_count == 0);
     if (parcel->text != parcel->inline_text) {

@@ -1,17 +1,18 @@
-// One body on its way out: a list of pieces, most of them stretches of the buffer in which it came in, some
-// of them a few bytes of text that the hub put in their place. The body itself is never copied into a parcel.
+// One body on its way out: a list of pieces. Most pieces are stretches of the buffer in which the body came
+// in, some a few bytes of text that the hub put in their place. The body itself is never copied into a
+// parcel.
 //
 //     {"jsonrpc":"2.0","id": | 4503599627370498 | ,"method":...}
 //     buffer                   text               buffer
 //
 // Before the body there is room for an envelope, which is put on when the parcel is queued for its receiver
-// (envelope.h): what stands there depends on the receiver's wire, and on the header fields that came with
-// the body.
+// (envelope.h). The envelope depends on the receiver's wire, and on the header fields that came with the
+// body.
 //
-// A parcel belongs to the shard that made it, as does the buffer it refers to. It may be lent to another
-// shard, which queues and sends it and then returns it; only its owner drops it. Where one body goes to
-// many, each receiver's parcel is a share of one origin, which may be another shard's: the origin goes home
-// when the last share is gone.
+// A parcel belongs to the shard that made it, as does the buffer it refers to. A parcel may be lent to
+// another shard, which queues and sends it and then returns it; only its owner drops it. Where one body goes
+// to many, each receiver's parcel is a share of one origin, which may be another shard's: the origin goes
+// home when the last share is gone.
 #pragma once
 
 #include <assert.h>
@@ -28,11 +29,12 @@
 
 enum {
     PARCEL_HOLES_MAX = 4, // the id and three progress tokens
-    // What lies around the holes, the holes, and what a wire or an array puts behind a body. (What an array
-    // puts before one stands where there is one hole alone.)
+    // Pieces around the holes, the holes, and the bytes that a wire or an array puts behind a body. (The
+    // bytes that an array puts before one stand where there is one hole alone.)
     PARCEL_PIECES_MAX = (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
     PARCEL_TEXT_BYTES = 64,
-    // Of them, what stands before all else: a length line and an empty one. Behind it lies what fills holes.
+    // Bytes of them that stand before all others: a length line and an empty one. Behind them lie the bytes
+    // that fill holes.
     PARCEL_HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + 2,
 };
 
@@ -45,7 +47,8 @@ struct frame {
     uint32_t at; // of the unit
     const struct unit *unit;
     struct span body; // of the buffer
-    // What the hub adds for receivers that have header lines: it stays as long as any parcel could; NULL: nothing.
+    // The line that the hub adds for receivers with header lines; NULL: none. The line stays as long as any
+    // parcel could.
     const struct wire_line *added;
 };
 
@@ -63,11 +66,11 @@ struct piece {
     size_t count;
 };
 
-// What an envelope has behind its length line: what the hub adds, and of the header block that came with the body,
-// besides what lies there already, what stood before and behind the length line.
+// Parts of an envelope behind its length line: the line that the hub adds, and the fields that stood before
+// and behind the length line of the block that came with the body. Fields that lie there already don't count.
 enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
-// Whom a request to another hub is for, as its head says that: so nobody has to read it again.
+// The addressee of a request to another hub, as its head has it: so no reader has to read that again.
 struct bearing {
     uint8_t kind;    // enum subject_kind
     uint8_t level;   // enum governance, that is required
@@ -178,8 +181,8 @@ void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 
 // The body as it lies. Takes a reference on its buffer. NULL when memory or the budget is used up, as below.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
-// Whole canonical frames that lie side by side, as they lie: likewise. It is dressed for the framed wire, and
-// for no other.
+// Makes a parcel of whole canonical frames that lie side by side, as they lie: likewise. The parcel is
+// dressed for the framed wire, and for no other.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
 // Whether no header fields came with it but its length.
@@ -190,36 +193,37 @@ static inline bool parcel_is_bare(const struct parcel *parcel) {
 }
 // Whether the frame lies as it would leave for the framed wire.
 bool parcel_passes(const struct frame *frame);
-// The body with values in it to be replaced: a hole for each of `values`, which are stretches of the
-// body in rising order. parcel_fill must follow before it is sent; that may happen on another shard. NULL
-// when memory is used up.
+// Makes a parcel of the body with values in it to be replaced: a hole for each of `values`, which are
+// stretches of the body in rising order. parcel_fill must follow before the parcel is sent; that may happen
+// on another shard. NULL when memory is used up.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
-// The same for an answer, whose id is to be replaced. It may take the last of the budget.
+// Makes the same for an answer, whose id is to be replaced. An answer may take the last of the budget.
 struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
 // Fills the holes in their order with `texts`, as many as there are holes. An empty text leaves nothing.
 // False when memory is used up; the parcel is then as before.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);
-// Has the parcel leave with a head of its own, in place of the one that its receiver's wire puts before a body:
-// so many bytes, which the caller writes where it is told. Where they are more than PARCEL_HEAD_BYTES_MAX it
-// takes memory; NULL when that is used up, and nothing has changed. The block must not be asked for any more.
+// Has the parcel leave with a head of its own, in place of the one that its receiver's wire puts before a
+// body: `count` bytes, which the caller writes at the returned place. A head of more than
+// PARCEL_HEAD_BYTES_MAX takes memory. NULL when that is used up, and nothing has changed. The block must not
+// be asked for any more.
 char *parcel_head_take(struct parcel *parcel, size_t count);
 // The same with bytes that are copied; false without memory.
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
-// A body of the hub's own: takes `text`, which memory_take gave. It may take the last
-// of the budget. NULL when memory or the budget is used up; the text is then the caller's still.
+// Makes a body of the hub's own: takes `text`, which memory_take gave. The parcel may take the last of the
+// budget. NULL when memory or the budget is used up; the text is then still the caller's.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // Has a header line go out with it, before those that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
-// A parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer: of one
-// that isn't dressed the body alone, without the header fields that came with it. NULL when memory or the
-// budget is used up.
+// Makes a parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer.
+// Of a parcel that isn't dressed the copy has the body alone, without the header fields that came with it.
+// NULL when memory or the budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
-// Memory for so many bytes of text of the parcel's, counted; NULL when it is used up. It must be given to
-// parcel_retext, which makes its first `count` bytes the body in place of all that the body was.
+// Takes memory for so many bytes of text of the parcel's, counted; NULL when memory is used up. The text must
+// be given to parcel_retext, which makes its first `count` bytes the body in place of all that the body was.
 char *parcel_text_take(struct parcel *parcel, size_t bytes);
 void parcel_retext(struct parcel *parcel, char *text, size_t count);
 // Shortens a share of a stretch to its first frames.
@@ -231,7 +235,7 @@ struct parcel *parcel_drop(struct parcel *parcel);
 // Makes the body a part of an array: puts a mark before it, a static text, and takes away what came with it.
 void parcel_enclose(struct parcel *parcel, const char *before);
 
-// Of a share of a stretch, leaves one frame's body, undressed: `body` is a span of the stretch.
+// Leaves one frame's body of a share of a stretch, undressed: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
 enum { PARCEL_STRETCHES_MAX = 4 + PARCEL_PIECES_MAX };

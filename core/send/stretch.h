@@ -1,5 +1,5 @@
-// Small bodies that came side by side, made ready once for all receivers of a wire: they get shares of one text, in
-// which each body has its envelope and its line breaks are what the wire makes of them.
+// Small bodies that came side by side, made ready once for all receivers of a wire. Receivers get shares of
+// one text, in which each body has its envelope and the line breaks of the wire.
 #pragma once
 
 #include "core/send/parcel.h"
