@@ -6,7 +6,12 @@
 
 void quota_init(struct quota *kept, struct buffer_budget *budget) {
     assert(budget);
-    *kept = (struct quota){.budget = budget};
+    *kept = (struct quota){.budget = budget, .little_bytes = QUOTA_LITTLE_BYTES_MIN};
+}
+
+void quota_init_beside(struct quota *kept, struct buffer_budget *budget) {
+    quota_init(kept, budget);
+    kept->beside = true;
 }
 
 uint64_t quota_bytes_max(const struct quota *kept) {
@@ -22,9 +27,11 @@ uint64_t quota_bytes_left(const struct quota *kept) {
 // --- Grants
 
 static void quota_add(struct quota *kept, int64_t bytes) {
-    assert(bytes >= 0 || atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= (uint64_t)-bytes);
+    assert(bytes >= 0 || kept->beside ||
+           atomic_load_explicit(&kept->budget->kept, memory_order_relaxed) >= (uint64_t)-bytes);
     kept->granted += bytes;
-    atomic_fetch_add_explicit(&kept->budget->kept, (uint64_t)bytes, memory_order_relaxed);
+    if (!kept->beside)
+        atomic_fetch_add_explicit(&kept->budget->kept, (uint64_t)bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&kept->budget->bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
@@ -32,6 +39,10 @@ static void quota_add(struct quota *kept, int64_t bytes) {
 static bool draw(struct quota *kept, uint64_t bytes) {
     assert(bytes > 0 && bytes <= INT64_MAX);
     struct buffer_budget *budget = kept->budget;
+    if (kept->beside) {
+        quota_add(kept, (int64_t)bytes);
+        return true;
+    }
     uint64_t all_max = atomic_load_explicit(&budget->bytes_max, memory_order_relaxed);
     uint64_t before = atomic_fetch_add_explicit(&budget->kept, bytes, memory_order_relaxed);
     uint64_t all_before = atomic_fetch_add_explicit(&budget->bytes, bytes, memory_order_relaxed);

@@ -17,16 +17,23 @@ enum {
     QUOTA_GRANT_BYTES = 16 * 1024,
     // One peer's share is bounded by what is left for all others, but never to less than this.
     QUOTA_SHARE_BYTES_MIN = 64 * 1024,
+    // The last quarter of it is for peers that have no more than a little: so much, for each shard that keeps it.
+    QUOTA_LITTLE_BYTES = 4 * 1024,
+    QUOTA_LITTLE_BYTES_MIN = 2 * QUOTA_LITTLE_BYTES,
 };
 
 struct quota {
     struct buffer_budget *budget;
-    int64_t granted;  // of the budget's bytes, this account's
-    int64_t used;     // of those; never more. Below 0 where more was given back than taken
-    uint64_t refused; // how often the bound, not the allocator, had no room
+    bool beside;           // it counts in the whole alone, and refuses nothing
+    uint64_t little_bytes; // what a peer may have of the last quarter of it
+    int64_t granted;       // of the budget's bytes, this account's
+    int64_t used;          // of those; never more. Below 0 where more was given back than taken
+    uint64_t refused;      // how often the bound, not the allocator, had no room
 };
 
 void quota_init(struct quota *kept, struct buffer_budget *budget);
+// Makes an account of what connections take that another bound holds, their number: it stands beside the quarter.
+void quota_init_beside(struct quota *kept, struct buffer_budget *budget);
 // Hands its grants back, and with those of all accounts all that was taken, if all of it was given back.
 void quota_deinit(struct quota *kept);
 
@@ -54,7 +61,9 @@ uint64_t quota_bytes_max(const struct quota *kept);
 uint64_t quota_bytes_left(const struct quota *kept);
 // Whether one peer may have the hub keep so much: no more than is left for all others. A peer that takes all
 // it can get leaves as much again, and many such peers still leave something to later ones (Choudhury and
-// Hahne, 1998: dynamic thresholds).
+// Hahne, 1998: dynamic thresholds). The last quarter of the bound is left to peers that want little.
 static inline bool quota_is_fair(const struct quota *kept, uint64_t bytes) {
-    return bytes <= QUOTA_SHARE_BYTES_MIN || bytes <= quota_bytes_left(kept);
+    uint64_t left = quota_bytes_left(kept), reserve = quota_bytes_max(kept) / 4;
+    return bytes <= kept->little_bytes ||
+           (left > reserve && (bytes <= QUOTA_SHARE_BYTES_MIN || bytes <= left - reserve));
 }

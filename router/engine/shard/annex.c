@@ -6,8 +6,8 @@
 #include "core/base/limits.h"
 #include "router/engine/shard/hcs_shard.h"
 
-struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind) {
-    struct annex *annex = quota_take_zeroed(kept, 1, sizeof *annex);
+struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_kind) {
+    struct annex *annex = quota_take_zeroed(places, 1, sizeof *annex);
     assert(peer);
     if (!annex)
         return NULL;
@@ -20,7 +20,7 @@ struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_ki
     return annex;
 }
 
-void annex_give(struct quota *kept, struct annex *annex) {
+void annex_give(struct quota *kept, struct quota *places, struct annex *annex) {
     if (!annex)
         return;
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
@@ -33,7 +33,7 @@ void annex_give(struct quota *kept, struct annex *annex) {
     quota_give(kept, annex->attachment);
     hcs_viewer_give(kept, annex->viewer);
     quota_give(kept, annex->departure);
-    quota_give(kept, annex);
+    quota_give(places, annex);
 }
 
 bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes) {

@@ -85,9 +85,9 @@ struct annex {
     bool exits;          // a batch has brought an exit, which counts once none of those are there any more
 };
 
-// Makes one for a peer; its timer is of this kind. NULL where the hub has no room to keep it.
-struct annex *annex_take(struct quota *kept, struct peer *peer, uint8_t timer_kind);
+// Makes one for a peer; its timer is of this kind. NULL without memory.
+struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_kind);
 // Gives back all that is in it; NULL is allowed. Nothing may be in its lists, and its timer not be armed.
-void annex_give(struct quota *kept, struct annex *annex);
+void annex_give(struct quota *kept, struct quota *places, struct annex *annex);
 // Puts another attachment in the place of the one that there is. False where there is no room: then that stays.
 bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes);

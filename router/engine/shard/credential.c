@@ -49,7 +49,7 @@ void identity_uncount(struct identity *identity) {
 
 bool identity_take(struct shard *shard, struct annex *annex, int socket) {
     assert(shard->settings->users && annex->peer && !annex->identity);
-    struct identity *identity = quota_take_zeroed(&shard->kept, 1, sizeof *identity);
+    struct identity *identity = quota_take_zeroed(&shard->places, 1, sizeof *identity);
     if (!identity)
         return false;
     identity->peer = annex->peer;
@@ -76,14 +76,14 @@ void identity_publish(struct shard *shard) {
         atomic_store_explicit(told, oldest, memory_order_relaxed);
 }
 
-void identity_give(struct quota *kept, struct identity *identity) {
+void identity_give(struct quota *kept, struct quota *places, struct identity *identity) {
     if (!identity)
         return;
     assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
     digest_wipe(&identity->digest, sizeof identity->digest);
     quota_give(kept, identity->id);
     quota_give(kept, identity->recalled);
-    quota_give(kept, identity);
+    quota_give(places, identity);
 }
 
 bool identity_same(const struct user *one, const struct user *other) {

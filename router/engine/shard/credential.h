@@ -90,8 +90,7 @@ struct identity {
 // How long a connection may be without a credential.
 enum { CREDENTIAL_MS = 10000 };
 
-// Makes one for a connection that has come, on this socket; -1: it has none. False where the hub has no room to keep
-// it.
+// Makes one for a connection that has come, on this socket; -1: it has none. False without memory.
 bool identity_take(struct shard *shard, struct annex *annex, int socket);
 // From now on it has its time to show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
@@ -103,7 +102,7 @@ void identity_uncount(struct identity *identity);
 // Tells the acceptor which is the oldest without a credential. Once a turn.
 void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.
-void identity_give(struct quota *kept, struct identity *identity);
+void identity_give(struct quota *kept, struct quota *places, struct identity *identity);
 
 // Whether two users, of whatever edition, are the same one. NULL is nobody's.
 bool identity_same(const struct user *one, const struct user *other);

@@ -152,7 +152,7 @@ struct peer *peer_open_seat(struct shard *shard, const struct transport *transpo
 struct annex *peer_annex(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
     if (!peer->annex)
-        peer->annex = annex_take(&shard->kept, peer, TIMER_ANNEX);
+        peer->annex = annex_take(&shard->places, peer, TIMER_ANNEX);
     return peer->annex;
 }
 
@@ -307,8 +307,8 @@ void peer_free(struct shard *shard, struct peer *peer) {
     drop_partial(peer);
     request_index_deinit(&peer->asked, &shard->kept);
     if (peer->annex)
-        identity_give(&shard->kept, peer->annex->identity);
-    annex_give(&shard->kept, peer->annex);
+        identity_give(&shard->kept, &shard->places, peer->annex->identity);
+    annex_give(&shard->kept, &shard->places, peer->annex);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     slot_give(shard, slot_of(peer->name));

@@ -32,6 +32,9 @@ static void init_tables(struct shard *shard) {
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
     quota_init(&shard->kept, &hub->budget);
+    if (hub->settings.shard_count * QUOTA_LITTLE_BYTES > shard->kept.little_bytes)
+        shard->kept.little_bytes = hub->settings.shard_count * QUOTA_LITTLE_BYTES;
+    quota_init_beside(&shard->places, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
     shard->agents.topics.demand = hub->demand;
     pending_table_init(&shard->pending, shard->index, &shard->kept);
@@ -157,6 +160,7 @@ void shard_close(struct shard *shard) {
     hash_table_deinit(&shard->sought.by_number);
     freelist_release(&shard->exchange_spares, &shard->kept);
     quota_deinit(&shard->kept);
+    quota_deinit(&shard->places);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);

@@ -197,7 +197,7 @@ static void a_share_is_what_is_left(void **state) {
     struct quota kept;
     unsigned count = 0;
     quota_init(&kept, &budget);
-    uint64_t left = quota_bytes_left(&kept);
+    uint64_t reserve = quota_bytes_max(&kept) / 4, left = quota_bytes_left(&kept) - reserve;
     for (unsigned taker = 0; taker < TAKERS; taker++) {
         uint64_t held_by = 0;
         while (count < BLOCKS_MAX && quota_is_fair(&kept, held_by + BLOCK)) {
@@ -205,17 +205,38 @@ static void a_share_is_what_is_left(void **state) {
             held_by += memory_bytes(blocks[count++]);
         }
         assert_true(held_by > left / 2 - 2 * QUOTA_GRANT_BYTES && held_by < left / 2 + 2 * QUOTA_GRANT_BYTES);
-        left = quota_bytes_left(&kept);
+        left = quota_bytes_left(&kept) - reserve;
     }
     assert_true(left > BOUND);
-    while (count < BLOCKS_MAX && (blocks[count] = quota_take(&kept, BLOCK)))
-        count++;
-    assert_true(quota_is_fair(&kept, QUOTA_SHARE_BYTES_MIN)); // who has little isn't asked
-    assert_false(quota_is_fair(&kept, QUOTA_SHARE_BYTES_MIN + 1));
+    while (quota_bytes_left(&kept) > reserve)
+        blocks[count++] = quota_take(&kept, BLOCK);
+    assert_true(quota_is_fair(&kept, kept.little_bytes)); // who has little isn't asked
+    assert_false(quota_is_fair(&kept, kept.little_bytes + 1));
+    assert_true(quota_bytes_left(&kept) > reserve - BLOCK - 2 * QUOTA_GRANT_BYTES); // and finds room
     while (count)
         quota_give(&kept, blocks[--count]);
     quota_deinit(&kept);
     assert_int_equal(held(&budget), 0);
+}
+
+// What stands beside the quarter is refused nothing where that is full, counts in the whole, and takes none of it.
+static void what_stands_beside_the_quarter_takes_none_of_it(void **state) {
+    (void)state;
+    struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
+    struct quota kept, beside;
+    quota_init(&kept, &budget);
+    quota_init_beside(&beside, &budget);
+    void *all = quota_take(&kept, MEMORY_BYTES / 4 - 2 * QUOTA_GRANT_BYTES), *place;
+    uint64_t left = quota_bytes_left(&kept), before = atomic_load(&budget.bytes);
+    assert_non_null(all);
+    assert_non_null(place = quota_take_zeroed(&beside, 1, MEMORY_BYTES / 2));
+    assert_int_equal(quota_bytes_left(&kept), left);
+    assert_true(atomic_load(&budget.bytes) >= before + MEMORY_BYTES / 2);
+    quota_give(&beside, place);
+    quota_give(&kept, all);
+    quota_deinit(&beside);
+    quota_deinit(&kept);
+    assert_int_equal(atomic_load(&budget.bytes), 0);
 }
 
 int main(void) {
@@ -228,6 +249,7 @@ int main(void) {
         cmocka_unit_test(what_is_set_aside_is_there_for_who_accepts_it),
         cmocka_unit_test(without_memory_nothing_counts),
         cmocka_unit_test(a_share_is_what_is_left),
+        cmocka_unit_test(what_stands_beside_the_quarter_takes_none_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

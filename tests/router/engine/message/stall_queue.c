@@ -29,10 +29,11 @@ static int set_up(void **state) {
     shard.magic = SHARD_MAGIC;
     shard.hub = &hub;
     quota_init(&shard.kept, &budget);
+    quota_init_beside(&shard.places, &budget);
     buffer_pool_init(&shard.buffers, &budget);
     peer.transport = &transport;
     peer.state = PEER_OPEN;
-    peer.annex = annex_take(&shard.kept, &peer, TIMER_ANNEX);
+    peer.annex = annex_take(&shard.places, &peer, TIMER_ANNEX);
     assert_non_null(peer.annex);
     peer.stalled = true;
     return 0;
@@ -40,10 +41,11 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    annex_give(&shard.kept, peer.annex);
+    annex_give(&shard.kept, &shard.places, peer.annex);
     assert_int_equal(shard.kept.used, 0);
     buffer_pool_deinit(&shard.buffers);
     quota_deinit(&shard.kept);
+    quota_deinit(&shard.places);
     return 0;
 }
 
