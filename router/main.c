@@ -221,6 +221,34 @@ static void raise_limits(void) {
     setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
+// Descriptors that the hub needs for itself: of each shard, of what it listens on, of its children's streams, and some for files.
+static uint64_t own_descriptors(const struct config *config) {
+    enum { FILES = 24, PER_SHARD = 8, PER_LISTENER = 2, PER_CHILD = 3 };
+    uint64_t count = FILES + PER_SHARD * config->settings.shard_count + PER_LISTENER * config->listener_count;
+    for (const struct child_settings *child = config->children.first; child; child = child->next)
+        count += PER_CHILD * (uint64_t)(child->each ? child->instances_max : child->instances);
+    return count;
+}
+
+// A connection that finds no descriptor would hang: there may be no more than there are descriptors for, of which half are kept for
+// connections at least.
+static void bound_connections(struct config *config, bool says) {
+    struct rlimit limit;
+    uint32_t *connections = &config->settings.limits.connections_max;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY)
+        return;
+    uint64_t all = limit.rlim_max, own = own_descriptors(config), most = own < all / 2 ? all - own : all / 2;
+    assert(*connections > 0);
+    if (*connections <= most)
+        return;
+    if (says)
+        fprintf(stderr,
+                "patchbayd: %llu file descriptors (ulimit -n) are enough for %llu connections, and "
+                "--max-connections is %u\n",
+                (unsigned long long)all, (unsigned long long)most, *connections);
+    *connections = most ? (uint32_t)most : 1;
+}
+
 // Where HTTP is served: what a request may name as its host, without being told.
 static void note_http(struct hub_settings *settings, const struct listener *listener) {
     char uri[160];
@@ -269,6 +297,8 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
                     CONFIG_RUN &&
                 read_keys(config, &fresh->secure) && read_users_again(program, config, fresh);
     const struct hub_settings *before = hub_settings(program->hub);
+    if (good)
+        bound_connections(config, false);
     if (good && !fresh->secure && before->secure) // its listeners are there still
         fresh->secure = secure_source_hold(before->secure);
     if (good) {
@@ -370,6 +400,7 @@ int main(int argc, char **argv) {
     }
     if (!sandbox_plan(&program.sandbox, config))
         return 1;
+    bound_connections(config, true);
     if (config->check)
         return names_are_fit(config) ? sandbox_check(&program.sandbox, config) : 1;
     if (config->settings.gate && !config->users[0])

@@ -1,6 +1,7 @@
 // Starting: where the hub listens, what it says, and that it refuses to start, with a clear line and a status that isn't
 // 0, when it can't do what it was told.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,6 +83,29 @@ test('of the command line and the files it names, the last that names listeners 
     assert.deepEqual(hub.stderr.match(/(?<=^listening ).*/gm), served.map(uri), args.join(' '));
   }
 }));
+
+// With few descriptors (a hard limit) connections past what they are enough for are refused, none is left waiting for ever.
+test('where descriptors are few the hub says so, refuses what it has none for, and goes on', async () => {
+  const under = ['prlimit', '--nofile=100'];
+  const hub = await Hub.launch(['--listen', ANY, '--http', '127.0.0.1:0', '--shards', '2'], {}, under);
+  const [, most] = /^patchbayd: 100 file descriptors \(ulimit -n\) are enough for (\d+) connections, and --max-connections is 65536$/m.exec(hub.stderr);
+  const ready = () => fetch(`${hub.uris[1]}/readyz`).then((answer) => answer.status);
+  const peers = [];
+  for (let number = 0; number < 130; number++) {
+    const peer = await dial(hub.uris[0]);
+    if (await peer.ask('hub/ping', number).catch(() => null)) peers.push(peer); // else it was closed
+  }
+  assert.ok(peers.length >= Number(most) - 2 && peers.length <= Number(most), `${peers.length} of ${most} are served`);
+  for (const peer of peers.splice(0, 4)) peer.drop();
+  for (let tries = 0; await ready().catch(() => 0) !== 200; tries++) assert.ok(tries < 100, 'it is ready again');
+  const figures = (await peers[0].ask('hub/stats')).result;
+  assert.equal(figures.connections_max, Number(most));
+  assert.equal(figures.accepts_failed ?? 0, 0);
+  for (const peer of peers) peer.drop();
+  await hub.stop();
+  const checked = spawnSync('prlimit', ['--nofile=100', process.env.PATCHBAYD, '--listen', ANY, '--check'], { encoding: 'utf8' });
+  assert.match(checked.stderr, /100 file descriptors/);
+});
 
 test('peers over different transports meet', () => inDirectory(async (directory) => {
   const hub = await Hub.launch(['--listen', ANY, '--listen', `unix://${directory}/a.sock`, '--shards', '2']);

@@ -197,6 +197,7 @@ struct shard {
     bool secure[LISTENERS_MAX];                        // and over TLS
     bool listening[LISTENERS_MAX];                     // an accept is armed
     uint32_t listener_count;
+    bool lacks_descriptors; // the last accept failed for that, and it has been said
     struct timer accept_timer;
     // At the limit of connections, those that wait until others without a credential have gone (accept.c).
     struct accept_wait {

@@ -1,6 +1,8 @@
 #include "router/engine/turn/accept.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -245,14 +247,25 @@ void accept_again(struct shard *shard) {
     accept_arm(shard);
 }
 
+// Said when it begins: those who connect wait until a descriptor is free.
+static void note_failure(struct shard *shard, int error) {
+    stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
+    if ((error == EMFILE || error == ENFILE) && !shard->lacks_descriptors) {
+        shard->lacks_descriptors = true;
+        fputs("patchbayd: no file descriptor is left: connections wait until one is free\n", stderr);
+    }
+}
+
 void accept_event(struct shard *shard, const struct io_event *event) {
     uint32_t index = (uint32_t)(event->token & ~TOKEN_LISTENER);
     assert(index < shard->listener_count && shard->listening[index]);
     shard->listening[index] = event->more;
-    if (event->result >= 0)
+    if (event->result >= 0) {
+        shard->lacks_descriptors = false;
         accept_come(shard, event->result, index);
-    else if (accepts(shard, shard->transports[index]))
-        stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
+    } else if (accepts(shard, shard->transports[index])) {
+        note_failure(shard, -event->result);
+    }
     if (event->more || !accepts(shard, shard->transports[index]))
         return;
     // Out of descriptors or memory: trying again at once would fail again.
