@@ -1,6 +1,6 @@
 // Addresses as URIs, with nothing looked up: no resolver, no files.
 //
-// It goes well: a URI becomes a socket address and the socket address the same URI again. It fails: what is
+// Success: a URI becomes a socket address and the socket address the same URI again. Failure: a text that is
 // not wholly one of the three forms is -EINVAL, down to its last byte.
 #include "io/address.h"
 
@@ -125,7 +125,7 @@ static int parse_unix(struct address *address, const char *path) {
     return 0;
 }
 
-// What stands behind the scheme's own name, up to `end`: nothing, or a hyphen and lower-case letters.
+// Reads the text behind the scheme's own name, up to `end`: nothing, or a hyphen and lower-case letters.
 static int parse_transport(struct address *address, const char *text, const char *end) {
     if (text == end)
         return 0;

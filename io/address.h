@@ -16,7 +16,7 @@ struct address {
     socklen_t bytes;
     bool secure;                                     // over TLS
     char transport[ADDRESS_TRANSPORT_BYTES_MAX + 1]; // its name, as it was written; empty: none was
-    // Of a Unix socket's file, where it is told: who listens there sees to it.
+    // Of a Unix socket's file, where the URI gives them. listener_share applies them.
     mode_t mode;                             // 0: it isn't
     char group[ADDRESS_GROUP_BYTES_MAX + 1]; // empty: it isn't
 };

@@ -1,7 +1,7 @@
-// What stands behind the verbs of io/io.h where there is a real kernel: one table of functions for each way
-// into it. Known to io/*.c only.
+// The verbs of io/io.h where there is a real kernel: one table of functions for each backend. Known to io/*.c
+// only.
 //
-// It costs a call through a pointer for each verb, of which a turn has a few and a frame less than one.
+// A verb costs a call through a pointer. A turn has a few verbs and a frame less than one.
 #pragma once
 
 #include <time.h>
@@ -53,7 +53,7 @@ static inline uint64_t io_clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// What the calling thread has used of a processor; 0 where nobody knows.
+// Returns the processor time that the calling thread has used; 0 where that isn't known.
 static inline uint64_t io_used_ns(void) {
     struct timespec used;
     if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) < 0)

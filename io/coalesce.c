@@ -1,6 +1,6 @@
-// Windows come one after the other: watching, until there is what may be worth a trial; a trial's, in pairs of one with and
-// one without, every second pair the other way round; and then holding. A window during which nothing came for long is of no
-// use, and what comes after it is another load.
+// Windows come one after the other. Watching goes on until a trial may be worth its cost. A trial's windows
+// are pairs of one with and one without, every second pair the other way round. Then waits are held. A window
+// during which nothing came for long is of no use, and later events are another load.
 #include "io/coalesce.h"
 
 #include <assert.h>
@@ -10,8 +10,9 @@ enum {
     FALLS_PAIRS = 3,          // so many show that the load falls
     LITTLE_BYTES = 16 * 1024, // a wake that brings more isn't for little
     BUSY_PERCENT = 80,        // a shard that is busier hardly sleeps
-    // With over without: of the processor's time a byte at most, of the bytes at least. Some come a held wait later, and so
-    // in the next window. Who holds stays at it with less, so that noise doesn't end it.
+    // With over without: of the processor's time a byte at most, of the bytes at least. Some bytes come a
+    // held wait later, and so in the next window. A shard that holds stays at it with less, so that noise
+    // doesn't end it.
     WIN_CPU_PERCENT = 90,
     STAY_CPU_PERCENT = 95,
     WIN_BYTES_PERCENT = 90,
@@ -60,7 +61,8 @@ static void win(struct coalesce *coalesce, uint64_t now_ns) {
     coalesce->pause_ns = PAUSE_MIN_NS;
 }
 
-// It wakes at least once in the time of two held waits, and so a held one may bring more.
+// Returns whether the shard wakes at least once in the time of two held waits, so that a held one may bring
+// more.
 static bool is_worth_a_trial(const struct coalesce *coalesce, const struct coalesce_sum *window) {
     return coalesce->wakes * 2 * coalesce->hold_ns >= window->ns &&
            window->cpu_ns * 100 <= window->ns * BUSY_PERCENT &&

@@ -1,15 +1,16 @@
-// Whether waits are held: who is woken again and again for little may wait a little longer each time, so that a wake brings
-// more.
+// Decides whether waits are held. A shard that is woken again and again for little may wait a little longer
+// each time, so that a wake brings more.
 //
-// What that saves nobody can know beforehand: a held wait needs a timer, which on some machines costs as much as several wakes;
-// and where peers wait for their answers before they send more, a longer wait brings nothing but less to do. So a shard that
-// wakes often, isn't busy, and gets little of each wake tries it: windows with and without take turns, and it is held on to
-// only where a byte took clearly less of the processor with it, no fewer bytes came, and 99 of 100 held waits were over within
-// twice their time: so the p99 of what is carried rises by no more than that a wait. While it holds it tries again now and
-// then; when the load is another one it lets go at once; and each time that a trial was in vain, the next one is further off,
-// so that trials hold waits for less than 1 % of the time.
+// Nobody can know beforehand what that saves. A held wait needs a timer, which on some machines costs as much
+// as several wakes. Where peers wait for their answers before they send more, a longer wait brings nothing
+// but less to do. A shard that wakes often, isn't busy, and gets little of each wake therefore tries it:
+// windows with and without take turns. Waits are held on only where three things are true: a byte took
+// clearly less of the processor, no fewer bytes came, and 99 of 100 held waits were over within twice their
+// time. The p99 of messages rises by no more than that a wait. While the shard holds, it tries again now and
+// then. When the load is another one it lets go at once. Each trial in vain puts the next one further off, so
+// that trials hold waits for less than 1 % of the time.
 //
-// Knows no clock and no kernel: whoever waits says what it took.
+// The module knows no clock and no kernel: its caller tells how long a wait took.
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@ enum { COALESCE_WINDOW_NS = 10000000 };
 
 enum coalesce_state { COALESCE_WATCHING, COALESCE_TRYING, COALESCE_HOLDING };
 
-// What windows took and brought.
+// Costs and gains of windows.
 struct coalesce_sum {
     uint64_t ns, cpu_ns, bytes;
 };
@@ -53,8 +54,8 @@ static inline void coalesce_came(struct coalesce *coalesce, uint64_t bytes) {
     coalesce->bytes += bytes;
 }
 
-// A held wait brought something after waited_ns. What came only after its time wasn't kept waiting by it, but nobody can tell
-// that from a timer that is late; so it counts, too.
+// Notes that a held wait brought something after waited_ns. An event that came only after the wait's time
+// wasn't kept waiting, but looks the same as a late timer. So it counts, too.
 static inline void coalesce_waited(struct coalesce *coalesce, uint64_t waited_ns) {
     coalesce->held++;
     coalesce->late += waited_ns > 2 * coalesce->hold_ns;

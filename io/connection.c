@@ -109,7 +109,7 @@ void connection_want(struct connection *connection, uint8_t *memory, size_t byte
         connection->large = true;
 }
 
-// One that has said its end may still go.
+// Receives on a secure connection, also after the peer has said its end: the socket itself may go on.
 static void receive_sealed(struct connection *connection, struct io *io) {
     if (connection->secure->socket_ended || connection->ending || connection->receiving != RECEIVING_NOTHING)
         return;
@@ -196,8 +196,9 @@ static struct shipment *gather(const struct connection *connection, struct outbo
     return shipment;
 }
 
-// What waits does so in lanes here, and in a row where the kernel has it; there it costs less, as it is copied while it is
-// in the cache. So it is kept back from the kernel only for the sake of others that go ahead of it.
+// Parcels wait in lanes here, and in a row where the kernel has them. There a parcel costs less, as it is
+// copied while it is in the cache. Parcels are therefore kept back from the kernel only for the sake of
+// others that go ahead of them.
 static void note_lag(struct connection *connection, const struct outbox *outbox, bool ahead, struct io *io,
                      const struct sender *sender) {
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
@@ -207,7 +208,7 @@ static void note_lag(struct connection *connection, const struct outbox *outbox,
     connection->hurries = hurries;
 }
 
-// What waits is sealed as far as it may be ahead of the socket. Of the plaintext nothing is kept that was sealed.
+// Seals parcels that wait, as far as they may be ahead of the socket. Sealed plaintext isn't kept.
 static enum sending ship_sealed(struct connection *connection, struct io *io, struct sender *sender,
                                 struct parcel_list *done) {
     struct secure *secure = connection->secure;
@@ -323,7 +324,7 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
 
 // --- Ending
 
-// Its last word, as far as the socket has room for it: nobody waits.
+// Sends the cipher's last word, as far as the socket has room for it: nobody waits.
 static void bid_farewell(struct connection *connection, struct io *io) {
     struct secure *secure = connection->secure;
     secure_finish(secure);

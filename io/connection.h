@@ -1,14 +1,14 @@
-// One connection's traffic with the kernel: what is being received, what is being sent, and how it ends.
+// One connection's traffic with the kernel: receiving, sending, and the end.
 //
 //   receiving   a stream of arrivals into the shard's buffers; for a frame larger than one of them, straight
 //               into the frame's own memory, after which one arrival at a time until the frames are small again
-//   sending     one shipment at a time; what comes meanwhile waits in the outbox
-//   secure      where there is a cipher (secure.h), what arrives is opened before anybody reads it, and what is sent is
+//   sending     one shipment at a time; later parcels wait in the outbox
+//   secure      where there is a cipher (secure.h), arrivals are opened before they are read, and shipments are
 //               sealed; all the same otherwise
 //   ending      connection_end asks the kernel to let go; when connection_at_rest says that it has, the owner
 //               closes
 //
-// Whose the frames are and what is in them is not known here.
+// The owners of the frames and their contents are not known here.
 #pragma once
 
 #include <assert.h>
@@ -23,7 +23,7 @@
 struct secure;
 struct secure_source;
 
-// What a shard needs to send: memory that its connections share.
+// Memory that a shard needs to send, and that its connections share.
 struct sender {
     const struct turn_bounds *bounds; // who lags, and what it is sent at a time then
     struct stage stage, sealed;       // plaintext, and records
@@ -66,7 +66,7 @@ struct connection {
 
 static_assert(sizeof(struct connection) <= 120, "an idle connection costs what it is");
 
-// What is being sealed, in parts.
+// Returns the bytes that are being sealed, in parts.
 size_t connection_unsealed(const struct connection *connection);
 // All that waits for the peer, and what is being sent to it, with what that takes besides.
 static inline size_t connection_waiting(const struct connection *connection) {
@@ -77,9 +77,10 @@ static inline size_t connection_waiting(const struct connection *connection) {
 void connection_open(struct connection *connection, int socket, uint32_t token);
 // Makes a fresh one secure. False when memory is used up.
 bool connection_secure(struct connection *connection, struct secure_source *source, struct buffer_pool *pool);
-// Makes one that has dialled, and that was plain, secure: from here on all that comes is the peer's side of a handshake, in which it
-// must show that it is `server`, a name or a numeric address, which must stay. Nothing may be wanted in memory of one's own, and nothing
-// may be under way to the peer. False when memory is used up.
+// Makes a connection secure that has dialled, and that was plain. From here on all arrivals are the peer's
+// side of a handshake, in which the peer must show that it is `server`, a name or a numeric address, which
+// must stay. No large frame may be under way, and nothing may be under way to the peer. False when memory is
+// used up.
 bool connection_secure_dialled(struct connection *connection, struct secure_source *source,
                                struct buffer_pool *pool, const char *server);
 // Why what came can't be opened, where that is known: static text; else NULL.
@@ -120,11 +121,11 @@ bool connection_says(const struct connection *connection);
 // Says that nothing more is sent, before the socket is shut down. Nothing may wait. False: that is under way, and
 // it is to be called again when it was sent. At once true where it is plain.
 bool connection_finish(struct connection *connection, struct io *io, struct sender *sender);
-// Calls `visit` with each name in the certificate that the peer has shown, that was verified, and for which the authorities of
-// `now` vouch still, what connections are made secure from today: its SANs (DNS names,
-// email addresses and URIs as they stand there, IP addresses as text), or the subject's CN where there is none; none
-// that has a zero byte. Stops when it returns true; whether one did. False where there is no such certificate.
-// With the same `now` the same from connection_established on.
+// Calls `visit` with each name in the certificate of the peer, that was verified. The authorities of `now`,
+// from which connections are made secure today, must still vouch for it. Names are its SANs (DNS names, email
+// addresses and URIs as they stand there, IP addresses as text), or the subject's CN where there is none. A
+// name with a zero byte is left out. Stops when `visit` returns true; returns whether one did. False where
+// there is no such certificate. With the same `now` the same from connection_established on.
 bool connection_certificate(const struct connection *connection, const struct secure_source *now,
                             bool (*visit)(void *context, const char *name, size_t bytes), void *context);
 
@@ -155,7 +156,7 @@ void connection_end(struct connection *connection, struct io *io);
 // Whether nothing is under way any more, so that the socket may be closed.
 bool connection_at_rest(const struct connection *connection);
 
-// --- What connection.c and connection_plaintext.c note of a receive's event
+// --- Notes of connection.c and connection_plaintext.c about a receive's event
 
 static inline void connection_note(struct connection *connection, const struct io_event *event) {
     if (event->more)

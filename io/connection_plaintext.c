@@ -1,4 +1,4 @@
-// What a secure connection receives: events of the socket become those that their plaintext means.
+// Receiving on a secure connection: events of the socket become events of their plaintext.
 #include "io/connection.h"
 
 #include <assert.h>

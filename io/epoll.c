@@ -1,9 +1,9 @@
 // The seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
 //
-// It goes well: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
+// Success: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
 // out (epoll_submit.c), waits, and hands out events (epoll_turn.c).
 //
-// It fails: an operation's failure is its event's result. Sockets are closed, others woken at once.
+// Failure: an operation's failure is its event's result. Sockets are closed, others woken at once.
 #include "io/epoll.h"
 
 #include <assert.h>

@@ -12,7 +12,7 @@
 
 enum { EPOLL_MAGIC = 0x696f6570, EVENTS_MAX = 512 };
 
-// What epoll hands back: a slot's index, or one of these.
+// The data that epoll hands back: a slot's index, or one of these.
 enum { DATA_DOORBELL = 0, DATA_SIGNALS = UINT32_MAX };
 
 enum { ARRIVALS = EPOLLIN | EPOLLRDHUP | EPOLLPRI };
@@ -54,7 +54,7 @@ static inline void operation_move(struct operation *operation, struct list *list
     operation->state = state;
 }
 
-// Its event will be among those of the next turn.
+// Ends an operation: its event will be among those of the next turn.
 static inline void operation_end(struct epoll_io *io, struct operation *operation, int32_t result) {
     operation->result = result;
     operation_move(operation, &io->ended, STATE_ENDED);

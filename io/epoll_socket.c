@@ -89,9 +89,9 @@ int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes) {
             slot->readable = false;
         return -errno;
     }
-    // Less than was asked for means that there is no more, and that more will be told of; but not where a
-    // read stops early: at the end, at urgent data, and behind descriptors that a peer passes along with its
-    // bytes (they are not taken, which the flags say).
+    // Less than was asked for means that there is no more, and that more will be told of. A read that stops
+    // early is the exception: at the end, at urgent data, and behind descriptors that a peer passes along
+    // with its bytes (they are not taken, which the flags say).
     if ((size_t)count < vector.iov_len && !slot->doubtful && !message.msg_flags)
         slot->readable = false;
     return (int32_t)count;
@@ -115,7 +115,7 @@ int socket_connect(const struct operation *operation) {
     return errno == EINPROGRESS || errno == EINTR ? -EAGAIN : -errno;
 }
 
-// One that was shut down meanwhile has no peer, and perhaps no error either.
+// A socket that was shut down meanwhile has no peer, and perhaps no error either.
 int socket_connected(int socket) {
     int error = 0;
     socklen_t bytes = sizeof error;
@@ -126,7 +126,7 @@ int socket_connected(int socket) {
     return getpeername(socket, (struct sockaddr *)&peer, &peer_bytes) < 0 ? -ECONNABORTED : 0;
 }
 
-// What is left of the vectors, as vectors of its own; the caller's stay as they are.
+// Returns the rest of the vectors, as vectors of its own; the caller's stay as they are.
 static unsigned remainder_of(const struct operation *operation, struct iovec rest[IO_VECTORS_MAX]) {
     size_t skip = operation->sent;
     unsigned from = 0;

@@ -1,9 +1,9 @@
-// What an epoll io knows of each descriptor: the operations under way on it, and what the kernel was asked to
-// tell of it. Known to io/epoll*.c only.
+// The state of each descriptor of an epoll io: the operations under way on it, and the events that the kernel
+// was asked for. Known to io/epoll*.c only.
 //
-// The table has room for every descriptor that the process may have and is made at once, as address space
-// that the kernel fills when it is touched; so memory follows the number of connections, and nothing on the
-// way of a connection can fail for want of it.
+// The table has room for every descriptor that the process may have. It is made at once, as address space
+// that the kernel fills when it is touched. Memory follows the number of connections, and nothing on the way
+// of a connection can fail for want of it.
 #pragma once
 
 #include <stdbool.h>
@@ -76,7 +76,7 @@ void socket_table_close(struct socket_table *table);
 static inline bool socket_table_has_room(const struct socket_table *table, int socket) {
     return (uint32_t)socket < table->capacity;
 }
-// What is known of the descriptor; a fresh slot the first time.
+// Returns the slot of the descriptor; a fresh slot the first time.
 struct socket_slot *socket_slot_of(struct socket_table *table, int socket);
 // The same, or NULL if nothing is.
 struct socket_slot *socket_slot_find(struct socket_table *table, int socket);
@@ -91,9 +91,10 @@ static inline uint32_t socket_slot_index(const struct socket_table *table, const
 int32_t socket_read(struct socket_slot *slot, void *memory, size_t bytes);
 // Accepts without waiting: the socket, -EAGAIN or another -errno. Likewise.
 int socket_accept(struct socket_slot *slot);
-// Begins to connect: 0, -EAGAIN when it isn't known yet, or another -errno. What has become of it, likewise.
+// Begins to connect: 0, -EAGAIN when the result isn't known yet, or another -errno. The second function
+// returns the result likewise.
 int socket_connect(const struct operation *operation);
 int socket_connected(int socket);
-// Sends as much of the operation's vectors as goes without waiting: 0 when all has gone, -EAGAIN when the
-// socket is full, or another -errno; operation->sent says how much has gone. `entries` counts system calls.
+// Sends as much of the operation's vectors as goes without waiting. 0 when all has gone, -EAGAIN when the
+// socket is full, or another -errno. operation->sent says how much has gone. `entries` counts system calls.
 int socket_send(struct operation *operation, uint64_t *entries);

@@ -1,9 +1,9 @@
-// What was noted, carried out: sends go at once as far as the socket takes them, receives wait for what epoll
-// tells unless something is there already, files are the worker's.
+// Carries out the operations that were noted. Sends go at once as far as the socket takes them, receives wait
+// for epoll unless something is there already, files are the worker's.
 //
-// It goes well: a socket is watched edge-triggered with one call in its life, and for room to send only from
-// a send that found none until room is told of that nobody waits for. It fails: an operation whose socket
-// can't be watched ends with that error.
+// Success: a socket is watched edge-triggered with one call in its life. It is watched for room to send only
+// from a send that found none, until room is told of that no send waits for. Failure: an operation whose
+// socket can't be watched ends with that error.
 #include <errno.h>
 #include <fcntl.h>
 

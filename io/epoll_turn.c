@@ -1,11 +1,12 @@
-// A turn of an epoll io: what was noted is carried out, epoll is asked once, and the events are handed out.
+// A turn of an epoll io: noted operations are carried out, epoll is asked once, and the events are handed
+// out.
 //
-// It goes well: what is ready is read one arrival at a time as the caller asks for events, so that a buffer
-// is used again while it is in the cache. A turn reads as often as buffers are lent, in turns from each
-// socket; what is left is first in the next one. After a turn that looked at epoll, one that has enough to do
-// already (sends that have gone) passes it over.
+// Success: ready sockets are read one arrival at a time as the caller asks for events, so that a buffer is
+// used again while it is in the cache. A turn reads as often as buffers are lent, in turns from each socket;
+// the rest is first in the next turn. A turn that has enough to do already (sends that have gone) passes
+// epoll over if the turn before looked.
 //
-// It fails: epoll_wait fails only in passing; anything else is a bug of ours and ends the program.
+// Failure: epoll_wait fails only in passing. Any other failure is a bug of ours and ends the program.
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -105,7 +106,7 @@ static void report_result(struct epoll_io *io, struct operation *operation, int3
     if (more)
         return;
     operation->state = STATE_NONE;
-    // Neither a listening socket nor a file is closed through this io.
+    // No listening socket and no file is closed through this io.
     if (kind == OPERATION_ACCEPT || kind == OPERATION_WRITE || kind == OPERATION_SYNC)
         epoll_forget(io, socket_slot_find(&io->sockets, operation->socket));
 }
@@ -207,8 +208,8 @@ static bool has_work(const struct epoll_io *io) {
     return !list_empty(&io->ended) || !list_empty(&io->ready);
 }
 
-// Whether there is an event. What ends from now on waits for the next turn: a handler that keeps making
-// events can't keep the loop from running.
+// Returns whether there is an event. Operations that end from now on wait for the next turn: a handler that
+// keeps making events can't keep the loop from running.
 static bool gather_events(struct epoll_io *io) {
     for (struct list *link; (link = list_take(&io->ended));)
         list_append(&io->due, link);

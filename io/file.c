@@ -1,8 +1,8 @@
-// The verbs on files that are done at once: opening, cutting back, closing. They are the same for every way
-// into the kernel.
+// The verbs on files that are done at once: opening, cutting back, closing. They are the same for every
+// backend.
 //
-// It goes well: the file is there or is made, and its end is known. It fails with the kernel's -errno; what
-// had been opened is closed again.
+// Success: the file is there or is made, and its end is known. Failure: the kernel's -errno; a file that had
+// been opened is closed again.
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

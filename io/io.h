@@ -1,13 +1,13 @@
-// THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the ways into it
-// (io/io_dispatch.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with the one or
-// the other.
+// THE SEAM between the hub and the kernel. Behind it stand the real kernel, by one of the backends
+// (io/io_dispatch.c), and the tests' simulated one (tests/sim). The router is compiled once and linked with
+// the one or the other.
 //
-// One struct io belongs to one shard and to the thread that opened it. A verb only notes what is to be done;
-// io_run hands all of it to the kernel in one entry, waits, and gathers what has ended; io_next hands the
+// One struct io belongs to one shard and to the thread that opened it. A verb only notes an operation. io_run
+// hands all of them to the kernel in one entry, waits, and gathers those that have ended; io_next hands the
 // ends out one by one. Nothing calls back: the caller takes events from a queue, so handlers never nest.
 //
-// A token is the caller's own 56-bit number (the top 8 bits are the implementation's); it comes back in each
-// event of the operation. Sockets are whole numbers that the implementation understands (file descriptors for
+// A token is the caller's own 56-bit number (the top 8 bits are the implementation's). Each event of the
+// operation has it. Sockets are whole numbers that the implementation understands (file descriptors for
 // io_uring).
 #pragma once
 
@@ -39,7 +39,7 @@ struct io_event {
     bool more;
     int32_t result;
     uint64_t token;
-    // Of io_receive with result > 0: the buffer that holds the bytes, from its start; one reference, now the
+    // With io_receive and result > 0: the buffer that holds the bytes, from its start; one reference, now the
     // caller's.
     struct buffer *buffer;
 };
@@ -67,16 +67,16 @@ int io_open(struct io **out, const struct io_options *options, const char **why)
 // pool.
 void io_close(struct io *io);
 
-// Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. Of the real kernel
-// alone.
+// Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. For the real
+// kernel alone.
 int io_try(enum io_backend backend, const char **why);
 // Whether it does no more than the hub uses: it was to be walled in and could be, or has no ring to wall in.
 bool io_walled(const struct io *io);
-// What stands behind the seam, in a word: static text.
+// Returns the backend's name, in a word: static text.
 const char *io_name(const struct io *io);
 
-// From now on at most so many buffers are lent at a time, and no more than io_open was told. What is lent
-// beyond that goes back to the pool, at once where the kernel lets it go.
+// From now on at most so many buffers are lent at a time, and no more than io_open was told. Buffers lent
+// beyond that go back to the pool, at once where the kernel lets them go.
 void io_lend(struct io *io, uint32_t buffers);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
@@ -85,8 +85,8 @@ uint64_t io_now(const struct io *io);
 uint64_t io_clock(const struct io *io);
 // Nanoseconds of a processor that the calling thread has used; 0 where nobody knows.
 uint64_t io_cpu_ns(const struct io *io);
-// Milliseconds since the beginning of 1970 by the wall clock as it is at the call; somebody may set it
-// forward or back, and it goes on while the machine sleeps. 0 before 1970.
+// Milliseconds since the beginning of 1970 by the wall clock as it is at the call. The clock may be set
+// forward or back, and goes on while the machine sleeps. 0 before 1970.
 uint64_t io_wall_ms(const struct io *io);
 
 // Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
@@ -96,32 +96,33 @@ void io_accept(struct io *io, int socket, uint64_t token);
 // with an error. The address must stay until the event.
 int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token);
 // From now on the kernel gives new connections to the other socket that listens on this one's address, if
-// there is one (listener_open, shared). Those that it has begun to give to this one still come. At once; no
-// event.
+// there is one (listener_open, shared). Connections that the kernel has begun to give to this one still come.
+// At once; no event.
 void io_step_aside(struct io *io, int socket);
 // Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
 // IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there (Linux 6.1 looks for the next one
-// before anything arrives), and may end at any time without more (the last arrival's event says so): the
-// caller arms it again. With `once`, it ends with its first event.
+// before anything arrives). May end at any time without more (the last arrival's event says so): the caller
+// arms it again. With `once`, ends with its first event.
 void io_receive(struct io *io, int socket, uint64_t token, bool once);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
 // Sends the vectors (1 to IO_VECTORS_MAX of them, not all empty) in order, and ends with the number of bytes
-// sent. It sends them all, unless the socket fails or the kernel is interrupted on the way: then there are
-// fewer, and sending the rest tells which it was. The vectors and what they point at must stay until the
-// event. One at a time a socket: the caller's duty.
+// sent. All are sent, unless the socket fails or the kernel is interrupted on the way: then there are fewer,
+// and sending the rest tells which it was. The vectors and their targets must stay until the event. One at a
+// time a socket: the caller's duty.
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
 // Sends at once what there is room for, while no send is under way: a last word that nobody waits for. No event.
 void io_send_now(struct io *io, int socket, const void *bytes, size_t count);
 // Ends the operation io_accept or io_receive(_into) with this token on this socket soon, with -ECANCELED if
 // nothing else comes first. Nothing happens if it has ended.
 void io_cancel(struct io *io, int socket, uint64_t token);
-// Shuts one or both directions down, as shutdown(2), at once and after what was noted before; what is under
-// way ends. No event. What a Unix socket has received until then can still be read (SHUT_RD).
+// Shuts one or both directions down, as shutdown(2), at once and after operations that were noted before.
+// Operations under way end. No event. Bytes that a Unix socket has received until then can still be read
+// (SHUT_RD).
 void io_shutdown(struct io *io, int socket, int how);
-// Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once: of a Unix
-// socket it knows when the peer has closed it; over TCP that looks as if the peer had shut its direction
-// down, until its answer to what is sent is a reset.
+// Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once. The kernel
+// knows when the peer has closed a Unix socket. Over TCP a close looks as if the peer had shut its direction
+// down, until the peer answers a send with a reset.
 bool io_peer_gone(struct io *io, int socket);
 // Watches a socket whose peer's end was received, in place of a receive: IO_GONE once the peer has gone
 // altogether, as above. Over TCP the kernel asks the peer every PROBE_S seconds from now on, so that one that
@@ -138,9 +139,9 @@ struct io_origin {
     uint8_t address[16];
 };
 void io_peer_origin(struct io *io, int socket, struct io_origin *out);
-// From now on the kernel keeps no more than about so many bytes of what is sent, or, with 0, as much as it likes again: what
-// the peer hasn't taken where it is near, else what hasn't gone to it. At once, as far as it lets itself be told;
-// of a Unix socket it keeps little anyway.
+// From now on the kernel keeps no more than about so many bytes of a send, or, with 0, as much as it likes
+// again. Where the peer is near, these are bytes that the peer hasn't taken, else bytes that haven't gone to
+// it. At once, as far as the kernel allows. A Unix socket keeps little anyway.
 void io_narrow(struct io *io, int socket, uint32_t bytes);
 // A number that is another one when the peer has taken something of what was sent, as far as the kernel
 // knows, at once. A Unix socket's may be the same again once more was sent.
@@ -153,9 +154,9 @@ int io_signals(struct io *io, uint64_t token);
 
 // --- Programs, which the keeper starts (keeper.h) and reports on, on a socket that is received from as any
 
-// Has it start one: the command says what. 0, and *in is a socket whose other end is its standard input, *out
-// likewise its standard output, each for one direction alone; or -errno: -EAGAIN when the keeper doesn't keep
-// up. At once; nobody waits for the program.
+// Has the keeper start a program, which the command names. 0, and *in is a socket whose other end is its
+// standard input, *out likewise its standard output, each for one direction alone. Or -errno: -EAGAIN when
+// the keeper doesn't keep up. At once; nobody waits for the program.
 int io_start(struct io *io, int keeper, const void *command, size_t bytes, int *in, int *out);
 // Kills all of a process group, at once.
 void io_kill_group(struct io *io, int group);
@@ -180,9 +181,9 @@ void io_file_write(struct io *io, const struct io_file *file, uint64_t token, co
                    unsigned count);
 // Makes what was written outlast a crash, as fdatasync(2), and ends with IO_SYNCED.
 void io_file_sync(struct io *io, const struct io_file *file, uint64_t token);
-// Takes back what was appended since the file was file->bytes long, at once, if it is `written` bytes longer
-// now: then nobody else has changed it. 0, or -errno when it stays (-ESTALE: somebody has); bytes and torn
-// are those of the file as it is then. Nothing may be under way.
+// Takes back bytes that were appended since the file was file->bytes long, at once, if it is `written` bytes
+// longer now: then nobody else has changed it. 0, or -errno when the bytes stay (-ESTALE: somebody else has
+// changed the file). bytes and torn are those of the file as it is then. Nothing may be under way.
 int io_file_cut(struct io *io, struct io_file *file, uint64_t written);
 // Closes it, at once. Nothing may be under way.
 void io_file_close(struct io *io, struct io_file *file);
@@ -197,8 +198,8 @@ void io_wake(struct io *io, struct io *other);
 void io_run(struct io *io, uint64_t deadline_ns);
 // The next event that io_run, or io_look, gathered; false when there is none. Call until false before the next of them.
 bool io_next(struct io *io, struct io_event *event);
-// Whether io_look would find more, and it is worth its entry: not once half of the receive buffers are used up, nor
-// where something was handed over since what came was gathered. Enters nothing.
+// Whether io_look would find more, and is worth its entry. False once half of the receive buffers are used
+// up, and where something was handed over since the last events were gathered. Enters nothing.
 bool io_stirs(struct io *io);
 // Gathers what has come since of what was under way when io_run returned. Hands nothing over, and doesn't wait.
 void io_look(struct io *io);

@@ -1,7 +1,7 @@
 // The seam where there is a real kernel: each verb goes to the implementation that its io was opened with.
 //
-// It goes well or fails as that implementation does; this file adds the choice, and
-// that a peer that is watched is probed.
+// Success and failure are those of the implementation. This file adds the choice, and the probing of a peer
+// that is watched.
 #include "io/io.h"
 
 #include <assert.h>
@@ -85,7 +85,8 @@ void io_accept(struct io *io, int socket, uint64_t token) {
     io->verbs->accept(io, socket, token);
 }
 
-// Whoever gives one up may have to wait until the kernel has asked in vain: so it asks twice, for 3 s in all.
+// A peer that gives a connection up may have to wait until the kernel has asked in vain. The kernel therefore
+// asks twice, for 3 s in all.
 static int open_socket(int family) {
     int fresh = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, again = 1;
     if (fresh < 0)
@@ -118,7 +119,7 @@ void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vect
     io->verbs->send(io, socket, token, vectors, count);
 }
 
-// What doesn't go is lost, with the connection.
+// Sends bytes at once. Bytes that don't go are lost, with the connection.
 void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
     (void)io;
     (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);

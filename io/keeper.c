@@ -57,7 +57,7 @@ struct keeping_program {
     pid_t keeper;
 };
 
-// --- What programs say, and how much memory they take
+// --- Output of programs, and their memory
 
 enum { READ_BYTES = 16 << 10, READS_A_TURN = 8, LINE_BYTES_MAX = 256 + LOG_TEXT_BYTES + 4 };
 
@@ -66,7 +66,7 @@ struct sinking {
     struct kept_child *child;
 };
 
-// Nobody waits for a log that isn't read: what finds no room in it is left out.
+// A log that isn't read holds up nobody: a line that finds no room in it is left out.
 static void write_log(const char *line, size_t bytes) {
     struct pollfd room = {.fd = 2, .events = POLLOUT};
     while (bytes > 0) {
@@ -154,9 +154,9 @@ static void keeping_sample(struct keeping *keeping) {
 
 // --- Watch
 //
-// The keeper's own keeper: a process that does nothing but wait for the keeper's end. Whoever kills hub and keeper
-// together leaves nobody of the programs' groups behind; their leaders the kernel ends (PR_SET_PDEATHSIG), and this
-// ends the others.
+// The keeper's own keeper: a process that does nothing but wait for the keeper's end. A kill of hub and
+// keeper together leaves none of the programs' groups behind. The kernel ends their leaders
+// (PR_SET_PDEATHSIG), and the watcher ends the others.
 
 enum { KEEPERS_END = 3 }; // its only descriptor besides the standard streams
 
@@ -168,7 +168,8 @@ static void end_groups(struct keeper_shared *shared) {
     }
 }
 
-// Nobody waits for the end of the hub's log because of it.
+// Runs the watcher, which never returns. Its standard error is /dev/null, so that a reader that waits for the
+// end of the hub's log doesn't wait for the watcher.
 __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, int keepers_end) {
     sigset_t all;
     char byte;
@@ -204,7 +205,7 @@ static void keeping_have_watched(struct keeping *keeping) {
     keeping->watched = ends[1];
 }
 
-// Nobody is left: it ends, too.
+// Ends the watcher, once no program's group is left.
 static void keeping_end_watch(struct keeping *keeping) {
     if (!keeping->watcher)
         return;
@@ -277,14 +278,14 @@ static size_t place_of(char **variables, size_t count, const char *variable) {
     return at;
 }
 
-// What is set replaces what is there.
+// Sets a variable, in the place of one of the same name.
 static void put(char **variables, size_t *count, char *variable) {
     size_t at = place_of(variables, *count, variable);
     variables[at] = variable;
     *count += at == *count;
 }
 
-// What is passed replaces nothing, wherever in the section the one and the other stand.
+// Passes a variable on, which replaces none of the same name, in whatever order they stand in the section.
 static void pass(char **variables, size_t *count, const char *name) {
     size_t bytes = strlen(name);
     for (char **own = environ; *own; own++)
@@ -362,8 +363,8 @@ static void execute(char **words, char **variables) {
     give_up("can't run", words[0], error);
 }
 
-// In the forked process: becomes the program, or says on its standard error why not and ends. Its standard
-// streams are `in`, `out` and `complaints`.
+// Runs in the forked process. Becomes the program, or says on its standard error why not and ends. The
+// standard streams are `in`, `out` and `complaints`.
 __attribute__((noreturn)) static void keeping_become(const struct keeping_program *program, int in, int out,
                                                      int complaints) {
     setpgid(0, 0);
@@ -413,7 +414,7 @@ static void end_group(struct kept_child *child, uint32_t after_ms) {
         child->kill_at_ms = at_ms;
 }
 
-// Its number stays the group's as long as anybody is in it.
+// Looks whether a group is gone. The number stays the group's as long as anybody is in it.
 static void look_at_group(struct kept_child *child, uint64_t now_ms) {
     if (!child->reaped || child->group_gone) {
         if (child->kill_at_ms && now_ms >= child->kill_at_ms && !child->group_gone)
@@ -624,7 +625,8 @@ __attribute__((noreturn)) static void keeping_run(struct keeping *keeping) {
 
 // --- Fork
 
-// It is no one's standard input or output: whoever waits for the hub's to end doesn't wait for the keeper.
+// Lets go of standard input and output: a reader that waits for the end of the hub's doesn't wait for the
+// keeper.
 static void leave_streams(void) {
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing >= 0) {
@@ -635,8 +637,9 @@ static void leave_streams(void) {
     }
 }
 
-// What ends the hub from a terminal or a service manager doesn't end the keeper, which outlasts it for a
-// moment; and whoever its programs leave behind becomes its child, so that nobody stays a zombie.
+// Runs the keeper. A signal that ends the hub from a terminal or a service manager doesn't end the keeper,
+// which outlasts the hub for a moment. A process that its programs leave behind becomes its child, so that
+// nobody stays a zombie.
 __attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const struct privdrop_user *login) {
     sigset_t set;
     if (login && privdrop_become(login) < 0)

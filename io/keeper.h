@@ -1,13 +1,13 @@
-// The keeper: a process that is forked before the hub has any thread. It starts the programs that the hub asks
-// for, waits for them, reads what they say on standard error, and when the hub is gone, whatever killed it,
-// ends their process groups.
+// The keeper: a process that is forked before the hub has any thread. The keeper starts the programs that the
+// hub asks for, waits for them, and reads their standard error. When the hub is gone, whatever killed it, the
+// keeper ends their process groups.
 //
 //   commands   hub → keeper, one packet each; a start brings the program's ends of two socket pairs
 //   reports    keeper → hub, a stream of struct keeper_report
-//   shared     memory of both: what was logged last of each program, and how much memory it takes
+//   shared     memory of both: the last lines of each program's log, and how much memory the program takes
 //
-// A program is named by a place, which the hub chooses, and a serial, which tells one that was there from the
-// next.
+// A program is named by a place, which the hub chooses, and a serial, which tells it from the next one in
+// that place.
 #pragma once
 
 #include <stdatomic.h>
@@ -22,8 +22,8 @@ enum keeper_command_kind {
     KEEPER_END,  // SIGTERM to the group now, SIGKILL after value ms, unless it is gone by then
 };
 
-// Behind a start's: name, directory (empty: the hub's own), directory to make (empty: none), so many words and
-// so many variables (core/child/child_settings.h), each with a zero byte behind it.
+// Behind a start's command stand: name, directory (empty: the hub's own), directory to make (empty: none),
+// words and variables, as many as it says (core/child/child_settings.h). Each has a zero byte behind it.
 struct keeper_command {
     uint32_t kind;
     uint32_t place;

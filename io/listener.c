@@ -1,14 +1,14 @@
 // Listening sockets, and the clients' way to them.
 //
-// It goes well: bind, listen, and the address as bound. It fails: with -errno and a reason, and nothing is
-// left behind. A Unix socket's file that an earlier hub left is taken away once a connection to it is
-// refused; one that somebody listens on, or that is no socket, stays. The default socket's directory must be
-// this user's alone, or another user could put a hub of their own in its place.
+// Success: bind, listen, and the address as bound. Failure: -errno and a reason, and nothing is left behind.
+// A Unix socket's file that an earlier hub left is taken away once a connection to it is refused. A file that
+// somebody listens on, or that is no socket, stays. The default socket's directory must be this user's alone,
+// or another user could put a hub of their own in its place.
 //
-// From the look whether somebody listens on a Unix socket until this one does, and where its file is taken
-// away, the file's directory is locked: of two hubs that start at a time one serves the path. The lock is
-// flock's, on the directory itself, so that it leaves no file behind and holds for whoever shares the
-// directory.
+// The file's directory is locked while this process looks whether somebody listens on a Unix socket and until
+// it listens itself, and where the file is taken away. Of two hubs that start at a time one serves the path.
+// The lock is flock's, on the directory itself, so that it leaves no file behind and holds for all processes
+// that share the directory.
 #include "io/listener.h"
 
 #include <errno.h>

@@ -9,27 +9,31 @@
 struct listener {
     struct address address; // as bound: a port 0 has become the one that was picked
     int socket;
-    // Of a Unix socket: its file's folder, and which file it is, to know it again at the end, when the hub may open no
-    // folder any more.
+    // For a Unix socket: its file's folder, and which file it is, to know it again at the end, when the hub
+    // may open no folder any more.
     int folder;
     dev_t file_device;
     ino_t file_number;
 };
 
-// Binds and listens. TCP: SO_REUSEADDR, TCP_NODELAY, and on a loopback address the congestion control that
-// costs least (accepted sockets inherit the last two). Unix: makes the directory if it is the default one
-// (0700, its owner checked), takes away a socket file that nobody listens on, and gives the new one mode
-// 0600; its directory, which must be readable, is locked meanwhile, so that of several processes that do this
-// one gets the path. 0 or -errno with *why set to static text.
+// Binds and listens. 0 or -errno with *why set to static text.
 //
-// A `shared` one may listen where another hub of the same user does that was opened likewise: TCP by
-// SO_REUSEPORT, so that new connections go to either; Unix by a file that takes the other's place, so that
-// they go to the new one.
+// TCP: SO_REUSEADDR, TCP_NODELAY, and on a loopback address the congestion control that costs least (accepted
+// sockets inherit the last two).
+//
+// Unix: makes the directory if it is the default one (0700, its owner checked), takes away a socket file that
+// nobody listens on, and gives the new one mode 0600. The directory, which must be readable, is locked
+// meanwhile, so that one of several processes gets the path.
+//
+// A `shared` one may listen beside another hub of the same user that was opened likewise. TCP does that by
+// SO_REUSEPORT, so that new connections go to either. Unix does it by a file that takes the other's place, so
+// that connections go to the new one.
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why);
 // Gives a Unix socket's file to another user, who becomes the hub's. 0 or -errno.
 int listener_give(const struct listener *listener, uid_t user);
-// Gives a Unix socket's file the mode and the group that its address tells; the group is looked up, by its name or number.
-// It belongs to the group before it may be used by it. 0 or -errno; -ENOENT: there is no such group.
+// Gives a Unix socket's file the mode and the group of its address. The group is looked up, by its name or
+// number. The file belongs to the group before the group may use it. 0 or -errno; -ENOENT: there is no such
+// group.
 int listener_share(const struct listener *listener);
 // Closes it; a Unix socket's file goes if it is still the one that was made.
 void listener_close(struct listener *listener);

@@ -4,5 +4,6 @@
 
 // A descriptor, or -1: nobody wants to be told.
 int notify_open(void);
-// Tells it, and closes the descriptor. Who doesn't listen isn't waited for.
+// Tells the service manager, and closes the descriptor. The function doesn't wait for a manager that doesn't
+// listen.
 void notify_tell(int descriptor, const char *text);

@@ -1,5 +1,5 @@
-// Files that an operator names, to be read at start and again while the hub runs: what is no file can't be one of these, as
-// a FIFO or a device might never come to an end, and the hub with it.
+// Files that an operator names, to be read at start and again while the hub runs. Anything else than a plain
+// file is refused: a FIFO or a device might never come to an end, and the hub with it.
 #pragma once
 
 // Opens one for reading. The descriptor, closed on exec, or -errno: -EISDIR for a directory, -EOPNOTSUPP for what else is no

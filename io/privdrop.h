@@ -1,4 +1,4 @@
-// Who a process becomes that root has started.
+// The account that a process becomes which root has started.
 #pragma once
 
 #include <limits.h>

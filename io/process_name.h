@@ -1,4 +1,4 @@
-// What a process is called where others list processes: its name (comm) and its first argument.
+// The name of a process in lists of processes: its name (comm) and its first argument.
 #pragma once
 
 // Remembers where the arguments lie, at the start of the program. Later calls of process_name_set overwrite them, so the program

@@ -1,5 +1,5 @@
-// It goes well: each question is looked up by a process of its own, so that a name that takes long holds no other one up. It fails: the
-// answer says so, or, where that can't be sent or takes longer than RESOLVER_S, there is none.
+// Success: each question is looked up by a process of its own, so that a slow name holds no other one up.
+// Failure: the answer says so. Where an answer can't be sent or takes longer than RESOLVER_S, there is none.
 #include "io/resolver.h"
 
 #include <assert.h>
@@ -52,7 +52,8 @@ static void keep_only(int socket) {
     close_range(RESOLVERS_END + 1, ~0u, 0);
 }
 
-// What ends the hub from a terminal ends nothing here: the hub's end does. What it was told on its command line is in this memory, too.
+// Signals that end the hub from a terminal end nothing here: the hub's end does. The memory has the hub's
+// command line, too.
 static void be_apart(int socket) {
     keep_only(socket);
     setsid();

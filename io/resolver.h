@@ -1,5 +1,6 @@
-// The resolver: a process that looks up names of hosts, which may take long, and needs files, sockets and whatever else the system is told to
-// look in: nothing of that is within the hub's own walls. It is forked before the hub has threads, and ends with it.
+// The resolver: a process that looks up names of hosts. A lookup may take long, and needs files, sockets and
+// whatever else the system is told to look in. Nothing of that is within the hub's own sandbox. The resolver
+// is forked before the hub has threads, and ends with it.
 //
 //   question    hub → resolver, one packet
 //   answer      resolver → hub, likewise; of several, in whatever order they are known

@@ -1,9 +1,10 @@
-// System calls by seccomp: a list of those that a hub that serves makes, by io_uring and by epoll, and the C library, the allocator
-// and the libraries that it is linked with under it.
+// System calls by seccomp: a list of those that a hub that serves makes. The list has the calls of io_uring,
+// epoll, the C library, the allocator and the libraries that the hub is linked with.
 //
-// What isn't on the list is refused with EPERM: a library may try it and go on without. What neither they nor the hub have any
-// business with ends the process, and the kernel's log says which call it was. Calls that the filter lets pass whatever their
-// arguments are, the kernel remembers as such, so that those of a frame's way don't run it.
+// A call that isn't on the list is refused with EPERM: a library may try it and go on without. A call that
+// neither they nor the hub have any business with ends the process, and the kernel's log says which call it
+// was. The kernel remembers calls that the filter lets pass whatever their arguments are, so that those of a
+// frame's way don't run the filter.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -43,14 +44,15 @@ static const int ALLOWED[] = {
     SCMP_SYS(futex), SCMP_SYS(futex_waitv), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(membarrier), SCMP_SYS(getcpu), SCMP_SYS(exit), SCMP_SYS(exit_group),
     SCMP_SYS(set_tid_address),
-    // Who, when, how much, by chance.
+    // Identity, time, resources, random numbers.
     SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getppid), SCMP_SYS(getuid), SCMP_SYS(geteuid),
     SCMP_SYS(getgid), SCMP_SYS(getegid), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
     SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep), SCMP_SYS(gettimeofday), SCMP_SYS(time),
     SCMP_SYS(getrusage), SCMP_SYS(times), SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(getrandom),
     SCMP_SYS(getrlimit)};
 
-// What no library tries by chance: other programs, other processes, other rights, another kernel's state.
+// Calls that no library tries by chance: other programs, other processes, other rights, another kernel's
+// state.
 static const int FATAL[] = {
     // Programs, processes, connections, and rings without restrictions.
     SCMP_SYS(execve),
@@ -73,7 +75,7 @@ static const int FATAL[] = {
     SCMP_SYS(userfaultfd),
     SCMP_SYS(add_key),
     SCMP_SYS(request_key),
-    SCMP_SYS(keyctl), // What is seen of files, and where.
+    SCMP_SYS(keyctl), // Calls that change which files are seen, and where.
     SCMP_SYS(unshare),
     SCMP_SYS(setns),
     SCMP_SYS(chroot),
@@ -138,7 +140,7 @@ static const int FATAL[] = {
 
 enum { LOW = 0x7fffffff }; // of what is an int
 
-// Of io_uring_register, as the kernel numbers them.
+// Numbers of io_uring_register, as the kernel has them.
 enum { UNREGISTER_RING_FDS = 21, REGISTER_BUFFER_RING = 22, UNREGISTER_BUFFER_RING = 23 };
 
 // One argument decides.
@@ -219,7 +221,7 @@ static int allow_needs(scmp_filter_ctx filter) {
         failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, ALLOWED[at], 0);
     for (size_t at = 0; at < COUNT(DETAILS) && !failed; at++)
         failed = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, DETAILS[at].call, 1, &DETAILS[at].argument);
-    // Its own threads, as abort does; and a child's group, at once (io_kill_group).
+    // Signals to the hub's own threads, as abort does; and to a child's group, at once (io_kill_group).
     if (!failed)
         failed = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                                   SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)getpid()));

@@ -1,7 +1,8 @@
 // Files by Landlock: all rights that the kernel knows are taken, and given back folder by folder.
 //
-// It goes well: each folder is opened once and named by its descriptor. It fails: where the kernel has no Landlock, or whoever
-// started the hub refuses it, nothing is taken. A folder that can't be opened gets no rights, which leaves the wall whole.
+// Success: each folder is opened once and named by its descriptor. Failure: where the kernel has no Landlock,
+// or the hub's starter refuses it, nothing is taken. A folder that can't be opened gets no rights, which
+// leaves the restriction whole.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>

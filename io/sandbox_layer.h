@@ -1,13 +1,14 @@
-// The walls around the hub: what the process gives up for good, wall by wall, before it speaks with anybody. Each is in a file
-// of its own, knows nothing of the others, and stands on a kernel that has it; which of them must stand is not decided here.
+// The sandbox: rights that the process gives up for good, layer by layer, before it speaks with any peer.
+// Each layer is in a file of its own, knows nothing of the others, and needs a kernel that has it. The caller
+// decides which of them must hold.
 //
 //   privileges   capabilities, the user's rights of root, and all that a program with more of them could give
 //   files        all but the named folders (Landlock); TCP beyond the sockets that are there
 //   calls        all system calls but those that a hub that serves makes (seccomp)
 //   ring         all of io_uring but the operations that the hub uses (io.h: io_options.walled)
 //
-// The order counts: sockets are bound before, then privileges and files on a thread that the others come from, then the rings
-// are made, then calls.
+// The order counts: sockets are bound before, then privileges and files on a thread that the others come
+// from, then the rings are made, then calls.
 #pragma once
 
 #include <stdbool.h>
@@ -29,14 +30,15 @@ enum sandbox_layer_state {
 
 struct privdrop_user;
 
-// Becomes that user, where there is one, and gives up all capabilities and the way back to any, but for one of which
-// rings are made: the memory of who has CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which all processes of a user
-// share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel leaves.
+// Becomes that user, where there is one, and gives up all capabilities and the way back to any, but for the
+// one that making rings needs: the memory of a process with CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which
+// all processes of a user share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel
+// leaves.
 int sandbox_layer_privileges(const struct privdrop_user *login);
 // Gives that one up, too: the calling thread, and those that it starts.
 void sandbox_layer_last_privilege(void);
 
-// What may be done in a folder, and in those below it.
+// Permitted operations in a folder, and in those below it.
 enum folder_use {
     FOLDER_READ = 1,
     FOLDER_WRITE = 2,  // files made, written, and read, too
@@ -48,16 +50,16 @@ struct folder {
     unsigned use;
 };
 
-// From now on the calling thread, and those that it starts, reach no files by name but those of the folders; one that isn't
-// there is left out. What is open stays. 0 or -errno with *why set to static text.
-// Unless it `dials`, it connects over TCP to nobody, either.
+// From now on the calling thread, and those that it starts, reach no files by name but those of the folders.
+// A folder that isn't there is left out. Open files stay. Unless the hub `dials`, it connects over TCP to
+// nobody, either. 0 or -errno with *why set to static text.
 int sandbox_layer_files(const struct folder *folders, unsigned count, bool dials, const char **why);
 // Which Landlock the kernel has: its ABI's number; 0: none.
 int sandbox_layer_files_version(void);
 
-// From now on no thread of the process makes a system call that a hub that serves doesn't: it is refused with EPERM, and one that
-// no library of the hub's tries either ends the process (SIGSYS). Where it `dials`, it may open sockets of TCP and connect
-// them. 0 or -errno.
+// From now on no thread of the process makes a system call that a hub that serves doesn't make. Such a call
+// is refused with EPERM, and one that no library of the hub's tries either ends the process (SIGSYS). Where
+// the hub `dials`, it may open sockets of TCP and connect them. 0 or -errno.
 int sandbox_layer_calls(bool dials);
 
 // Whether a ring that is made now refuses what the hub doesn't use: tries it.

@@ -26,7 +26,8 @@ static int keep_one_capability(void) {
     return set_capabilities(kept);
 }
 
-// What no program may ever get again. Only who has capabilities may, and only then it means anything.
+// Takes all capabilities out of the bounding set, so that no program may ever get them again. Only a process
+// with capabilities may do that, and only then it means anything.
 static void narrow_bounds(void) {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);

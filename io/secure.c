@@ -1,9 +1,9 @@
-// One secure connection beside its cipher: what waits to be opened, what the cipher says, what is sealed, and the
-// memory that all of it takes.
+// One secure connection beside its cipher: arrivals that wait to be opened, the cipher's own messages, sealed
+// parts, and the memory that all of these take.
 //
-// It goes well: an arrival is opened where it lies, and nothing is kept of it; of a shipment parts are sealed, each
-// when the socket has taken the one before. It fails: bytes that can't be opened, a peer that makes the cipher say
-// more than it takes, or no memory. Then the connection is broken, for good.
+// Success: an arrival is opened where it lies, and nothing is kept of it. A shipment is sealed in parts, each
+// when the socket has taken the one before. Failure: bytes that can't be opened, a peer that makes the cipher
+// say more than the peer takes, or no memory. Then the connection is broken, for good.
 #include "io/secure.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ static void break_off(struct secure *secure, bool out_of_memory) {
     secure->out_of_memory |= out_of_memory;
 }
 
-// The budget follows what is taken, in steps. What is owed, as an alert, was allocated before it is judged.
+// The budget follows the memory taken, in steps. Memory for an alert was allocated before it is judged.
 static void charge(struct secure *secure) {
     uint64_t used = secure->memory > 0 ? (uint64_t)secure->memory : 0;
     uint64_t wanted = (used + CHARGE_STEP_BYTES - 1) / CHARGE_STEP_BYTES * CHARGE_STEP_BYTES;

@@ -1,10 +1,11 @@
-// What stands between one connection's bytes and what they say, where it isn't plain: a handshake, records that are
-// opened and sealed, and an end that is said. How that is done is a cipher's: io/tls.c, and the simulator's toy.
+// The layer between one connection's bytes and their plaintext, where the connection isn't plain: a
+// handshake, records that are opened and sealed, and an end that is said. A cipher does the work: io/tls.c,
+// and the simulator's toy.
 //
-//   heard    arrivals are opened one at a time, as far as there is room for what they say; during the handshake
-//            they may have to wait for their turn, since it takes long
-//   said     what the cipher itself has to say (handshake, alerts) waits here until something is sent; it goes
-//            before whatever is sealed later
+//   heard    arrivals are opened one at a time, as far as there is room for their plaintext; during the
+//            handshake they may have to wait for their turn, since it takes long
+//   said     the cipher's own messages (handshake, alerts) wait here until something is sent; they go before
+//            anything that is sealed later
 //   sealed   a shipment is sealed in parts, so that little of it is ahead of the socket
 //
 // Known to connection.c, ciphers, and their tests; others have connection.h's functions.
@@ -28,7 +29,7 @@ enum {
 
 struct secure;
 
-// What connections are made secure from: keys, certificates. Shared by all threads; goes with its last reference.
+// The source of secure connections: keys, certificates. Shared by all threads; goes with its last reference.
 struct secure_source {
     const struct cipher *cipher;
     _Atomic uint32_t references;
@@ -52,8 +53,8 @@ typedef bool secure_visit(void *context, const char *name, size_t bytes);
 struct cipher {
     // Memory for one connection, its `secure` zeroed; NULL: there is none.
     struct secure *(*make)(struct secure_source *source);
-    // Takes from the input, and writes what it says: up to `room` bytes, of which *count is how many. What it has
-    // to say itself it gives to secure_say.
+    // Takes from the input, and writes its plaintext: up to `room` bytes, of which *count is how many. The
+    // cipher gives its own messages to secure_say.
     enum opened (*open)(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
                         size_t *count);
     // Gives records that say these parts (of record_bytes_max together, at most) to secure_say, or puts one where
@@ -118,17 +119,18 @@ void secure_destroy(struct secure *secure);
 // that.
 void secure_greet(struct secure *secure, const char *server);
 
-// Of a cipher: this goes to the peer.
+// For a cipher: sends bytes of its own to the peer.
 void secure_say(struct secure *secure, const void *bytes, size_t count);
 
-// Of a cipher that is sealing: where a record of `count` bytes is to be written, for the peer. NULL: there is no room, and
-// it is broken.
+// For a cipher that is sealing: returns where a record of `count` bytes is to be written, for the peer. NULL:
+// there is no room, and the connection is broken.
 uint8_t *secure_place(struct secure *secure, size_t count);
-// Of a cipher that is sealing: the parts one behind the other, for one that needs them so.
+// For a cipher that is sealing: returns the parts one behind the other, where the cipher needs them so.
 const uint8_t *secure_whole(const struct secure *secure, const struct iovec *parts, unsigned count,
                             size_t *bytes);
 
-// Notes the arrival of `count` bytes, in a buffer that is the caller's. What waits already is opened before it.
+// Notes the arrival of `count` bytes, in a buffer that is the caller's. Arrivals that wait already are opened
+// before it.
 void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count);
 // Keeps what was heard last until its turn: the buffer isn't held any longer.
 void secure_put_off(struct secure *secure);

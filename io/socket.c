@@ -1,4 +1,4 @@
-// What is asked of one socket, or set on one, at once and beside the ways into the kernel.
+// Questions to one socket, and settings of one, at once and beside the backends.
 #include <linux/filter.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -102,14 +102,14 @@ void io_narrow(struct io *io, int socket, uint32_t bytes) {
         unbound(socket);
 }
 
-// How one hub takes over from another without a connection lost: both listen on the same address
-// (SO_REUSEPORT), and the one that ends tells the kernel to give all new connections to the other, while it
-// still accepts those that were on their way.
+// One hub takes over from another without losing a connection. Both listen on the same address
+// (SO_REUSEPORT). The one that ends tells the kernel to give all new connections to the other, while it still
+// accepts those that were on their way.
 //
-// The kernel keeps the sockets of an address in the order in which they began to listen and asks a filter
-// which one a new connection is for. The filter says the second. Where there is none, the kernel chooses as
-// it does without a filter, so a hub that is alone goes on by itself. When the first one is closed, the
-// second takes its place, and the filter means nobody again.
+// The kernel keeps the sockets of an address in the order in which they began to listen, and asks a filter
+// which one a new connection is for. The filter says the second. Where there is no second one, the kernel
+// chooses as it does without a filter, so a hub that is alone goes on by itself. When the first one is
+// closed, the second takes its place, and the filter names a socket that isn't there.
 void io_step_aside(struct io *io, int socket) {
     (void)io;
     struct sock_filter second = BPF_STMT(BPF_RET | BPF_K, 1);

@@ -1,6 +1,7 @@
-// Whether looking again and again for a while is better than falling asleep at once: a core that sleeps takes
-// 10 to 25 µs to wake, but one that looks burns its time. It pays while the waits are short, so the last few
-// must have ended within the time that would be spent; one that didn't puts an end to it until they do again.
+// Decides whether to look again and again for a while before sleeping. A core that sleeps takes 10 to 25 µs
+// to wake, but one that looks burns its time. Looking pays while the waits are short. So the last few must
+// have ended within the time that would be spent. A longer wait puts an end to looking until the waits are
+// short again.
 #pragma once
 
 #include <stdbool.h>

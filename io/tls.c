@@ -1,10 +1,11 @@
-// One connection's TLS. The library reads what has arrived and says its records through a BIO that has no buffer of
-// its own; what it takes of memory counts for the connection. After the handshake of 1.3 it has done its part: the
-// records are opened and sealed by tls_records.c, with the secrets that the library logs, as it does for whoever debugs.
+// One connection's TLS. The library reads arrivals and says its records through a BIO that has no buffer of
+// its own. Its memory counts for the connection. After the handshake of 1.3 the library has done its part.
+// The records are opened and sealed by tls_records.c, with the secrets that the library logs, as it does for
+// debuggers.
 //
-// It goes well: a handshake, then records; nothing is kept between arrivals but a record's beginning. It fails: the
-// library says so to the peer by an alert; who doesn't speak TLS at all gets one that is made here, since the
-// library says nothing to those.
+// Success: a handshake, then records; nothing is kept between arrivals but a record's beginning. Failure: the
+// library says so to the peer by an alert. A peer that doesn't speak TLS at all gets an alert that is made
+// here, since the library says nothing to such a peer.
 #include "io/tls.h"
 
 #include <openssl/bio.h>
@@ -68,7 +69,7 @@ static void *tls_resize(void *memory, size_t bytes, const char *file, int line) 
     return resized;
 }
 
-// --- What the library reads and writes
+// --- The library's reads and writes
 
 static struct tls *tls_of(struct secure *secure) {
     return (struct tls *)secure;
@@ -104,7 +105,7 @@ static long control(BIO *bio, int command, long number, void *pointer) {
     return command == BIO_CTRL_FLUSH;
 }
 
-// --- What the library tells of the handshake
+// --- The library's reports of the handshake
 
 static int nibble(char digit) {
     return digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10;
@@ -180,7 +181,7 @@ static void object(struct tls *tls) {
         secure_say(&tls->secure, alert, sizeof alert);
 }
 
-// Of a certificate that doesn't verify what is wrong with it; else what the library says.
+// Notes the fault of a certificate that doesn't verify; else the library's reason.
 static void note_why(struct tls *tls) {
     long verified = SSL_get_verify_result(tls->ssl);
     tls->secure.why = verified != X509_V_OK ? X509_verify_cert_error_string(verified)
@@ -214,8 +215,8 @@ static bool take_over(struct tls *tls) {
     return tls->records;
 }
 
-// What the client has asked for (RFC 6066, section 4); the library has agreed, and cuts its own records of 1.2 to it. Where
-// nothing was asked for, libraries say 0 or 255.
+// Heeds the length that the client has asked for (RFC 6066, section 4). The library has agreed, and cuts its
+// own records of 1.2 to it. Where the client asked for none, libraries say 0 or 255.
 static void heed_length(struct tls *tls) {
     uint8_t length = SSL_SESSION_get_max_fragment_length(SSL_get_session(tls->ssl));
     if (length >= TLSEXT_max_fragment_length_512 && length <= TLSEXT_max_fragment_length_4096)

@@ -8,8 +8,9 @@
 #include "io/secure.h"
 #include "io/tls_files.h"
 
-// Makes the library ready, once, before anything else of it is used and before there are threads: its memory comes from
-// ours and counts for the connection for which it is taken. Nothing but what tls_read reads is read from files.
+// Makes the library ready, once, before anything else of it is used and before there are threads. The
+// library's memory comes from ours and counts for the connection for which it is taken. No file is read but
+// those of tls_read.
 void tls_begin(void);
 // One reference. NULL, with what is wrong in `why`: which file, never what is in it.
 struct secure_source *tls_read(const struct tls_files *files, char *why, size_t capacity);

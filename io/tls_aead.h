@@ -12,7 +12,7 @@
 
 enum { TLS_KEY_BYTES_MAX = 32, TLS_IV_BYTES = 12, TLS_TAG_BYTES = 16 };
 
-// Of no use before its first key. Zero bytes may be closed.
+// The state of a cipher, of no use before its first key. Zero bytes may be closed.
 struct tls_aead {
     struct tls_gcm *gcm;     // or
     EVP_CIPHER_CTX *context; // the other is NULL
@@ -33,5 +33,5 @@ bool tls_aead_begin(struct tls_aead *aead, const uint8_t nonce[TLS_IV_BYTES], co
                     size_t head_bytes);
 bool tls_aead_cross(struct tls_aead *aead, uint8_t *to, const uint8_t *from, size_t count);
 bool tls_aead_seal(struct tls_aead *aead, uint8_t tag[TLS_TAG_BYTES]);
-// Also false if the record isn't what was sealed.
+// Ends the opening of a record. Also false if the record isn't as it was sealed.
 bool tls_aead_verify(struct tls_aead *aead, const uint8_t tag[TLS_TAG_BYTES]);

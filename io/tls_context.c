@@ -1,7 +1,8 @@
-// It goes well: all three files are good, and the key is the certificate's. It fails: what is wrong is said with the
-// file's name and the library's reason, which tells nothing of what is in it.
+// Success: all three files are good, and the key is the certificate's. Failure: the fault is told with the
+// file's name and the library's reason, which tells nothing of the contents.
 //
-// Each reading has keys of its own for tickets: a session goes on only as long as the files that it began with.
+// Each reading has keys of its own for tickets: a session goes on only as long as the files that it began
+// with.
 #include "io/tls_context.h"
 
 #include <openssl/err.h>
@@ -70,7 +71,7 @@ static SSL_TICKET_RETURN judge_ticket(SSL *ssl, SSL_SESSION *session, const unsi
 static bool set_rules(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CLEANSE_PLAINTEXT |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    // Who vouches for clients has nothing to do with who vouches for the hub.
+    // Authorities of clients have nothing to do with those of the hub's own certificate.
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     SSL_CTX_set_security_level(context, 2);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); // tickets are the client's to keep
@@ -86,8 +87,9 @@ static bool set_rules(SSL_CTX *context) {
            SSL_CTX_set_session_id_context(context, SESSIONS, sizeof SESSIONS - 1) == 1;
 }
 
-// The library reads a certificate's extensions when it first needs them, and keeps what they say there. What all
-// shards share is read before they run. What tells these authorities from others goes to `digest`.
+// The library reads a certificate's extensions when it first needs them, and keeps the result in the
+// certificate. A certificate that all shards share is read before they run. The bytes that tell these
+// authorities from others go to `digest`.
 static bool note_authorities(SSL_CTX *context, EVP_MD_CTX *digest) {
     STACK_OF(X509_OBJECT) *shared = X509_STORE_get0_objects(SSL_CTX_get_cert_store(context));
     uint8_t one[SHA256_DIGEST_LENGTH];
@@ -146,7 +148,7 @@ static void say_why(const char *file, char *why, size_t capacity) {
     ERR_clear_error();
 }
 
-// What is good is kept by `made`; else it goes.
+// Returns the finished source. On a fault says why, frees `made` and returns NULL.
 static struct secure_source *finish(struct tls_context *made, const struct cipher *cipher, const char *fault,
                                     char *why, size_t capacity) {
     if (!fault) {
@@ -176,7 +178,7 @@ struct secure_source *tls_context_read(const struct cipher *cipher, const struct
     return finish(made, cipher, fault, why, capacity);
 }
 
-// --- Those who are connected
+// --- Peers that are connected
 
 static bool verifies(SSL_CTX *context, X509 *certificate, STACK_OF(X509) * behind) {
     X509_STORE_CTX *asked = X509_STORE_CTX_new();

@@ -15,8 +15,8 @@ struct secure_source *tls_context_read_authorities(const struct cipher *cipher, 
                                                    size_t capacity);
 // Has one of its connections dial `server`, a name or a numeric address, which its certificate must be for.
 bool tls_context_dial(SSL *ssl, const char *server);
-// Whether the authorities of `now` vouch for a client's certificate, and those that it has shown behind it, for which those of
-// `before` did. What time it is isn't asked anew.
+// Whether the authorities of `now` vouch for a client's certificate, and for those that the client has shown
+// behind it, for which those of `before` did. The time isn't asked anew.
 bool tls_context_vouches(const struct secure_source *now, const struct secure_source *before,
                          X509 *certificate, STACK_OF(X509) * behind);
 void tls_context_destroy(struct secure_source *source);

@@ -1,7 +1,7 @@
 // Where TLS finds what it is made from.
 #pragma once
 
-// Of files in PEM.
+// Paths of files in PEM.
 struct tls_files {
     const char *certificate; // and those that it was signed by, but for the root
     const char *key;

@@ -33,7 +33,8 @@ static bool is_usable(const IMB_MGR *library) {
     return (library->features & wanted) == wanted;
 }
 
-// Its functions are chosen by the processor; none of them needs the manager, which is for jobs.
+// Notes the library's functions, which are chosen by the processor. None of them needs the manager, which is
+// for jobs.
 void tls_gcm_begin(void) {
     IMB_MGR *library = alloc_mb_mgr(0);
     if (!library)

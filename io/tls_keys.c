@@ -61,7 +61,7 @@ void tls_keys_close(struct tls_keys *way) {
 
 // --- Records
 
-// Its nonce and its head go in first.
+// Begins a record: its nonce and its head go in first.
 static bool begin(struct tls_keys *way, const uint8_t head[TLS_HEAD_BYTES]) {
     uint8_t nonce[TLS_IV_BYTES];
     memcpy(nonce, way->iv, sizeof nonce);

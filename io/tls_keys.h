@@ -1,5 +1,5 @@
-// One direction of TLS 1.3: its keys, each from the secret before (RFC 8446, section 7), and a record that is sealed or
-// opened with them (section 5.2). What records say, and in which order, isn't known here.
+// One direction of TLS 1.3: its keys, each from the secret before (RFC 8446, section 7), and a record that is
+// sealed or opened with them (section 5.2). The contents and the order of records aren't known here.
 //
 // Known to io/tls*.c and their tests.
 #pragma once

@@ -1,8 +1,9 @@
-// It goes well: a record that lies whole in an arrival is opened from there into the caller's memory. It fails: a record that
-// isn't as it must be is answered with the alert that names why, and nothing of it is given.
+// Success: a record that lies whole in an arrival is opened from there into the caller's memory. Failure: a
+// malformed record is answered with the alert that names why, and nothing of it is given.
 //
-// A record's beginning that ends with its arrival waits in memory of its own, and so does what a record says beyond the room
-// that there is for it: it is opened as a whole, since nothing counts before its tag has been seen to be right.
+// A record's beginning that ends with its arrival waits in memory of its own. The plaintext of a record
+// beyond the room that there is for it waits there, too: a record is opened as a whole, since nothing counts
+// before its tag has been seen to be right.
 #include "io/tls_records.h"
 
 #include <assert.h>
@@ -46,7 +47,7 @@ struct tls_records {
     uint32_t rest_at, rest_end;
 };
 
-// It may bear what nobody else is to read.
+// Forgets the rest, and overwrites it: it may bear secrets.
 static void forget_rest(struct tls_records *records) {
     OPENSSL_clear_free(records->rest, records->rest_end);
     records->rest = NULL;
@@ -81,7 +82,7 @@ void tls_records_bound(struct tls_records *records, uint64_t sealed_max) {
     records->sealed_max = sealed_max;
 }
 
-// --- What this side says by itself
+// --- Records that this side sends by itself
 
 static void say(struct tls_records *records, struct secure *secure, enum type type, uint8_t *bytes,
                 size_t count) {
@@ -105,7 +106,7 @@ void tls_records_finish(struct tls_records *records, struct secure *secure) {
     say(records, secure, TYPE_ALERT, (uint8_t[]){1, ALERT_CLOSE_NOTIFY}, 2);
 }
 
-// --- What the peer's records say
+// --- Contents of the peer's records
 
 // A KeyUpdate, by whatever pieces; nothing else is awaited. OPENED_MORE, or it has been objected to.
 static enum opened hear_handshake(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
@@ -155,7 +156,7 @@ static enum opened hear(struct tls_records *records, struct secure *secure, uint
     return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : OPENED_MORE;
 }
 
-// What is said is at `to`, *count bytes of it, when OPENED_BYTES comes of it.
+// Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is OPENED_BYTES.
 static enum opened open_record(struct tls_records *records, struct secure *secure, const uint8_t *record,
                                size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;
@@ -182,7 +183,7 @@ static size_t said_bytes(const uint8_t *head) {
     return protected_bytes(head) - TLS_TAG_BYTES - TLS_TYPE_BYTES;
 }
 
-// What is wrong with a record can be told from its head; ALERT_CLOSE_NOTIFY: nothing. Its version is ignored.
+// Judges a record by its head. ALERT_CLOSE_NOTIFY: there is no fault. The version is ignored.
 static enum alert judge_head(const uint8_t *head) {
     if (head[0] != TYPE_DATA)
         return ALERT_UNEXPECTED_MESSAGE;

@@ -1,9 +1,10 @@
-// What goes over TLS 1.3 once its handshake is over (RFC 8446, sections 5 and 7): records are opened from where they
-// arrived to where they are read, and sealed from where they lie to where they are sent. The library's own way copies
-// each of them twice on its way in and twice on its way out. The cipher is the library's here, too.
+// Records of TLS 1.3 once its handshake is over (RFC 8446, sections 5 and 7). They are opened from where they
+// arrived to where they are read, and sealed from where they lie to where they are sent. The library's own
+// way copies each of them twice on its way in and twice on its way out. The cipher is the library's here,
+// too.
 //
 //   key updates   as the peer asks, and when enough was sealed with one key
-//   alerts        what isn't as it must be gets one; the peer's end what is read
+//   alerts        a malformed record gets one; the peer's end is read
 //
 // Known to io/tls.c and its tests.
 #pragma once

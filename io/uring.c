@@ -1,10 +1,10 @@
 // The seam of io/io.h over io_uring.
 //
-// It goes well: each verb fills one submission; io_run lends buffers, enters the kernel once for all of it
-// and waits; io_next turns completions into events (uring_turn.c).
+// Success: each verb fills one submission; io_run lends buffers, enters the kernel once for all of it and
+// waits; io_next turns completions into events (uring_turn.c).
 //
-// It fails: an operation's failure is its event's result. A full submission queue is handed over early.
-// What the hub does for itself (close, cancel, wake) completes in silence, and its failures mean that there
+// Failure: an operation's failure is its event's result. A full submission queue is handed over early.
+// Operations of the hub's own (close, cancel, wake) complete in silence, and their failures mean that there
 // was nothing left to do.
 #include "io/uring.h"
 
@@ -78,9 +78,9 @@ static void uring_cancel(struct io *io, int socket, uint64_t token) {
 }
 
 static void uring_shutdown(struct io *io, int socket, int how) {
-    // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it: by then
-    // a close may have been done and the number be another connection's. So what was noted before goes first,
-    // then this.
+    // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it. By then
+    // a close may have been done and the number be another connection's. So earlier operations go first, then
+    // this.
     ring_submit(&uring_of(io)->ring);
     uring_of(io)->ring.entries++;
     shutdown(socket, how);

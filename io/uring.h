@@ -11,8 +11,8 @@
 #include "io/uring_buffers.h"
 #include "io/uring_ring.h"
 
-// What a completion belongs to: the top 8 bits of its user data. One token may have a receive and a send
-// under way.
+// The kind of operation that a completion belongs to: the top 8 bits of its user data. One token may have a
+// receive and a send under way.
 enum kind {
     KIND_ACCEPT = 1,
     KIND_RECEIVE,

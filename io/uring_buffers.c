@@ -1,17 +1,19 @@
 // The provided buffer ring of a shard.
 //
-// It goes well: uring_buffers_fill puts a buffer behind every free id; a receive completes with the id of the one that
-// it filled; uring_buffers_return hands that buffer out and frees its id for the next uring_buffers_fill.
+// Success: uring_buffers_fill puts a buffer behind every free id. A receive completes with the id of the
+// buffer that it filled. uring_buffers_return hands that buffer out and frees its id for the next
+// uring_buffers_fill.
 //
-// Single buffers can't be taken back: the kernel alone knows which it has used. So the ring is taken away and
-// given anew; nothing is used meanwhile, since the kernel does this ring's work only when this thread enters
-// it, and what it used before has completed. Receives that are under way look the ring up at their next
-// arrival.
+// Single buffers can't be taken back: the kernel alone knows which it has used. The ring is therefore taken
+// away and given anew. Nothing is used meanwhile, since the kernel does this ring's work only when this
+// thread enters it, and earlier uses have completed. Receives that are under way look the ring up at their
+// next arrival.
 //
-// The kernel takes them from the front, and what comes home is put there: it is in the cache still, also where arrivals are as large as
-// buffers, and a turn fills a few. What lies behind it is for turns that fill more.
+// The kernel takes buffers from the front, and returned buffers are put there. They are still in the cache,
+// also where arrivals are as large as buffers, and a turn fills a few. The buffers behind them are for turns
+// that fill more.
 //
-// It fails: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
+// Failure: when the pool has reached its bound, ids stay free, and receives that find no buffer end with
 // -ENOBUFS.
 #include "io/uring_buffers.h"
 
@@ -132,13 +134,14 @@ static uint32_t count_used(const struct ring *ring) {
     return used;
 }
 
-// Of the ring's places, counted from its end on. Its end itself lies in the first one.
+// Returns one of the ring's places, counted from its end on. The end itself lies in the first one.
 static struct io_uring_buf *place(const struct uring_buffers *lend, int at) {
     return &lend->ring->bufs[(lend->ring->tail + at) & io_uring_buf_ring_mask(lend->count)];
 }
 
-// Of so many at the ring's end that the kernel doesn't know yet, the first goes to its front, and so on; what was there goes to the end.
-// The kernel reads them when it is entered, and no sooner. Not while completions are hidden: how many are left isn't known then.
+// Moves `added` places at the ring's end that the kernel doesn't know yet to the front: the first to the
+// front, and so on. The places that were there go to the end. The kernel reads them when it is entered, and
+// no sooner. Not while completions are hidden: how many are left isn't known then.
 static void put_in_front(const struct uring_buffers *lend, const struct ring *ring, int added) {
     uint32_t used = count_used(ring), shown = uring_buffers_left(lend) - (uint32_t)added;
     if (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_CQ_OVERFLOW)

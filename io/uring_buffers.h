@@ -29,7 +29,7 @@ void uring_buffers_close(struct uring_buffers *lend, struct io_uring *uring);
 
 // Lends buffers up to the limit, as far as the pool goes.
 void uring_buffers_fill(struct uring_buffers *lend, struct ring *ring);
-// From now on at most so many are lent. Of those beyond that, what the kernel has not used goes back to the
+// From now on at most so many are lent. Beyond that, buffers that the kernel has not used go back to the
 // pool.
 void uring_buffers_limit(struct uring_buffers *lend, struct ring *ring, uint32_t max);
 // The kernel has used this one: the reference is the caller's.

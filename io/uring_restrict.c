@@ -1,12 +1,14 @@
-// A ring that was made disabled takes restrictions once, and from the moment when it is enabled nobody can widen them.
+// A ring that was made disabled takes restrictions once. From the moment when the ring is enabled nobody can
+// widen them.
 //
-// It goes well: operations, their flags and registrations that aren't listed are refused with -EACCES. It fails: a kernel that
-// knows no restrictions leaves the ring as it is, and whoever asks is told (io_walled).
+// Success: operations, their flags and registrations that aren't listed are refused with -EACCES. Failure: a
+// kernel that knows no restrictions leaves the ring as it is, and io_walled tells so.
 #include "io/uring_restrict.h"
 
 #include <assert.h>
 
-// What a ring goes on registering: its buffers, when their number changes, and its descriptor, at its end.
+// Registrations that a ring goes on with: its buffers, when their number changes, and its descriptor, at its
+// end.
 static const unsigned char REGISTRATIONS[] = {IORING_REGISTER_PBUF_RING, IORING_UNREGISTER_PBUF_RING,
                                               IORING_UNREGISTER_RING_FDS};
 

@@ -4,6 +4,7 @@
 #include <liburing.h>
 #include <stdbool.h>
 
-// Of a ring that was made disabled: restricts it to these operations and to what it goes on registering, as far as the kernel does that,
-// and enables it. 1: it is restricted; 0: it isn't; -errno: it can't be enabled.
+// Restricts a ring that was made disabled to these operations and to the registrations that it goes on with,
+// as far as the kernel does that, and enables it. 1: it is restricted; 0: it isn't; -errno: it can't be
+// enabled.
 int uring_restrict(struct io_uring *uring, const unsigned char *operations, unsigned count);

@@ -1,13 +1,13 @@
 // Set-up of a shard's ring, and the entries into the kernel.
 //
-// It goes well: the ring is made for one thread that also runs the kernel's deferred work when it asks for
-// completions (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1), its descriptor is registered, and each turn of the
+// Success: the ring is made for one thread that also runs the kernel's deferred work when it asks for
+// completions (SINGLE_ISSUER, DEFER_TASKRUN: Linux 6.1). Its descriptor is registered. Each turn of the
 // shard's loop is one io_uring_enter that submits, runs deferred work and waits.
 //
-// It fails: at set-up, with -errno and a reason, when the kernel refuses io_uring or lacks what the hub
-// needs. Later a kernel entry fails only in passing (interrupted, timed out, short of memory for a moment);
-// anything else is a bug of ours or a completion lost in the kernel, and ends the program, since a connection
-// would hang on it for ever.
+// Failure: set-up fails with -errno and a reason, when the kernel refuses io_uring or lacks what the hub
+// needs. Later a kernel entry fails only in passing (interrupted, timed out, short of memory for a moment).
+// Any other failure is a bug of ours or a completion lost in the kernel. It ends the program, since a
+// connection would hang on it for ever.
 #include "io/uring_ring.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
 // operations.
 enum { SUBMISSIONS = 512 };
 
-// So many end a held wait, besides those that what is handed over with it makes at once.
+// Completions that end a held wait, besides those that the operations handed over with it make at once.
 enum { HOLD_COMPLETIONS = 16 };
 
 static const unsigned FEATURES = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE | IORING_FEAT_FAST_POLL |

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-// What Linux 6.12 has and liburing 2.3 doesn't name.
+// A feature that Linux 6.12 has and liburing 2.3 doesn't name.
 enum { RING_FEATURE_MIN_WAIT = 1 << 15 }; // IORING_FEAT_MIN_TIMEOUT
 struct ring_wait_argument {               // struct io_uring_getevents_arg
     uint64_t signals;

@@ -1,8 +1,8 @@
-// A turn of an io_uring io: what was noted goes to the kernel in one entry, and completions become events
+// A turn of an io_uring io: noted operations go to the kernel in one entry, and completions become events
 // straight from the completion ring.
 //
-// It goes well: there is an event, a wake, or the time has come. It fails: completions that found no room
-// stay with the kernel and come at the next io_run.
+// Success: there is an event, a wake, or the time has come. Failure: completions that found no room stay with
+// the kernel and come at the next io_run.
 #include <poll.h>
 
 #include "io/uring.h"

@@ -22,7 +22,8 @@ struct home {
     bool leaving;        // its connection is gone, and nothing more is asked of it
 };
 
-// Records of the router: of an agent that is a child, and of the user that registered an agent.
+// Records of the router, which agents point to: of a child, where the agent is a program that the hub keeps,
+// and of the user whose connection registered the agent.
 struct child_record;
 struct user;
 
