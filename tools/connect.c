@@ -30,6 +30,9 @@ struct bridge {
     int signals;
     struct client client;
     struct lane up, down;
+    bool ended;    // the hub has been told
+    bool says_end; // the hub takes the end of the stream for leaving, so it is told where the input ends
+    char last[CLIENT_HEAD_BYTES_MAX + 128];
     bool leaves; // before the hub has answered all that it was asked
 };
 
@@ -68,10 +71,13 @@ static enum status read_arguments(struct bridge *bridge, int argc, char **argv) 
 
 // --- hub/attach
 
+// Who is killed is missed at once, over TCP as over a Unix socket; and the connection ends with a program that it has told to exit.
 static int ask_to_attach(struct bridge *bridge, struct client_answer *answer) {
     struct text params = {0};
+    bridge->says_end = true;
     text_put(&params, "{\"agent\":");
     text_string(&params, bridge->agent, strlen(bridge->agent));
+    text_put(&params, ",\"halfClose\":\"leave\"");
     text_add(&params, "}", 2); // with its terminating zero
     int error = params.failed ? -ENOMEM : client_call(&bridge->client, "hub/attach", params.bytes, answer);
     text_deinit(&params);
@@ -146,9 +152,29 @@ static void go_on(struct lane *lane, short ready) {
     }
 }
 
-// The input's end is the hub's business now: it answers what it still owes, and closes.
-static void half_close(struct bridge *bridge) {
-    shutdown(bridge->client.socket, SHUT_WR);
+static bool say_end(struct bridge *bridge) {
+    static const char body[] = "{\"jsonrpc\":\"2.0\",\"method\":\"hub/finish\"}";
+    const struct client *client = &bridge->client;
+    size_t head = client_head(client, bridge->last, sizeof body - 1);
+    // A last line may lack its end.
+    const char *before = client->wire->breaks == BREAKS_SPACES ? "\n" : "";
+    head = head > 0 ? head : (size_t)snprintf(bridge->last, sizeof bridge->last, "%s", before);
+    int bytes = snprintf(bridge->last + head, sizeof bridge->last - head, "%s%s", body, client->wire->tail);
+    bool said = bridge->says_end && lane_put_last(&bridge->up, bridge->last, head + (size_t)bytes);
+    bridge->says_end = false;
+    return said;
+}
+
+// The input's end is the hub's business now: it answers what it still owes, and closes. Where the end of the stream isn't to
+// be said, it stays open: then the hub sees whether this program is still there.
+static void end_input(struct bridge *bridge) {
+    if (say_end(bridge)) {
+        bridge->ended = true;
+        return;
+    }
+    if (!bridge->ended) {
+        shutdown(bridge->client.socket, SHUT_WR);
+    }
     bridge->up.to = -1;
 }
 
@@ -170,7 +196,7 @@ static bool step(struct bridge *bridge) {
     go_on(&bridge->up, waits[UP].revents);
     go_on(&bridge->down, waits[DOWN].revents);
     if (bridge->up.state == LANE_DONE && bridge->up.to >= 0) {
-        half_close(bridge);
+        end_input(bridge);
     }
     return !is_over(&bridge->down) && bridge->up.state != LANE_BROKEN && bridge->up.state != LANE_FAILED;
 }

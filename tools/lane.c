@@ -80,6 +80,26 @@ static void copy(struct lane *lane) {
     add_part(lane, take(lane, count), count);
 }
 
+// The same, up to the end of a frame: where it is, is known as long as what comes is of frames.
+static void pass_frame(struct lane *lane) {
+    if (lane->body_left == 0 && !lane->is_raw) {
+        enum unit_result result =
+            wire_framed.scan(&lane->unit, lane->bytes + lane->at, left_of(lane), &frame_limits);
+        lane->is_raw = result == UNIT_BAD || (result == UNIT_OPEN && lane->ended);
+        if (result == UNIT_OPEN && !lane->ended) {
+            return;
+        }
+        lane->body_left = lane->is_raw ? 0 : lane->unit.body_at + lane->unit.body_bytes;
+        unit_begin(&lane->unit);
+    }
+    size_t count = left_of(lane);
+    if (!lane->is_raw) {
+        count = count < lane->body_left ? count : (size_t)lane->body_left;
+        lane->body_left -= count;
+    }
+    add_part(lane, take(lane, count), count);
+}
+
 // Line breaks in a body are white space in JSON; in a line they would end it.
 static void flatten(uint8_t *bytes, size_t count) {
     for (size_t at = 0; at < count; at++) {
@@ -160,7 +180,10 @@ static bool is_blank(const uint8_t *bytes, size_t count) {
 // Nothing more comes. What is left of a frame that was to become a line is less than all of it, or the end of a
 // text that somebody has typed.
 static void finish(struct lane *lane) {
-    if (lane->body_left > 0 || !is_blank(lane->bytes + lane->at, left_of(lane))) {
+    bool passes = lane->wire_from == lane->wire_to; // whatever it is
+    if (passes) {
+        stop(lane, LANE_DONE);
+    } else if (lane->body_left > 0 || !is_blank(lane->bytes + lane->at, left_of(lane))) {
         break_off(lane, "it ends in the middle of a frame");
     } else {
         stop(lane, LANE_DONE);
@@ -175,8 +198,10 @@ static void prepare(struct lane *lane) {
         if (before == 0) {
             break;
         }
-        if (lane->wire_from == lane->wire_to) {
+        if (lane->wire_from == lane->wire_to && lane->wire_from->breaks == BREAKS_SPACES) {
             copy(lane);
+        } else if (lane->wire_from == lane->wire_to) {
+            pass_frame(lane);
         } else if (lane->wire_from->breaks == BREAKS_SPACES) {
             line_to_frame(lane);
         } else {
@@ -222,6 +247,15 @@ int lane_put_first(struct lane *lane, const uint8_t *bytes, size_t count) {
     lane->filled = count;
     prepare(lane);
     return 0;
+}
+
+bool lane_put_last(struct lane *lane, const void *bytes, size_t count) {
+    if (lane->state != LANE_DONE || lane->is_raw || lane->body_left > 0) {
+        return false;
+    }
+    add_part(lane, bytes, count);
+    lane->state = LANE_WRITES;
+    return true;
 }
 
 void lane_read(struct lane *lane) {

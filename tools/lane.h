@@ -40,7 +40,8 @@ struct lane {
     uint8_t *bytes; // [at, filled) isn't done yet; BUFFER_SLACK_BYTES lie behind the capacity
     size_t at, filled, capacity;
     struct unit unit;   // of which [at, …) is the start
-    uint64_t body_left; // of a frame that becomes a line
+    uint64_t body_left; // of a frame that becomes a line, or is passed on as it is
+    bool is_raw;        // what comes is passed on, but isn't what its framing wants
     struct lane_part {
         const void *bytes;
         size_t count;
@@ -54,6 +55,8 @@ int lane_init(struct lane *lane, int from, int to, const struct wire *wire_from,
 void lane_deinit(struct lane *lane);
 // These bytes were read before, from a message's start on. 0 or -ENOMEM.
 int lane_put_first(struct lane *lane, const uint8_t *bytes, size_t count);
+// All is written: has these bytes be written behind it, which stay as long. False where that would be within a message.
+bool lane_put_last(struct lane *lane, const void *bytes, size_t count);
 // Reads what there is: to be called when there is something, and only while the lane reads.
 void lane_read(struct lane *lane);
 // Writes what can be written now.

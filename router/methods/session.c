@@ -5,6 +5,7 @@
 #include "core/child/child_settings.h"
 
 #include "router/audit/journal.h"
+#include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/registry/agent_params.h"
 #include "router/registry/registry.h"
@@ -80,6 +81,15 @@ void session_initialize(struct shard *shard, const struct message *message) {
 void session_initialized(struct shard *shard, const struct message *message) {
     if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);
+}
+
+void session_finish(struct shard *shard, const struct message *message) {
+    if (message->exchange && message->exchange->is_array) { // whose members come at once
+        refuse_for(shard, message, ERROR_INVALID_REQUEST, "this comes alone, as nothing follows");
+        return;
+    }
+    session_initialized(shard, message);
+    peer_ended(shard, message->peer);
 }
 
 void session_exit(struct shard *shard, const struct message *message) {

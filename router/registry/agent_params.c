@@ -230,6 +230,19 @@ bool agent_params_read_agent_id(struct shard *shard, const struct message *messa
     return read_own_id(shard, message, true, offer);
 }
 
+// Whether the end of the stream is the peer's leaving, in offer->end_leaves.
+static bool read_half_close(struct shard *shard, const struct message *message, struct agent_params *offer) {
+    char way[8] = "";
+    struct json_item item = message_param(message, "halfClose");
+    size_t bytes =
+        item.type == JSON_STRING ? json_string_decode(message->body, item.value, way, sizeof way) : 0;
+    offer->end_leaves = bytes == 5 && memcmp(way, "leave", 5) == 0;
+    if (item.type == JSON_NONE || offer->end_leaves || (bytes == 6 && memcmp(way, "answer", 6) == 0))
+        return true;
+    refuse_field(shard, message, "params.halfClose", "answer or leave");
+    return false;
+}
+
 bool agent_params_read_attachment(struct shard *shard, const struct message *message,
                                   struct agent_params *offer) {
     struct json_item agent = message_param(message, "agent");
@@ -238,7 +251,8 @@ bool agent_params_read_attachment(struct shard *shard, const struct message *mes
         return false;
     }
     size_t bytes = json_string_decode(message->body, agent.value, offer->agent_id, sizeof offer->agent_id);
-    return judge_agent_id(shard, message, "params.agent", bytes, offer);
+    return judge_agent_id(shard, message, "params.agent", bytes, offer) &&
+           read_half_close(shard, message, offer);
 }
 
 bool agent_params_read_capability(struct shard *shard, const struct message *message, char *out,

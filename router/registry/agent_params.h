@@ -14,6 +14,7 @@ struct agent_params {
     size_t agent_id_bytes; // 0: none was given
     enum governance governance;
     struct span capabilities; // of the body; bytes 0: none were given
+    bool end_leaves;          // of hub/attach: halfClose is leave
 };
 
 // initialize: everything is optional.
@@ -25,7 +26,7 @@ bool agent_params_read_agent(struct shard *shard, const struct message *message,
 // agent/unregister: the agentId alone.
 bool agent_params_read_agent_id(struct shard *shard, const struct message *message,
                                 struct agent_params *offer);
-// hub/attach: `agent`, an agentId, is required.
+// hub/attach: `agent`, an agentId, is required; `halfClose` is answer or leave, if given.
 bool agent_params_read_attachment(struct shard *shard, const struct message *message,
                                   struct agent_params *offer);
 // Whether capabilities, a valid object or array of this text, hold nothing that can't be offered. NULL, or what

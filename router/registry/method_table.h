@@ -18,6 +18,7 @@
     X(METHOD_AGENT_REGISTER, "agent/register", registration_register, false, false, true)                    \
     X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false, false)             \
     X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \
+    X(METHOD_HUB_FINISH, "hub/finish", session_finish, false, false, true)                                   \
     X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true, false)                                 \
     X(METHOD_HUB_APPROVALS, "hub/approvals", gate_methods_list, false, true, false)                          \
     X(METHOD_HUB_CHILDREN, "hub/children", child_methods_list, false, true, false)                           \

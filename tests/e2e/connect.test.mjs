@@ -185,6 +185,37 @@ scenario("at the input's end what is still owed comes, and then the end", EVERYW
   }
 });
 
+scenario('who is killed has left, before the input has ended and behind that', EVERYWHERE, async (hub) => {
+  const server = await hub.agent('server');
+  for (const [ended, framing] of [[false], [true], [true, 'lines']]) {
+    const joined = join(hub, ['--agent', 'server', ...framingArgs(framing)]);
+    joined.send({ jsonrpc: '2.0', id: 1, method: 'work' });
+    const { id } = (await server.next()).json;
+    if (ended) await joined.finish();
+    if (ended) await new Promise((resolve) => setTimeout(resolve, 50)); // as it has been told by then, likely
+    joined.drop();
+    const told = (await server.next()).json;
+    assert.deepEqual([told.method, told.params.id], ['$/cancelRequest', id]);
+  }
+});
+
+scenario('an input that ends within a message ends it', ON_TCP, async (hub) => {
+  await hub.agent('server');
+  const joined = join(hub, ['--agent', 'server']);
+  joined.write('Content-Length: 30\r\n\r\n{"jsonrpc":');
+  joined.finish();
+  await joined.ended(0);
+});
+
+scenario('a last line without its end is answered', { transports: ['tcp-lines'] }, async (hub) => {
+  (await hub.agent('server')).serve(({ method }) => method);
+  const joined = join(hub, ['--agent', 'server']);
+  joined.write('{"jsonrpc":"2.0","id":1,"method":"work"}');
+  joined.finish();
+  assert.equal((await joined.next()).json.result, 'work');
+  await joined.ended(0);
+});
+
 scenario('when nobody reads the output it ends at once, and what it asked is cancelled', { transports: ['tcp', 'unix'] }, async (hub) => {
   const server = await hub.agent('server');
   for (const ended of [false, true]) {

@@ -101,6 +101,29 @@ scenario('exit closes the connection', EVERYWHERE, async (hub) => {
   assertError(await source.ask('m', { targetAgent: 'target' }), -32010);
 });
 
+scenario('hub/finish ends what a connection has registered, and the connection behind its answers', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.agent('source');
+  for (const id of ['a', 'b']) source.send(requestText(id, 'm', { targetAgent: 'target' }));
+  const [first, second] = [(await target.next()).json.id, (await target.next()).json.id];
+  assert.equal((await source.ask('hub/finish')).result, null);
+  source.send(requestText('c', 'm', { targetAgent: 'target' })); // nobody listens
+  assert.ok([-32010, -32050].includes((await target.ask('m', { targetAgent: 'source' })).error.code)); // it goes, or has gone
+  for (const [id, own] of [[first, 'a'], [second, 'b']]) {
+    target.reply(id, own);
+    assert.deepEqual((await source.next()).json, { jsonrpc: '2.0', id: own, result: own });
+  }
+  await source.gone('the close behind the answers');
+  const idle = await hub.peer();
+  idle.notify('hub/finish');
+  await idle.gone('the close where nothing is owed');
+  const array = await hub.peer();
+  array.send([{ jsonrpc: '2.0', id: 1, method: 'hub/finish' }, { jsonrpc: '2.0', id: 2, method: 'hub/ping' }]);
+  const answers = (await array.next()).json;
+  assertError(answers.find((one) => one.id === 1), -32600);
+  assert.equal((await array.ask('hub/ping')).result, null);
+});
+
 scenario('hub/agents tells of every agent on every shard', EVERYWHERE, async (hub) => {
   const before = Date.now();
   const target = await hub.agent('busy', { methods: ['work'], testing: true }, { governanceLevel: 'supervised' });

@@ -330,7 +330,8 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
     if (event->result == 0)
         end_unit(shard, peer);
     fallback_route_hurry(shard, peer); // what came with its end
-    bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving;
+    bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving ||
+                  (peer->annex && peer->annex->end_leaves);
     // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))

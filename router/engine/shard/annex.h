@@ -49,6 +49,7 @@ enum telling {
 struct annex {
     struct peer *peer;             // whose it is
     struct attachment *attachment; // NULL: none
+    bool end_leaves;               // the end of its stream is its leaving, as it has said in hub/attach
     struct identity *identity;     // where users are on (identity.h); else NULL
     enum telling telling;
     // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.

@@ -232,7 +232,7 @@ static void bid_farewell(struct shard *shard, struct peer *peer) {
 // Who has said that it says no more hears the same, where there is a word for it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
-    if (peer->connection.secure)
+    if (peer->connection.secure || peer->transport->farewell)
         peer_linger(shard, peer);
     else
         peer_close(shard, peer, COUNTERS_COUNT);
