@@ -53,6 +53,7 @@ struct mcp_user {
     uint64_t served;   // the caller's: the connection of an instance of its own; 0: none yet
     bool answers_only; // likewise: it is told and asked nothing
     bool informed;     // likewise: it has heard from the server what that offers
+    bool exits;        // likewise: it has told its instance to exit
     bool has_session;  // likewise: that instance has been asked something of the legacy era
 };
 

@@ -90,6 +90,8 @@ def serve():
                     continue
                 result = None
             write(id=message['id'], result=result)
+        elif message.get('method') == 'exit' and message.get('params', {}).get('ends'):
+            return
         elif message.get('method') == 'hang':
             continue
         elif 'id' in message and 'method' in message:

@@ -47,6 +47,7 @@ enum mail_kind {
     MAIL_OFFER_BACK,  // or is handed back by it
     MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
     MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/features/cluster/fallback_watch.h); mail.connection is its number
+    MAIL_PART,   // a parcel: the program to which mail.connection has said exit has ended
     MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 

@@ -70,6 +70,14 @@ static void take_cancelled(struct shard *shard, struct parcel *parcel) {
         completion_cancelled(shard, pending);
 }
 
+static void take_part(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    assert(parcel->pool->shard != shard->index);
+    if (peer)
+        peer_linger(shard, peer);
+    send_release(shard, parcel);
+}
+
 static void take_parcel(struct shard *shard, struct mail *mail) {
     struct parcel *parcel = inbox_parcel_of(mail);
     switch ((enum mail_kind)mail->kind) {
@@ -102,6 +110,9 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
     case MAIL_CANCELLED:
         take_cancelled(shard, parcel);
         break;
+    case MAIL_PART:
+        take_part(shard, parcel);
+        break;
     default:
         assert(false);
     }
@@ -119,6 +130,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_RETURN:
     case MAIL_CANCEL:
     case MAIL_CANCELLED:
+    case MAIL_PART:
         take_parcel(shard, mail);
         break;
     case MAIL_EVENT:

@@ -9,7 +9,9 @@
 // Of a note: beside 1 and the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };
 
-static_assert(1 + MCP_OTHER <= NOTE_METHOD, "a method has its bits");
+enum { NOTE_EXIT = NOTE_METHOD }; // in the place of the method
+
+static_assert(1 + MCP_OTHER < NOTE_EXIT, "a method has its bits");
 
 bool child_mux_find(const struct agent *agent) {
     assert(agent->child);
@@ -29,7 +31,10 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
     assert(message->method_long || message->method_bytes <= sizeof message->method);
     bool is_known = !message->method_long && child_record_is_mcp(agent->child);
     enum mcp_method method = is_known ? mcp_method(message->method, message->method_bytes) : MCP_OTHER;
-    parcel->note = (uint8_t)(1 + method);
+    const struct annex *own = message->peer->annex;
+    bool is_exit =
+        own && own->end_leaves && child_record_is_each(agent->child) && message_method_is(message, "exit");
+    parcel->note = is_exit ? NOTE_EXIT : (uint8_t)(1 + method);
     if (is_known && mcp_era(message->body, &message->lookup, method) == MCP_MODERN) {
         bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;
         parcel->note |= (uint8_t)(NOTE_MODERN | (logs ? NOTE_LOG : 0));
@@ -64,8 +69,12 @@ bool child_mux_wants_log(const struct parcel *parcel) {
     return parcel->note & NOTE_LOG;
 }
 
+bool child_mux_is_exit(const struct parcel *parcel) {
+    return (parcel->note & NOTE_METHOD) == NOTE_EXIT;
+}
+
 enum mcp_method child_mux_method(const struct parcel *parcel) {
-    unsigned note = parcel->note & (unsigned)NOTE_METHOD;
+    unsigned note = child_mux_is_exit(parcel) ? 1 + MCP_OTHER : parcel->note & (unsigned)NOTE_METHOD;
     assert(note <= 1 + MCP_OTHER);
     return note ? (enum mcp_method)(note - 1) : MCP_OTHER;
 }

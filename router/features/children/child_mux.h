@@ -22,5 +22,8 @@ bool child_mux_answers_only(const struct parcel *parcel);
 // Whether it is of the modern era, and then whether its source asks for what is logged meanwhile.
 bool child_mux_is_modern(const struct parcel *parcel);
 bool child_mux_wants_log(const struct parcel *parcel);
+// Whether it is the exit of a user of an instance of its own, for whom the end of the one is the end of the other: its stream's
+// end is its leaving (hub/attach).
+bool child_mux_is_exit(const struct parcel *parcel);
 // The parcel's method there; MCP_OTHER for what isn't noted.
 enum mcp_method child_mux_method(const struct parcel *parcel);

@@ -13,6 +13,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/post.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
@@ -65,6 +66,30 @@ static struct mcp_users *sharing_of(const struct child *child) {
 }
 
 // --- What users say
+
+// Its program has ended, as the user has told it to: the user's connection ends, too, once all is sent that waits for it, as it
+// does where exit is the hub's. Who joins its own standard streams to the program waits for that.
+static void part(struct shard *shard, const struct mcp_user *user) {
+    uint32_t to = connection_shard(user->home.connection);
+    struct peer *peer = to == shard->index ? peer_find(shard, user->home.connection) : NULL;
+    if (to == shard->index) {
+        if (peer)
+            peer_linger(shard, peer);
+        return;
+    }
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{}"); // nothing of it is said
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel) {
+        text_deinit(&body);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, 0);
+        return;
+    }
+    parcel->mail.kind = MAIL_PART;
+    parcel->mail.connection = user->home.connection;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
+}
 
 static struct child *take_instance(struct shard *shard, struct child *stand_in, struct mcp_user *user) {
     struct child *child = child_of(shard, user);
@@ -143,10 +168,14 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     uint32_t limit = is_full ? mcp_requests_listens_max(shard)
                      : child ? 0
                              : stand_in->settings->instances_max;
+    bool is_exit = user && !user->answers_only && child_mux_is_exit(parcel);
     if (fault)
         child_reply_refuse_parcel(shard, stand_in, parcel, fault, limit);
+    if (fault && is_exit) // there is none that could exit
+        part(shard, user);
     if (fault)
         return;
+    user->exits |= is_exit;
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (is_mcp)
         per_client_session_note(shard, child, &each->sharing, user, parcel);
@@ -334,8 +363,12 @@ void per_client_rest(struct shard *shard, struct peer *seat) {
     if (!spares || !user)
         drop_waiting(shard, seat);
     per_client_session_rest(shard, child);
-    if (user)
-        user->has_session &= !outbox_empty(&seat->connection.outbox);
+    if (!user)
+        return;
+    user->has_session &= !outbox_empty(&seat->connection.outbox);
+    if (user->exits)
+        part(shard, user);
+    user->exits = false;
 }
 
 void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer) {
