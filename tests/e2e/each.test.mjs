@@ -54,6 +54,7 @@ async function until(what, holds) {
   }
 }
 
+const kill = (pid) => process.kill(pid, 'SIGKILL');
 const gone = (process) => until(`${process} has ended`, () => !alive(process));
 const listed = async (peer, name = 'own') => (await peer.ask('hub/children', {})).result.children.find((one) => one.name === name);
 
@@ -99,6 +100,23 @@ scenario('a process ends with its peer, and its place is another\'s then', FEW, 
   await until('there is room', async () => !(answer = await late.ask('process', { targetAgent: 'own' })).error);
   assert.ok(![process, ...kept].includes(answer.result.process));
   assert.deepEqual(await Promise.all(others.map(own_process)), kept);
+});
+
+scenario('whose stream ends with its leaving ends with the program that it has told to exit', OWN, async (hub) => {
+  const [watch, peer] = [await hub.peer(), await hub.peer()];
+  assert.deepEqual((await peer.ask('hub/attach', { agent: 'own', halfClose: 'leave' })).result, { agent: 'own' });
+  const process = await own_process(peer);
+  await peer.notify('exit', { ends: true });
+  await peer.gone();
+  await gone(process);
+  await until('none is there', async () => (await listed(watch)).instances === 0);
+  const late = await hub.peer(); // whose program has ended before
+  await late.ask('hub/attach', { agent: 'own', halfClose: 'leave' });
+  const second = await own_process(late);
+  kill(second);
+  await until('it has ended', async () => (await listed(watch, 'own#1')).state !== 'running');
+  await late.notify('exit', { ends: true });
+  await late.gone();
 });
 
 scenario('there are 64 at most unless the section says otherwise', OWN, async (hub) => {
@@ -390,7 +408,7 @@ scenario('patchbay connect --agent has one of its own', OWN, async (hub) => {
 });
 
 const deaf = (name, more) => `[child ${name}]\ncommand = ${PYTHON} -S -E ${program('child.py')} deaf\nstart-timeout = 5m\nstop-timeout = 20ms\nend-timeout = 20ms\n${more}`;
-const DEAF = deaf('shared', 'protocol = hermes\ndata = /tmp\n') + deaf('own', 'protocol = hermes\ndata = /tmp\ninstances = each\n') + deaf('server', 'protocol = mcp\n') + deaf('plain', '')
+const DEAF = deaf('shared', 'protocol = hermes\ndata = /tmp\n') + deaf('own', 'protocol = hermes\ndata = /tmp\ninstances = each\n') + deaf('server', 'protocol = mcp\n') + own().replace('[child own]', '[child plain]').replace('instances = each\n', '')
   + '[child gone]\ncommand = /nonexistent\nrestart-delay = 10m\nrestart-delay-max = 10m\n';
 
 scenario('what waits for one whose section goes has found nobody', both(config('removed.ini', DEAF)), async (hub) => {
@@ -405,9 +423,10 @@ scenario('what waits for one whose section goes has found nobody', both(config('
   await until('one has failed', async () => (await listed(peer, 'gone')).failures > 0);
   const asks = ['shared', 'own', 'server', 'gone'].map((targetAgent) => peer.ask('work', { targetAgent }));
   const opens = client.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } });
-  const has = peer.ask('work', { targetAgent: 'plain' });
-  await until('it has gone out', async () => (await peer.ask('hub/agents', {})).result.agents.every(({ pending }) => pending));
-  await until('who has it runs', async () => (await listed(peer, 'plain')).state === 'running');
+  const has = peer.ask('hang', { targetAgent: 'plain' });
+  peer.notify('behind', { targetAgent: 'plain' });
+  await until('who has it has got what comes behind it', async () => (await peer.ask('hub/childLog', { name: 'plain' })).result.lines.some((line) => line.includes('behind')));
+  await until('the others wait', async () => (await peer.ask('hub/agents', {})).result.agents.every(({ pending }) => pending));
   await load('');
   for (const one of asks) assert.deepEqual(Object.keys(assertError(await one, -32010).data), ['agent']);
   assertError(await opens, -32010);
