@@ -1,0 +1,196 @@
+"""One connection: bytes of a socket to messages, and messages to bytes.
+
+What is sent in one turn of the event loop goes out in one write. The client never stops reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from typing import Any, Callable, Coroutine, Dict, List, Optional, Tuple, Union, cast
+
+from .errors import ConnectionLost
+from .uri import Address
+from .wire import Framed, Lines, Wire, WireError
+
+__all__ = ["Connection", "dial"]
+
+WAITING_BYTES_MAX = 1024 * 1024  # less than that may wait for the socket when `drained` returns
+WRITE_BYTES = 64 * 1024  # as much is written at once, and not at the turn's end
+UNREAD_BYTES_MAX = 16 * 1024 * 1024  # a hub that leaves so much unread gets no more refusals, but the connection's end
+DIAL_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+KEEPALIVE_SECONDS = 10
+
+Dialled = Tuple[asyncio.BaseTransport, "Connection"]
+Receive = Callable[["Connection", bytes, bytes], None]
+
+
+class Connection(asyncio.Protocol):
+    """A connection that stands, until it is lost. It is not opened again.
+
+    `receive` gets each message: header lines and body. `lost` is called once, at the end.
+    """
+
+    def __init__(self, wire: Wire, receive: Receive, lost: Callable[["Connection"], None]) -> None:
+        self.wire = wire
+        self.is_lost = False
+        self.fault: Optional[str] = None  # why the client ended the connection
+        self.owed: Dict[Union[int, str, None], object] = {}  # requests that came and are not answered, by their ids
+        self._receive = receive
+        self._tell_lost = lost
+        self._loop = asyncio.get_running_loop()
+        self._transport: Optional[asyncio.Transport] = None
+        self._out: List[bytes] = []
+        self._out_bytes = 0
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        limit = WAITING_BYTES_MAX - WRITE_BYTES - 1
+        self._transport.set_write_buffer_limits(high=limit, low=limit)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for fields, body in self.wire.feed(data):
+                if self.is_lost:
+                    return
+                self._receive(self, fields, body)
+        except WireError as error:
+            self.fail(str(error))
+
+    def connection_lost(self, exc: Optional[Exception]) -> None:
+        self._lose()
+        self._ended.set_result(None)
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+
+    def send(self, body: bytes, fields: bytes = b"") -> None:
+        """Sends a message. Does nothing once the connection is lost."""
+        if self.is_lost:
+            return
+        if not self._out:
+            self._loop.call_soon(self.flush)
+        frame = self.wire.frame(body, fields)
+        self._out.append(frame)
+        self._out_bytes += len(frame)
+        if self._out_bytes >= WRITE_BYTES:
+            self.flush()
+
+    def refuse(self, body: bytes) -> None:
+        """Sends an answer that no handler waits for. A hub that reads none of them loses the connection."""
+        if self._transport is not None and self._transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self.fail("the hub does not read")
+        self.send(body)
+
+    def flush(self) -> None:
+        """Hands what was sent to the socket."""
+        if self._out and self._transport is not None:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            self._out_bytes = 0
+            self._transport.write(data)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether less than 1 MiB waits for the socket."""
+        return self._writable.is_set()
+
+    async def drained(self) -> None:
+        """Waits until less than 1 MiB waits for the socket. Raises ConnectionLost."""
+        await self._writable.wait()
+        if self.is_lost:
+            raise self.loss()
+
+    def fail(self, fault: str) -> None:
+        """Ends the connection at once, with a reason."""
+        self.fault = self.fault or fault
+        self._lose()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def loss(self) -> ConnectionLost:
+        """The error of a call whose connection this was."""
+        return ConnectionLost(f"the connection to the hub is lost: {self.fault}") if self.fault else ConnectionLost()
+
+    async def close(self) -> None:
+        """Sends what waits, for up to 1 s, and ends the connection. Returns once the socket is closed."""
+        if self._transport is None:
+            return
+        self.flush()
+        self._lose()
+        self._transport.close()
+        try:
+            await asyncio.wait({self._ended}, timeout=CLOSE_SECONDS)
+        finally:
+            self._transport.abort()
+        await asyncio.wait({self._ended})
+
+    def _lose(self) -> None:
+        if not self.is_lost:
+            self.is_lost = True
+            self._out.clear()
+            self._writable.set()
+            self._tell_lost(self)
+
+
+async def dial(
+    address: Address, tls: Optional[ssl.SSLContext], max_frame: int, receive: Receive, lost: Callable[[Connection], None]
+) -> Connection:
+    """Connects to a hub. Raises OSError, which is a TimeoutError after 10 s."""
+    loop = asyncio.get_running_loop()
+
+    def protocol() -> Connection:
+        return Connection(Lines(max_frame) if address.lines else Framed(max_frame), receive, lost)
+
+    if address.path:
+        return (await _within(loop.create_unix_connection(protocol, address.path)))[1]
+    transport, connection = await _dial_host(protocol, address, tls)
+    if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
+        await connection.close()  # where nobody listens, a port of this machine may be given to the one who dials it
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody listens there")
+    _probe(transport.get_extra_info("socket"))
+    return connection
+
+
+async def _dial_host(protocol: Callable[[], Connection], address: Address, tls: Optional[ssl.SSLContext]) -> Dialled:
+    """Dials a host. This machine's own name is not looked up, since that takes a thread, which stays."""
+    *others, last = ("127.0.0.1", "::1") if address.host == "localhost" else (address.host,)
+    loop, server_name = asyncio.get_running_loop(), address.host if tls is not None else None
+    for host in others:
+        try:
+            return await _within(loop.create_connection(protocol, host, address.port, ssl=tls, server_hostname=server_name))
+        except OSError:
+            pass
+    return await _within(loop.create_connection(protocol, last, address.port, ssl=tls, server_hostname=server_name))
+
+
+async def _within(dialling: Coroutine[Any, Any, Dialled]) -> Dialled:
+    """Waits for a connection. Unlike asyncio.wait_for it never misses that it was cancelled."""
+    task = asyncio.ensure_future(dialling)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=DIAL_SECONDS)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    if not done:
+        raise TimeoutError(errno.ETIMEDOUT, "the hub does not answer")
+    return task.result()
+
+
+def _probe(sock: socket.socket) -> None:
+    """Has the kernel probe the connection, so that a hub whose machine has gone is missed."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", KEEPALIVE_SECONDS), ("TCP_KEEPINTVL", KEEPALIVE_SECONDS), ("TCP_KEEPCNT", 3)):
+        option = getattr(socket, name, None)
+        if option is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,0 +1,45 @@
+"""Which function answers which method or task."""
+
+from __future__ import annotations
+
+from typing import Any, Awaitable, Callable, Dict, Optional, TypeVar, Union
+
+from .request import Request
+
+__all__ = ["Handler", "Handlers"]
+
+Handler = Callable[[Any, Request], Union[Awaitable[Any], Any]]
+H = TypeVar("H", bound=Handler)
+
+TASK_METHOD = "agent/request"
+
+
+class Handlers:
+    """The handlers of a client. A later one of the same name replaces the earlier one."""
+
+    def __init__(self) -> None:
+        self._methods: Dict[str, Handler] = {}
+        self._tasks: Dict[str, Handler] = {}
+
+    def add_method(self, name: str) -> Callable[[H], H]:
+        return _decorator(self._methods, name)
+
+    def add_task(self, name: str) -> Callable[[H], H]:
+        return _decorator(self._tasks, name)
+
+    def find(self, method: str, params: Any) -> Optional[Handler]:
+        """Returns the handler of a message: of `agent/request` that of its task, else that of the method; or None."""
+        if method == TASK_METHOD and self._tasks and isinstance(params, dict):
+            task = params.get("task")
+            handler = self._tasks.get(task) if isinstance(task, str) else None
+            if handler is not None:
+                return handler
+        return self._methods.get(method)
+
+
+def _decorator(table: Dict[str, Handler], name: str) -> Callable[[H], H]:
+    def add(handler: H) -> H:
+        table[name] = handler
+        return handler
+
+    return add

@@ -1,0 +1,169 @@
+"""Messages that come in for handlers: at most `concurrency` handlers run at a time, and 4 MiB of messages wait behind them.
+
+Past that a request is answered -32052, and a notification is dropped.
+
+A handler that waits for anything has a task of its own. Handlers that end without waiting run one after the other in one
+task, as long as they leave its context as it was: most of what a short handler costs is its task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from contextvars import copy_context
+from typing import Any, Dict, Optional, Set
+
+from . import body
+from .connection import Connection
+from .errors import METHOD_NOT_FOUND, OVERLOADED
+from .handlers import Handlers
+from .job import Job
+
+__all__ = ["CONCURRENCY", "Inbound"]
+
+CONCURRENCY = 64
+WAITING_BYTES_MAX = 4 * 1024 * 1024
+READ_BYTES = 256 * 1024  # of what waits is kept as values; what comes behind that as the texts that came
+TURN_JOBS_MAX = 256  # that one task does before others have their turn
+
+logger = logging.getLogger("patchbay")
+
+
+class Inbound:
+    """The requests and notifications of a client that are not done."""
+
+    def __init__(self, handlers: Handlers, concurrency: int) -> None:
+        self._handlers = handlers
+        self._concurrency = concurrency
+        self._loop = asyncio.get_running_loop()
+        self._waiting: OrderedDict[Job, None] = OrderedDict()
+        self._waiting_bytes = 0
+        self._running: Set[Job] = set()
+        self._tasks: Set[asyncio.Task[None]] = set()
+        self._next_tasks: Set[asyncio.Task[None]] = set()  # that have not begun
+        self._turn = 0  # changes where the task of a handler that waited may not go on to the next job
+        self._current: Optional[Job] = None  # that runs, or whose handler was the last to wait
+        self._do_wait = False  # what is known of the handlers: they waited, of late
+
+    def take(self, connection: Connection, message: Dict[str, Any], fields: bytes, text: bytes) -> None:
+        """Takes a message with a method. `text` is its body."""
+        method, number, params = message["method"], message.get("id"), message.get("params")
+        handler = self._handlers.find(method, params)
+        if handler is None:
+            if number is not None:
+                _refuse(connection, number, METHOD_NOT_FOUND, "method not found", {"method": method})
+            return
+        count = 0
+        if len(self._waiting) + len(self._running) >= self._concurrency:
+            count = len(fields) + len(text)
+            if self._waiting_bytes + count > WAITING_BYTES_MAX:
+                self._overloaded(connection, number)
+                return
+        job = Job(handler, connection, method, number, params, fields)
+        if count > 0:
+            job.waiting_bytes = count
+            self._waiting_bytes += count
+            if self._waiting_bytes > READ_BYTES:
+                job.keep(text)
+        self._waiting[job] = None
+        self._turn += 1
+        if not self._next_tasks:
+            self._start()
+
+    def cancel(self, connection: Connection, number: Any) -> None:
+        """Cancels a request: one that waits is answered, one that runs once its task has ended. Others mean nothing."""
+        job = connection.owed.get(number) if isinstance(number, (int, str)) else None
+        if isinstance(job, Job):
+            job.cancel()
+            if job.task is None:
+                self._forget(job)
+                job.answer(job.cancelled())
+
+    def lose(self, connection: Connection) -> None:
+        """Ends all that came by a connection. Nothing of it is answered."""
+        connection.owed.clear()
+        for job in [one for one in self._waiting if one.came_by(connection)]:
+            self._forget(job)
+        for job in [one for one in self._running if one.came_by(connection)]:
+            job.release()
+            if job.task is not asyncio.current_task():  # that closes the client
+                job.cancel()
+
+    async def finish(self, seconds: float) -> None:
+        """Waits until nothing runs or waits. A task that calls this itself is not waited for."""
+        deadline = self._loop.time() + seconds
+        while self._tasks - {asyncio.current_task()} and self._loop.time() < deadline:
+            await asyncio.wait(self._tasks - {asyncio.current_task()}, timeout=deadline - self._loop.time())
+
+    def stop(self) -> None:
+        """Cancels what runs, but the task that calls this itself, and what waits."""
+        for job in list(self._waiting):
+            self._forget(job)
+            job.answer(job.cancelled())
+        for job in list(self._running):
+            if job.task is not asyncio.current_task():
+                job.cancel()
+
+    def _overloaded(self, connection: Connection, number: Any) -> None:
+        if number is None:
+            logger.warning("a notification is dropped: handlers are too slow")
+        else:
+            _refuse(connection, number, OVERLOADED, "overloaded", {"concurrency": self._concurrency})
+
+    def _forget(self, job: Job) -> None:
+        """Takes a job out of those that wait."""
+        del self._waiting[job]
+        self._waiting_bytes -= job.waiting_bytes
+
+    def _start(self) -> None:
+        """Has new tasks do what waits, where more may run: one each where handlers wait, of late; else one for all."""
+        free = self._concurrency - len(self._tasks)
+        if free == 0:
+            self._turn += 1
+        for _ in range(min(free, len(self._waiting) if self._do_wait else 1)):
+            task = self._loop.create_task(self._run())
+            self._tasks.add(task)
+            self._next_tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._next_tasks.discard(task)  # it was cancelled before it began
+        if self._waiting and not self._next_tasks:
+            self._start()
+
+    async def _run(self) -> None:
+        """Does what waits, until a handler waits for something."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._next_tasks.discard(task)
+        if self._current is not None:
+            self._do_wait = True
+        self._turn += 1
+        turn, context = self._turn, copy_context()
+        for _ in range(TURN_JOBS_MAX):
+            if not self._waiting:
+                break
+            job = self._waiting.popitem(last=False)[0]
+            self._waiting_bytes -= job.waiting_bytes
+            job.task = task
+            self._running.add(job)
+            if self._waiting and not self._next_tasks:
+                self._start()
+            self._current = job
+            try:
+                await job.handle()
+            finally:
+                self._running.discard(job)
+                self._current = None
+            self._do_wait = self._turn != turn
+            if not self._waiting:
+                job.flush()
+            if self._do_wait or job.is_cancelled or copy_context() != context:
+                break
+
+
+def _refuse(connection: Connection, number: Any, code: int, message: str, data: Any) -> None:
+    error = {"code": code, "message": message, "data": data}
+    connection.refuse(body.encode({"jsonrpc": "2.0", "id": number, "error": error}))

@@ -1,0 +1,104 @@
+"""A message that a handler handles, or will."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Optional, Union
+
+from . import body
+from .connection import Connection
+from .errors import CANCELLED, INTERNAL_ERROR, ConnectionLost, HubError
+from .handlers import Handler
+from .request import Request
+
+__all__ = ["Job"]
+
+
+class Job(Request):
+    """A request, or a notification, until it is done. A request is answered once, but not where its connection is lost."""
+
+    __slots__ = ("_handler", "_text", "is_cancelled", "is_owed", "task", "waiting_bytes")
+
+    def __init__(
+        self, handler: Handler, connection: Connection, method: str, number: Union[int, str, None], params: Any, fields: bytes
+    ) -> None:
+        super().__init__(connection, method, number, params, fields)
+        self._handler = handler
+        self.task: Optional[asyncio.Task[None]] = None  # that handles it; None while it waits
+        self.is_owed = number is not None  # an answer
+        self.is_cancelled = False
+        self.waiting_bytes = 0  # that count while it waits
+        self._text: Optional[bytes] = None
+        if number is not None:
+            connection.owed[number] = self
+
+    def keep(self, text: bytes) -> None:
+        """Keeps the body in the place of its params, which take several times its length."""
+        self._text, self._params = text, None
+
+    def came_by(self, connection: Connection) -> bool:
+        return self._connection is connection
+
+    def cancel(self) -> None:
+        """Cancels the task, once. It answers when it ends."""
+        if self.task is not None and not self.is_cancelled:
+            self.task.cancel()
+        self.is_cancelled = True
+
+    def release(self) -> None:
+        """Has nothing answered any more."""
+        self.is_owed = False
+
+    async def handle(self) -> None:
+        """Runs the handler, and answers. While a hub does not read, it waits."""
+        try:
+            if self._text is not None:
+                self._params, self._text = body.decode(self._text).get("params"), None
+            value = self._handler(self._params, self)
+            if hasattr(value, "__await__"):
+                value = await value
+            answer = b"" if self.id is None else b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_digits(self.id), body.encode(value))
+        except HubError as error:
+            answer = self.error(error)
+        except asyncio.CancelledError:
+            answer = self.cancelled()
+        except Exception as error:
+            answer = self.failed(error)
+        self.answer(self.cancelled() if self.is_cancelled else answer)
+        if not self._connection.is_writable:
+            try:
+                await self._connection.drained()
+            except ConnectionLost:
+                pass  # nothing is owed any more
+
+    def flush(self) -> None:
+        """Hands the answer to the socket now, and not at the turn's end."""
+        self._connection.flush()
+
+    def answer(self, answer: bytes) -> None:
+        """Answers, if that is owed."""
+        if self.is_owed:
+            self.is_owed = False
+            owed = self._connection.owed
+            if owed.get(self.id) is self:
+                del owed[self.id]
+            self._connection.send(answer)
+
+    def error(self, error: HubError) -> bytes:
+        value = {"code": error.code, "message": error.message}
+        if error.data is not None:
+            value["data"] = error.data
+        try:
+            return body.encode({"jsonrpc": "2.0", "id": self.id, "error": value})
+        except (TypeError, ValueError, RecursionError) as fault:
+            return self.failed(fault)
+
+    def failed(self, error: Exception) -> bytes:
+        return self.error(HubError(INTERNAL_ERROR, str(error) or type(error).__name__))
+
+    def cancelled(self) -> bytes:
+        return self.error(HubError(CANCELLED, "cancelled"))
+
+
+def _digits(number: Union[int, str]) -> bytes:
+    return b"%d" % number if isinstance(number, int) else body.encode(number)

@@ -1,0 +1,142 @@
+"""Calls in flight: each ends once, with a result, the hub's error, its time, or the loss of its connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Callable, Dict, Optional, Union
+
+from . import body
+from .connection import Connection
+from .errors import INTERNAL_ERROR, TIMED_OUT, HubError, error_from
+
+__all__ = ["Call", "Calls"]
+
+Progress = Callable[[Any], Any]
+Token = Union[int, str]
+
+
+class Call:
+    """A request that was sent, until it ends."""
+
+    __slots__ = ("connection", "future", "id", "method", "on_progress", "token")
+
+    def __init__(self, number: int, method: str, connection: Connection) -> None:
+        self.id = number
+        self.method = method
+        self.connection = connection
+        self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.on_progress: Optional[Progress] = None
+        self.token: Optional[Token] = None
+
+
+class Calls:
+    """The calls of a client, over all of its connections. Ids are never used again."""
+
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self._tell = tell  # calls a function of the user's, and reports what it raises
+        self._last_id = 0
+        self._calls: Dict[int, Call] = {}
+        self._tokens: Dict[Token, Call] = {}
+
+    def begin(
+        self, connection: Connection, method: str, params: Any, fields: bytes = b"", on_progress: Optional[Progress] = None
+    ) -> Call:
+        """Sends a request. Raises TypeError, ValueError or RecursionError where `params` are not JSON."""
+        self._last_id += 1
+        call = Call(self._last_id, method, connection)
+        if on_progress is not None:
+            params = self._ask_progress(call, params, on_progress)
+        message = {"jsonrpc": "2.0", "id": call.id, "method": method}
+        if params is not None:
+            message["params"] = params
+        frame = body.encode(message)
+        self._calls[call.id] = call
+        if call.token is not None:
+            self._tokens[call.token] = call
+        connection.send(frame, fields)
+        return call
+
+    async def wait(self, call: Call, seconds: Optional[float] = None) -> Any:
+        """Waits for a call's end. Raises HubError. A caller that is cancelled, or whose time is up, cancels the call."""
+        timer = None
+        if seconds is not None:
+            timer = asyncio.get_running_loop().call_later(seconds, self._expire, call)
+        try:
+            return await call.future
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if call.id in self._calls:
+                self._cancel(call)
+            elif not call.future.cancelled():
+                call.future.exception()  # was told, or the caller was cancelled at the same time
+
+    def settle(self, number: Any, message: Dict[str, Any]) -> None:
+        """Ends the call that a response answers. A response to none is dropped: its call may have ended before."""
+        call = self._calls.get(number) if type(number) is int else None
+        if call is None:
+            return
+        error = message.get("error")
+        if error is not None:
+            self._end(call, error_from(error))
+        else:
+            self._end(call, None, message.get("result"))
+
+    def spoil(self, number: Any) -> None:
+        """Ends the call whose response cannot be read, with -32603."""
+        call = self._calls.get(number) if type(number) is int else None
+        if call is not None:
+            self._end(call, HubError(INTERNAL_ERROR, "the response cannot be read"))
+
+    def advance(self, token: Any, value: Any) -> bool:
+        """Tells a call's progress. False: the token is no call's."""
+        call = self._tokens.get(token) if isinstance(token, (int, str)) else None
+        if call is not None and call.on_progress is not None:
+            self._tell(call.on_progress, value)
+        return call is not None
+
+    def lose(self, connection: Connection) -> None:
+        """Ends the calls of a connection with ConnectionLost."""
+        for call in [one for one in self._calls.values() if one.connection is connection]:
+            self._end(call, connection.loss())
+
+    def _ask_progress(self, call: Call, params: Any, on_progress: Progress) -> Dict[str, Any]:
+        if params is not None and not isinstance(params, dict):
+            raise TypeError("params must be a dict where on_progress is given")
+        params = dict(params or {})
+        call.token = params.setdefault("workDoneToken", call.id)
+        call.on_progress = on_progress
+        if not isinstance(call.token, (int, str)):
+            raise TypeError("workDoneToken must be a number or a string")
+        return params
+
+    def _expire(self, call: Call) -> None:
+        if call.id in self._calls:
+            self._cancel(call)
+            if not call.future.done():
+                call.future.set_exception(timed_out(call.method))
+
+    def _cancel(self, call: Call) -> None:
+        self._forget(call)
+        call.connection.send(body.encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call.id}}))
+
+    def _end(self, call: Call, error: Optional[HubError], result: Any = None) -> None:
+        self._forget(call)
+        if call.future.done():
+            return
+        if error is not None:
+            call.future.set_exception(error)
+        else:
+            call.future.set_result(result)
+
+    def _forget(self, call: Call) -> None:
+        del self._calls[call.id]
+        if call.token is not None:
+            self._tokens.pop(call.token, None)
+
+
+def timed_out(method: str) -> HubError:
+    """The error of a call whose time is up at the client."""
+    return HubError(TIMED_OUT, "timed out", {"method": method})
+
+
