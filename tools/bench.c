@@ -55,21 +55,15 @@ static bool read_server(const char *text, struct load_servers *servers) {
     return true;
 }
 
-static const struct option options[] = {{"events", no_argument, NULL, 'e'},
-                                        {"high", required_argument, NULL, 'h'},
-                                        {"hub-pid", required_argument, NULL, 'p'},
-                                        {"id-last", no_argument, NULL, 'i'},
-                                        {"idle", required_argument, NULL, 'd'},
-                                        {"in-flight", required_argument, NULL, 'f'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"peer", required_argument, NULL, 'P'},
-                                        {"plain-inbox", no_argument, NULL, 'I'},
-                                        {"rate", required_argument, NULL, 'r'},
-                                        {"slow", required_argument, NULL, 's'},
-                                        {"sources", required_argument, NULL, 'S'},
-                                        {"trickle", no_argument, NULL, 't'},
-                                        {"warmup", required_argument, NULL, 'w'},
-                                        {0}};
+static const struct option options[] = {
+    {"events", no_argument, NULL, 'e'},        {"high", required_argument, NULL, 'h'},
+    {"hub-pid", required_argument, NULL, 'p'}, {"id-last", no_argument, NULL, 'i'},
+    {"idle", required_argument, NULL, 'd'},    {"in-flight", required_argument, NULL, 'f'},
+    {"json", no_argument, NULL, 'j'},          {"peer", required_argument, NULL, 'P'},
+    {"program", required_argument, NULL, 'g'}, {"plain-inbox", no_argument, NULL, 'I'},
+    {"rate", required_argument, NULL, 'r'},    {"slow", required_argument, NULL, 's'},
+    {"sources", required_argument, NULL, 'S'}, {"trickle", no_argument, NULL, 't'},
+    {"warmup", required_argument, NULL, 'w'},  {0}};
 
 static bool read_flag(int option, struct load_plan *plan, bool *json) {
     switch (option) {
@@ -102,6 +96,9 @@ static bool read_value(int option, struct load_settings *settings) {
         return read_count(optarg, CONNECTIONS_MAX, &plan->idle);
     case 'f':
         return read_count(optarg, DEPTH_MAX, &plan->in_flight);
+    case 'g':
+        plan->program = optarg;
+        return true;
     case 'h':
         plan->body.priorities = true;
         return read_count(optarg, 100, &plan->high_percent);

@@ -37,6 +37,14 @@ static bool cpu_known(const struct load_result *result) {
     return result->cpu_known && messages(result) > 0;
 }
 
+static bool program_cpu_known(const struct load_result *result) {
+    return result->program_cpu_known && messages(result) > 0;
+}
+
+static double program_cpu_us(const struct load_result *result) {
+    return (double)result->program_cpu_ns / 1e3 / (double)messages(result);
+}
+
 static const struct {
     const char *name;
     double share;
@@ -69,6 +77,9 @@ void bench_report(const struct load_settings *settings, const struct load_result
         printf(")\n");
     } else {
         printf("server CPU           unknown (--hub-pid)\n");
+    }
+    if (program_cpu_known(result)) {
+        printf("target CPU           %.3f us %s (programs)\n", program_cpu_us(result), what);
     }
     if (entries_known(result)) {
         printf("kernel entries       %.5f %s\n", entries(settings, result), what);
@@ -124,6 +135,8 @@ void bench_report_json(const struct load_settings *settings, const struct load_r
     json_latency("latencyUs", &result->latency[LOAD_ORDINARY]);
     json_latency("highLatencyUs", &result->latency[LOAD_HIGH]);
     json_number("cpuUs", cpu_known(result), cpu_known(result) ? cpu_us(result) : 0);
+    json_number("programCpuUs", program_cpu_known(result),
+                program_cpu_known(result) ? program_cpu_us(result) : 0);
     json_number("kernelEntries", entries_known(result), entries(settings, result));
     json_number("residentBytes", result->memory_known, (double)result->memory.resident_bytes);
     json_number("anonymousBytes", result->memory_known, (double)result->memory.anonymous_bytes);

@@ -157,17 +157,17 @@ bool load_request_read(const struct load_body *body, const struct load_name *tar
            memcmp(parts->nonce + LOAD_NONCE_BYTES, TO_FILL, TO_FILL_BYTES) == 0;
 }
 
-static size_t answer_fill(const struct load_body *body) {
+size_t load_answer_fill(const struct load_body *body) {
     size_t least = ANSWER_FIXED_BYTES + ANSWER_ID_BYTES_USUAL;
     return body->bytes > least ? body->bytes - least : 0;
 }
 
 size_t load_answer_bytes(const struct load_body *body, uint32_t id_bytes) {
-    return ANSWER_FIXED_BYTES + answer_fill(body) + id_bytes;
+    return ANSWER_FIXED_BYTES + load_answer_fill(body) + id_bytes;
 }
 
 void load_answer_write(const struct load_body *body, const struct load_parts *request, uint8_t *out) {
-    size_t fill = answer_fill(body);
+    size_t fill = load_answer_fill(body);
     out = put(put(out, ANSWER_HEAD, ANSWER_HEAD_BYTES), request->id, request->id_bytes);
     out = put(put(out, TO_RESULT, TO_RESULT_BYTES), request->nonce, LOAD_NONCE_BYTES);
     memset(out, 'y', fill);

@@ -58,6 +58,8 @@ void load_request_write(const struct load_body *body, const struct load_request 
 bool load_request_read(const struct load_body *body, const struct load_name *target, const uint8_t *text,
                        size_t bytes, struct load_parts *parts);
 
+// How many letters stand behind the nonce in an answer.
+size_t load_answer_fill(const struct load_body *body);
 // Bytes of the answer whose id has `id_bytes` digits.
 size_t load_answer_bytes(const struct load_body *body, uint32_t id_bytes);
 void load_answer_write(const struct load_body *body, const struct load_parts *request, uint8_t *out);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bench/load/histogram.h"
 #include "bench/load/link.h"
@@ -27,12 +28,14 @@ struct load_plan {
     const char *source_at;
     bool events;               // from one source to all targets; else requests
     uint32_t sources, targets; // publishers and subscribers, of events
-    uint32_t depth;            // most on the way from each source
-    uint32_t in_flight;        // from all sources together, which then take turns; 0: depth of each
-    double rate;               // open loop: messages a second from all sources; 0: closed loop
-    uint32_t high_percent;     // of the requests have high priority, the others low; 0: none has any
-    uint32_t idle;             // connections that are greeted, and then are there
-    uint32_t slow;             // targets beside the others, subscribed and never read
+    const char *
+        program; // a command line: each target is such a program (program.h); NULL: the load's own connections
+    uint32_t depth;        // most on the way from each source
+    uint32_t in_flight;    // from all sources together, which then take turns; 0: depth of each
+    double rate;           // open loop: messages a second from all sources; 0: closed loop
+    uint32_t high_percent; // of the requests have high priority, the others low; 0: none has any
+    uint32_t idle;         // connections that are greeted, and then are there
+    uint32_t slow;         // targets beside the others, subscribed and never read
     struct load_body body;
     bool plain_inbox;
     bool trickle; // one connection after the other (trickle.h)
@@ -62,6 +65,7 @@ struct load_link {
     uint64_t issued;  // in all
 
     uint64_t expected; // of a subscriber: the number of its next event
+    pid_t program;     // of a target that is one; 0: it is a connection
 };
 
 struct load_exchange {

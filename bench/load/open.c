@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bench/load/exchange.h"
+#include "bench/load/program.h"
 #include "bench/load/tls.h"
 
 // The envelope of a body is small against this, however long names and ids are.
@@ -66,9 +67,24 @@ static int open_link(struct load *load, uint32_t index, enum load_role role, boo
     return error;
 }
 
+static int open_target(struct load *load, uint32_t index, enum load_role role) {
+    struct load_link *link = &load->table[index];
+    if (load->plan.program == NULL) {
+        return open_link(load, index, role, true);
+    }
+    link->role = role;
+    link->wire = load->plan.wire;
+    name_link(load, link);
+    return load_program_start(load->plan.program, load->plan.at, link->name.text,
+                              load_answer_fill(&load->plan.body), &link->program);
+}
+
 static bool can_exchange(const struct load_plan *plan) {
     const struct load_wire *source = source_wire(plan), *target = plan->wire;
     bool answers = target->write_answer != NULL || (target == source && target->server_picks_target);
+    if (plan->program != NULL) {
+        return !plan->events && target->is_hub && source->write_request != NULL;
+    }
     return plan->events ? source->write_event != NULL : source->write_request != NULL && answers;
 }
 
@@ -108,7 +124,7 @@ int load_open(struct load *load, const struct load_plan *plan, const char **why)
     enum load_role source = plan->events ? LOAD_PUBLISHES : LOAD_ASKS;
     for (uint32_t n = 0; error == 0 && (n < plan->targets || n < plan->sources); n++) {
         if (n < plan->targets) {
-            error = open_link(load, n, target, true);
+            error = open_target(load, n, target);
         }
         if (error == 0 && n < plan->sources) {
             error = open_link(load, plan->targets + n, source, true);
@@ -134,6 +150,9 @@ void load_close(struct load *load) {
     links_close(&load->links, load->table, load->table_count, sizeof *load->table);
     for (uint32_t index = 0; index < load->table_count; index++) {
         free(load->table[index].slots);
+        if (load->table[index].program > 0) {
+            load_program_end(load->table[index].program);
+        }
     }
     free(load->table);
 }

@@ -20,8 +20,8 @@ static uint64_t own_cpu_ns(void) {
 
 // What is read at both ends of the measured stretch.
 struct sample {
-    bool cpu_known, work_known;
-    uint64_t cpu_ns, own_cpu_ns, at_ns;
+    bool cpu_known, program_cpu_known, work_known;
+    uint64_t cpu_ns, program_cpu_ns, own_cpu_ns, at_ns;
     struct server_work work;
 };
 
@@ -41,11 +41,22 @@ static void sample_cpu(struct sample *sample, const struct load_servers *servers
     sample->at_ns = load_now_ns();
 }
 
+static void sample_programs(struct sample *sample, const struct load *load) {
+    sample->program_cpu_known = load->plan.program != NULL;
+    for (uint32_t n = 0; n < load->plan.targets && sample->program_cpu_known; n++) {
+        uint64_t used_ns = 0;
+        sample->program_cpu_known = cpu_of_process(load->table[n].program, &used_ns) == 0;
+        sample->program_cpu_ns += used_ns;
+    }
+}
+
 static void subtract(struct load_result *result, const struct sample *before, const struct sample *after) {
     result->elapsed_ns = after->at_ns - before->at_ns;
     result->own_cpu_ns = after->own_cpu_ns - before->own_cpu_ns;
     result->cpu_known = before->cpu_known && after->cpu_known;
     result->cpu_ns = after->cpu_ns - before->cpu_ns;
+    result->program_cpu_known = before->program_cpu_known && after->program_cpu_known;
+    result->program_cpu_ns = after->program_cpu_ns - before->program_cpu_ns;
     result->work_known = before->work_known && after->work_known;
     result->work.kernel_entries = after->work.kernel_entries - before->work.kernel_entries;
     result->work.frames = after->work.frames - before->work.frames;
@@ -71,9 +82,11 @@ static void run(struct load *load, const struct load_settings *settings, struct 
     load_run(load, load_now_ns() + (uint64_t)(settings->warmup_seconds * 1e9));
     sample_work(&before, hub);
     load->recording = true;
+    sample_programs(&before, load);
     sample_cpu(&before, &settings->servers);
     load_run(load, before.at_ns + (uint64_t)(settings->seconds * 1e9));
     sample_cpu(&after, &settings->servers);
+    sample_programs(&after, load);
     load->recording = false;
     sample_work(&after, hub);
     subtract(result, &before, &after);

@@ -26,6 +26,8 @@ struct load_result {
     uint64_t own_cpu_ns; // of the load generator
     bool cpu_known;
     uint64_t cpu_ns;
+    bool program_cpu_known; // of targets that are programs, together
+    uint64_t program_cpu_ns;
     bool memory_known;
     struct server_memory memory; // at the end of the measured stretch
     bool idle_known;

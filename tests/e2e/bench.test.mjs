@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import net from 'node:net';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { file } from './certificates.mjs';
 import { scenario } from './hub.mjs';
 
@@ -71,6 +73,27 @@ for (const [name, [load, ...options]] of Object.entries(loads)) {
     assert.ok(report.cpuUs > 0 && report.kernelEntries > 0 && report.residentBytes >= report.anonymousBytes);
   });
 }
+
+const here = dirname(fileURLToPath(import.meta.url));
+const programs = join(here, '../../bench/clients');
+process.env.PYTHONPATH = join(here, '../../tools/clients/python/src');
+process.env.PYTHONDONTWRITEBYTECODE = '1';
+
+for (const command of ['python_loop.py', 'python_loop.py --batch', 'python_library.py']) {
+  scenario(`targets that are programs: ${command}`, { transports: ['tcp', 'unix'] }, async (hub) => {
+    const report = await assertGood(bench(['--hub', hub.uri()], [4, 2, 16, 256, 0.2], '--program', `python3 ${programs}/${command}`));
+    assert.ok(report.programCpuUs > 0);
+  });
+}
+
+scenario('programs that are no targets', {}, async (hub) => {
+  for (const command of ['true', 'echo ready; exit 1;', '/nothing']) {
+    const { status } = await bench(['--hub', hub.uri()], [1, 1, 1, 256, 0.1], '--program', command);
+    assert.notEqual(status, 0, command);
+  }
+  const { status, error } = await bench(['--hub', hub.uri()], [1, 1, 1, 256, 0.1], '--events', '--program', 'true');
+  assert.deepEqual([status, error.includes('no such exchange')], [1, true]);
+});
 
 for (const [load, ...options] of [loads.requests, loads['large bodies'], loads.events]) {
   scenario(`a load in lines: ${[...load, ...options].join(' ')}`, { transports: ['tcp-lines', 'unix-lines'] }, async (hub) => {
