@@ -5,6 +5,12 @@
 
 #include "core/base/memory.h"
 
+bool users_are_of(const struct users *users, const char *text, size_t bytes) {
+    struct digest digest;
+    assert(users && text);
+    return digest_make(text, bytes, &digest) && digest_same(&digest, &users->digest);
+}
+
 struct users *users_hold(struct users *users) {
     uint32_t before = atomic_fetch_add_explicit(&users->references, 1, memory_order_relaxed);
     assert(before > 0 && before < UINT32_MAX);

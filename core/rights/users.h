@@ -93,7 +93,8 @@ struct users {
     struct user_token *tokens;
     struct user_name *names, *certificates;
     struct user_uid *uids;
-    uint32_t hold_line; // 0: none
+    uint32_t hold_line;   // 0: none
+    struct digest digest; // of the file
 };
 
 // Is told each fault, in the order of lines; `expected` is static text and says nothing of what stands there.
@@ -104,6 +105,8 @@ typedef void users_complain(void *context, uint32_t line, const char *expected);
 // how long a search takes. One reference.
 struct users *users_read(const char *text, size_t bytes, const struct siphash_key *key,
                          const struct users *before, users_complain *complain, void *context);
+// Whether this is the text of the file that the users were read from.
+bool users_are_of(const struct users *users, const char *text, size_t bytes);
 struct users *users_hold(struct users *users);
 // From any thread. NULL is allowed.
 void users_drop(struct users *users);

@@ -318,6 +318,7 @@ struct users *users_read(const char *text, size_t bytes, const struct siphash_ke
     if (making.users) {
         making.users->key = *key;
         atomic_init(&making.users->references, 1);
+        room = room && digest_make(text, bytes, &making.users->digest);
     }
     if (room && sections_tell(&making.sections, complain, context)) {
         good = make(&making, before);

@@ -75,6 +75,7 @@ static void rights_review_peer(struct shard *shard, struct peer *peer, struct id
     assert(identity->peer == peer);
     if (peer->state == PEER_CLOSING)
         return;
+    identity->peer_credential.users = NULL; // the authorities may have changed, and not the users
     if (!identity->user) {
         peer_credential_review(shard, peer);
         return;

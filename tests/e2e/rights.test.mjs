@@ -6,6 +6,8 @@ import { ALL, known, passed, refused, reload, tokenOf, usersText, withUsers } fr
 
 // --- Getting in
 
+const MANY = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`u${n}`, { call: [`a-${n}`, 'b-*'] }]));
+
 withUsers('without a credential a connection may do nothing', { a: ALL }, {}, async (hub) => {
   const peer = await hub.peer();
   for (const [method, params] of [['hub/ping'], ['initialize', {}], ['agent/register', { agentId: 'x', capabilities: {} }],
@@ -351,4 +353,15 @@ withUsers('a request of HTTP that is refused is in the journal with its path', {
   })(), 'the lines of the journal');
   assert.deepEqual(lines.map(({ kind, target, method, rule }) => [kind, target, method, rule]),
     [['refusal', null, '/metrics', 'admin'], ['refusal', null, '/', 'admin'], ['refusal', null, '/events', 'subscribe']]);
+});
+
+withUsers('a users file that is read again and again takes its memory once', MANY, { options: ['--shards', '2'] }, async (hub) => {
+  const about = (what) => readFileSync(`/proc/${hub.process.pid}/${what}`, 'latin1');
+  const resident = () => (/lib[at]san/.test(about('maps')) ? 0 : Number(/VmRSS:\s+(\d+)/.exec(about('status'))[1]) << 10);
+  const peer = await known(hub, 'u0', 'tcp');
+  for (let n = 0; n < 10; n++) await reload(hub, MANY);
+  const before = resident();
+  for (let n = 0; n < 100; n++) await reload(hub, MANY);
+  assert.ok(resident() - before < 12 << 20, `${resident() - before} bytes more are resident`);
+  passed(await peer.ask('hub/ping'));
 });

@@ -12,6 +12,7 @@
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
     assert(count > 0 && count <= SHARDS_MAX);
+    hub->taken_up = memory_take_zeroed(count, sizeof *hub->taken_up);
     hub->connections = memory_take_zeroed(count, sizeof *hub->connections);
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
@@ -22,7 +23,8 @@ static bool make_counters(struct hub *hub) {
         if (!hub->owed[shard])
             return false;
     }
-    return hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest && hub->owed;
+    return hub->taken_up && hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest &&
+           hub->owed;
 }
 
 static bool hub_make(struct hub *hub) {
@@ -49,9 +51,43 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
         return false;
     edition->settings = *settings;
     edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
+    edition->number = edition->before ? edition->before->number + 1 : 1;
     atomic_store(&hub->edition, edition); // before it is seen who sleeps
     atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
     return true;
+}
+
+static void edition_destroy(struct hub_edition *edition) {
+    child_settings_destroy_all(edition->settings.children);
+    secure_source_drop(edition->settings.secure);
+    users_drop(edition->settings.users);
+    memory_give(edition);
+}
+
+static uint64_t taken_up_by_all(const struct hub *hub) {
+    uint64_t least = UINT64_MAX;
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
+        uint64_t number = atomic_load_explicit(&hub->taken_up[shard], memory_order_acquire);
+        least = number < least ? number : least;
+    }
+    return least;
+}
+
+// Gives back the editions that no shard reads any more. Children refer to their sections in the edition by which they were
+// begun, and much refers to a user for as long as it lasts: those editions stay whose sections, or users, no other has.
+static void forget_editions(struct hub *hub) {
+    uint64_t read = taken_up_by_all(hub);
+    struct hub_edition *later = atomic_load_explicit(&hub->edition, memory_order_relaxed);
+    for (struct hub_edition *edition; (edition = later->before);) {
+        bool is_needed = edition->number >= read || edition->settings.children ||
+                         edition->settings.users != later->settings.users;
+        if (is_needed) {
+            later = edition;
+            continue;
+        }
+        later->before = edition->before;
+        edition_destroy(edition);
+    }
 }
 
 // What is kept goes when those leave for whom it is: under a bound of which it takes more than half, nothing
@@ -77,6 +113,7 @@ bool hub_reload(struct hub *hub) {
     bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
     if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
+        forget_editions(hub);
         if (hub->settings.in_effect)
             hub->settings.in_effect(hub->settings.read_context);
         return true;
@@ -109,15 +146,13 @@ void hub_destroy(struct hub *hub) {
         memory_give((void *)hub->owed[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
         before = edition->before;
-        child_settings_destroy_all(edition->settings.children);
-        secure_source_drop(edition->settings.secure);
-        users_drop(edition->settings.users);
-        memory_give(edition);
+        edition_destroy(edition);
     }
     for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
         memory_give(hub->children[index]);
     account_drop(hub->strangers);
     memory_give((void *)hub->owed);
+    memory_give((void *)hub->taken_up);
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
     memory_give(hub->demand);

@@ -94,13 +94,14 @@ struct hub_settings {
 // Settings that took effect once, and those before them.
 struct hub_edition {
     struct hub_settings settings;
+    uint64_t number; // one more than of the edition before
     struct hub_edition *before;
 };
 
 struct hub {
     struct hub_settings settings; // as at the start; constant
-    // Those in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until the end
-    // because another shard may still be reading them.
+    // Those in effect: replaced by shard 0, and taken up by each shard at its next turn. Editions before them stay until
+    // no shard reads them, and what else they have isn't needed.
     struct hub_edition *_Atomic edition;
     struct shard **shards;     // each is set by its own thread before any runs
     struct mailbox *mailboxes; // from shard * shard_count + to shard
@@ -119,6 +120,7 @@ struct hub {
         *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the
                          // shard once a turn; 0: there is none, or it has been asked to go
     _Atomic uint64_t unknown_count;  // who came without a credential has the next number, on whatever shard
+    _Atomic uint64_t *taken_up;      // of [shard]: the number of the edition that it reads, set by the shard
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
     _Atomic uint64_t *

@@ -9,12 +9,14 @@
 // --- Opening and closing
 
 bool shard_take_settings(struct shard *shard) {
-    const struct hub_settings *before = shard->settings, *settings = hub_settings(shard->hub);
+    const struct hub_edition *edition = atomic_load(&shard->hub->edition);
+    const struct hub_settings *before = shard->settings, *settings = &edition->settings;
     if (settings == before)
         return false;
     const struct limits *limits = &settings->limits;
     assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
     shard->settings = settings;
+    atomic_store_explicit(&shard->hub->taken_up[shard->index], edition->number, memory_order_release);
     shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
     shard->unknown_limits = shard->unit_limits;
     if (limits->frame_bytes_max > UNKNOWN_FRAME_BYTES_MAX)

@@ -47,11 +47,12 @@ static bool same_times(const struct limits *limits, const struct limits *others)
 // What is lent to the kernel, or lies at rest, was right for the bound before: where nothing arrives, nobody
 // else would win it back.
 static void follow_settings(struct shard *shard) {
-    const struct limits *before = shard_limits(shard);
+    const struct limits before =
+        *shard_limits(shard); // its edition may go as soon as another one is taken up
     if (!shard_take_settings(shard))
         return;
     rights_review_all(shard);
-    if (!same_times(shard_limits(shard), before))
+    if (!same_times(shard_limits(shard), &before))
         peers_rewatch(shard);
     io_lend(shard->io, shard_buffers_lent(shard));
     buffer_pool_trim(&shard->buffers);

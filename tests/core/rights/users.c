@@ -347,6 +347,18 @@ static void too_many_patterns(void **state) {
     free(text);
 }
 
+static void users_know_the_text_that_they_are_of(void **state) {
+    (void)state;
+    static const char text[] = "[user u]\nrate = 5/s\n", other[] = "[user u]\nrate = 6/s\n";
+    struct told told = {0};
+    struct users *users = read_text(text, &told);
+    assert_non_null(users);
+    assert_true(users_are_of(users, text, strlen(text)));
+    assert_false(users_are_of(users, text, strlen(text) - 1));
+    assert_false(users_are_of(users, other, strlen(other)));
+    users_drop(users);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_of_it),          cmocka_unit_test(who_has_no_such_credential),
@@ -354,7 +366,7 @@ int main(void) {
         cmocka_unit_test(as_people_write),    cmocka_unit_test(values_that_cant_be_read),
         cmocka_unit_test(files_that_cant_be), cmocka_unit_test(a_credential_twice),
         cmocka_unit_test(accounts_stay),      cmocka_unit_test(without_memory),
-        cmocka_unit_test(too_many_patterns),
+        cmocka_unit_test(too_many_patterns),  cmocka_unit_test(users_know_the_text_that_they_are_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
