@@ -9,7 +9,7 @@ enum { TIMEOUT_MS = 300000, ID_BYTES_MAX = 256 };
 
 struct pending_stage {
     struct buffer_budget budget;
-    struct quota kept;
+    struct quota quota;
     struct pending_table table;
     struct wheel wheel;
     struct list by_source, by_target;
@@ -31,8 +31,8 @@ static void begin(struct pending_stage *stage) {
 struct pending_stage *pending_stage_open(uint32_t under_way, uint32_t id_bytes) {
     struct pending_stage *stage = calloc(1, sizeof *stage);
     stage->budget.bytes_max = UINT64_C(1) << 32;
-    quota_init(&stage->kept, &stage->budget);
-    pending_table_init(&stage->table, 0, &stage->kept);
+    quota_init(&stage->quota, &stage->budget);
+    pending_table_init(&stage->table, 0, &stage->quota);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->by_source);
     list_init(&stage->by_target);

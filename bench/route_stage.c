@@ -17,7 +17,7 @@ enum { ID_AT_ROOM = 17, FIELDS_BYTES_MAX = 64 };
 
 struct route_stage {
     struct buffer_budget budget;
-    struct quota kept;
+    struct quota quota;
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct stage stage;
@@ -84,15 +84,15 @@ struct route_stage *route_stage_open(uint32_t body_bytes, uint32_t batch, int id
     stage_init(&stage->stage, &stage->buffers);
     outbox_init(&stage->to_agent);
     outbox_init(&stage->to_source);
-    quota_init(&stage->kept, &stage->budget);
-    pending_table_init(&stage->pending, 0, &stage->kept);
-    agents_init(&stage->agents, &(struct siphash_key){{1, 1}}, &stage->kept);
+    quota_init(&stage->quota, &stage->budget);
+    pending_table_init(&stage->pending, 0, &stage->quota);
+    agents_init(&stage->agents, &(struct siphash_key){{1, 1}}, &stage->quota);
     wheel_init(&stage->wheel, 0);
     list_init(&stage->asked);
-    struct capabilities *nothing = capabilities_create(&stage->kept, "{}", 2);
-    agents_put(&stage->agents,
-               &(struct agent_offer){.connection = 1, .id = "agent", .id_bytes = 5, .capabilities = nothing});
-    capabilities_drop(&stage->kept, nothing);
+    struct capabilities *nothing = capabilities_create(&stage->quota, "{}", 2);
+    agents_put(&stage->agents, &(struct agent_profile){
+                                   .connection = 1, .id = "agent", .id_bytes = 5, .capabilities = nothing});
+    capabilities_drop(&stage->quota, nothing);
     stage->batch = batch;
     stage->hub_ids = calloc(batch, sizeof *stage->hub_ids);
     fill(stage, body_bytes, id_last);

@@ -12,7 +12,7 @@ static const struct siphash_key KEY = {{7, 7}};
 
 struct topics_stage {
     struct buffer_budget budget;
-    struct quota kept;
+    struct quota quota;
     struct topics topics;
     struct subscriber subscriber;
 };
@@ -30,8 +30,8 @@ struct topics_stage *topics_stage_open(uint32_t exact, uint32_t prefixes) {
     struct topics_stage *stage = calloc(1, sizeof *stage);
     char name[NAME_BYTES_MAX];
     stage->budget.bytes_max = UINT64_C(1) << 32;
-    quota_init(&stage->kept, &stage->budget);
-    topics_init(&stage->topics, &KEY, &stage->kept);
+    quota_init(&stage->quota, &stage->budget);
+    topics_init(&stage->topics, &KEY, &stage->quota);
     subscriber_init(&stage->subscriber);
     for (uint32_t index = 0; index < exact; index++)
         ask(stage, name, topics_stage_name(index, name, sizeof name));

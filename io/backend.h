@@ -31,21 +31,21 @@ struct io_ops {
     void (*wake)(struct io *io, struct io *other);
     void (*run)(struct io *io, uint64_t deadline_ns);
     bool (*next)(struct io *io, struct io_event *event);
-    bool (*stirs)(const struct io *io); // NULL: it never does
-    void (*look)(struct io *io);        // NULL with `stirs`
+    bool (*has_arrivals)(const struct io *io); // NULL: it never does
+    void (*poll)(struct io *io);               // NULL with `stirs`
     uint64_t (*entries)(const struct io *io);
-    uint64_t (*held)(const struct io *io); // NULL: no wait ever is
-    bool (*walled)(const struct io *io);   // NULL: there is no ring
+    uint64_t (*held)(const struct io *io);   // NULL: no wait ever is
+    bool (*restricted)(const struct io *io); // NULL: there is no ring
 };
 
 // How each implementation's own struct begins.
 struct io {
-    const struct io_ops *verbs;
+    const struct io_ops *ops;
     uint64_t now_ns;
 };
 
-extern const struct io_ops uring_verbs;
-extern const struct io_ops epoll_verbs;
+extern const struct io_ops uring_ops;
+extern const struct io_ops epoll_ops;
 
 static inline uint64_t io_clock_ns(void) {
     struct timespec now;

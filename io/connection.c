@@ -204,7 +204,7 @@ static void note_lag(struct connection *connection, const struct outbox *outbox,
     connection->lag = lag_after(connection->lag, outbox->bytes, sender->bounds->lagging_bytes) & 3;
     bool hurries = connection->lag == LAG_SHIPMENTS && (connection->hurries || ahead);
     if (hurries != connection->hurries)
-        io_narrow(io, connection->out, hurries ? sender->bounds->narrow_bytes : 0);
+        io_limit_backlog(io, connection->out, hurries ? sender->bounds->narrow_bytes : 0);
     connection->hurries = hurries;
 }
 

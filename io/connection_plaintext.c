@@ -32,8 +32,8 @@ bool connection_waits(const struct connection *connection) {
 static size_t open_to(struct secure *secure, uint8_t *out, size_t room) {
     size_t bytes = 0;
     for (size_t count; bytes < room && (!bytes || secure->next_bytes <= room - bytes); bytes += count) {
-        enum opened opened = secure_open(secure, out + bytes, room - bytes, &count);
-        if (opened != OPENED_BYTES && opened != OPENED_SHAKEN)
+        enum secure_result result = secure_open(secure, out + bytes, room - bytes, &count);
+        if (result != SECURE_BYTES && result != SECURE_SHAKEN)
             break;
     }
     return bytes;

@@ -201,7 +201,7 @@ static int epoll_open(struct io **out, const struct io_options *options, const c
         *why = "out of memory";
         return -ENOMEM;
     }
-    io->io.verbs = &epoll_verbs;
+    io->io.ops = &epoll_ops;
     io->magic = EPOLL_MAGIC;
     io->epoll = io->doorbell = -1;
     io->pool = options->pool;
@@ -226,7 +226,7 @@ static uint64_t epoll_entries(const struct io *io) {
     return ((const struct epoll_io *)io)->entries;
 }
 
-const struct io_ops epoll_verbs = {
+const struct io_ops epoll_ops = {
     .name = "epoll",
     .open = epoll_open,
     .close = epoll_close,

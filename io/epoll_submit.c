@@ -84,7 +84,7 @@ static int watch_arrivals(struct epoll_io *io, struct socket_slot *slot) {
 void epoll_look_whether_gone(struct epoll_io *io, struct operation *operation) {
     operation->state = STATE_WAITING;
     io->entries++;
-    if (io_peer_gone(&io->io, operation->socket))
+    if (io_is_peer_gone(&io->io, operation->socket))
         operation_end(io, operation, 0);
 }
 

@@ -58,7 +58,7 @@ struct io_options {
     enum io_backend backend;  // the same one for all shards of a process
     uint64_t spin_ns;         // how long io_run may look again and again before it sleeps; 0: not at all
     uint64_t hold_ns; // how long a wait may be held, so that more comes of it; 0, or with spin_ns: not at all
-    bool walled;      // of io_uring no more than the hub uses, as far as the kernel lets it be
+    bool restricted;  // of io_uring no more than the hub uses, as far as the kernel lets it be
 };
 
 // Opens the calling thread's io. 0, or -errno with *why set to static text that says what was refused.
@@ -71,13 +71,13 @@ void io_close(struct io *io);
 // kernel alone.
 int io_try(enum io_backend backend, const char **why);
 // Whether it does no more than the hub uses: it was to be walled in and could be, or has no ring to wall in.
-bool io_walled(const struct io *io);
+bool io_is_restricted(const struct io *io);
 // Returns the backend's name, in a word: static text.
 const char *io_name(const struct io *io);
 
 // From now on at most so many buffers are lent at a time, and no more than io_open was told. Buffers lent
 // beyond that go back to the pool, at once where the kernel lets them go.
-void io_lend(struct io *io, uint32_t buffers);
+void io_lend_buffers(struct io *io, uint32_t buffers);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
@@ -98,7 +98,7 @@ int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, ui
 // From now on the kernel gives new connections to the other socket that listens on this one's address, if
 // there is one (listener_open, shared). Connections that the kernel has begun to give to this one still come.
 // At once; no event.
-void io_step_aside(struct io *io, int socket);
+void io_yield_listener(struct io *io, int socket);
 // Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
 // IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there (Linux 6.1 looks for the next one
 // before anything arrives). May end at any time without more (the last arrival's event says so): the caller
@@ -123,7 +123,7 @@ void io_shutdown(struct io *io, int socket, int how);
 // Whether nothing that is sent could reach the peer any more, as far as the kernel knows, at once. The kernel
 // knows when the peer has closed a Unix socket. Over TCP a close looks as if the peer had shut its direction
 // down, until the peer answers a send with a reset.
-bool io_peer_gone(struct io *io, int socket);
+bool io_is_peer_gone(struct io *io, int socket);
 // Watches a socket whose peer's end was received, in place of a receive: IO_GONE once the peer has gone
 // altogether, as above. Over TCP the kernel asks the peer every PROBE_S seconds from now on, so that one that
 // has gone is told from one that is silent. May end at any time with -EAGAIN: the caller watches again.
@@ -142,10 +142,10 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out);
 // From now on the kernel keeps no more than about so many bytes of a send, or, with 0, as much as it likes
 // again. Where the peer is near, these are bytes that the peer hasn't taken, else bytes that haven't gone to
 // it. At once, as far as the kernel allows. A Unix socket keeps little anyway.
-void io_narrow(struct io *io, int socket, uint32_t bytes);
+void io_limit_backlog(struct io *io, int socket, uint32_t bytes);
 // A number that is another one when the peer has taken something of what was sent, as far as the kernel
 // knows, at once. A Unix socket's may be the same again once more was sent.
-uint32_t io_acked(struct io *io, int socket);
+uint32_t io_ack_mark(struct io *io, int socket);
 // Closes a socket on which no operation is under way. No event.
 void io_close_socket(struct io *io, int socket);
 // Reports arrivals of the signals that the process has blocked and routed here (SIGTERM, SIGINT, SIGHUP):
@@ -200,11 +200,11 @@ void io_run(struct io *io, uint64_t deadline_ns);
 bool io_next(struct io *io, struct io_event *event);
 // Whether io_look would find more, and is worth its entry. False once half of the receive buffers are used
 // up, and where something was handed over since the last events were gathered. Enters nothing.
-bool io_stirs(struct io *io);
+bool io_has_arrivals(struct io *io);
 // Gathers what has come since of what was under way when io_run returned. Hands nothing over, and doesn't wait.
-void io_look(struct io *io);
+void io_poll(struct io *io);
 
 // Kernel entries made so far, for statistics.
 uint64_t io_entries(const struct io *io);
 // Waits that were held, likewise.
-uint64_t io_held(const struct io *io);
+uint64_t io_held_waits(const struct io *io);

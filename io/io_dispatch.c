@@ -14,8 +14,8 @@
 #include "io/backend.h"
 
 static const struct io_ops *const backends[] = {
-    [IO_URING] = &uring_verbs,
-    [IO_EPOLL] = &epoll_verbs,
+    [IO_URING] = &uring_ops,
+    [IO_EPOLL] = &epoll_ops,
 };
 
 int io_open(struct io **out, const struct io_options *options, const char **why) {
@@ -23,7 +23,7 @@ int io_open(struct io **out, const struct io_options *options, const char **why)
 }
 
 void io_close(struct io *io) {
-    io->verbs->close(io);
+    io->ops->close(io);
 }
 
 int io_try(enum io_backend backend, const char **why) {
@@ -39,12 +39,12 @@ int io_try(enum io_backend backend, const char **why) {
     return result;
 }
 
-bool io_walled(const struct io *io) {
-    return !io->verbs->walled || io->verbs->walled(io);
+bool io_is_restricted(const struct io *io) {
+    return !io->ops->restricted || io->ops->restricted(io);
 }
 
 const char *io_name(const struct io *io) {
-    return io->verbs->name;
+    return io->ops->name;
 }
 
 uint64_t io_now(const struct io *io) {
@@ -69,20 +69,20 @@ uint64_t io_wall_ms(const struct io *io) {
 }
 
 uint64_t io_entries(const struct io *io) {
-    return io->verbs->entries(io);
+    return io->ops->entries(io);
 }
 
-uint64_t io_held(const struct io *io) {
-    return io->verbs->held ? io->verbs->held(io) : 0;
+uint64_t io_held_waits(const struct io *io) {
+    return io->ops->held ? io->ops->held(io) : 0;
 }
 
-void io_lend(struct io *io, uint32_t buffers) {
+void io_lend_buffers(struct io *io, uint32_t buffers) {
     assert(buffers > 0);
-    io->verbs->lend(io, buffers);
+    io->ops->lend(io, buffers);
 }
 
 void io_accept(struct io *io, int socket, uint64_t token) {
-    io->verbs->accept(io, socket, token);
+    io->ops->accept(io, socket, token);
 }
 
 // A peer that gives a connection up may have to wait until the kernel has asked in vain. The kernel therefore
@@ -99,24 +99,24 @@ static int open_socket(int family) {
 int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, uint64_t token) {
     assert(address->sa_family == AF_INET || address->sa_family == AF_INET6);
     int fresh = open_socket(address->sa_family);
-    int failed = fresh < 0 ? fresh : io->verbs->connect(io, fresh, address, bytes, token);
+    int failed = fresh < 0 ? fresh : io->ops->connect(io, fresh, address, bytes, token);
     if (failed < 0 && fresh >= 0)
         close(fresh);
     return failed < 0 ? failed : fresh;
 }
 
 void io_receive(struct io *io, int socket, uint64_t token, bool once) {
-    io->verbs->receive(io, socket, token, once);
+    io->ops->receive(io, socket, token, once);
 }
 
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
     assert(bytes > 0);
-    io->verbs->receive_into(io, socket, token, memory, bytes);
+    io->ops->receive_into(io, socket, token, memory, bytes);
 }
 
 void io_send(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count) {
     assert(count > 0 && count <= IO_VECTORS_MAX);
-    io->verbs->send(io, socket, token, vectors, count);
+    io->ops->send(io, socket, token, vectors, count);
 }
 
 // Sends bytes at once. Bytes that don't go are lost, with the connection.
@@ -126,7 +126,7 @@ void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
 }
 
 void io_cancel(struct io *io, int socket, uint64_t token) {
-    io->verbs->cancel(io, socket, token);
+    io->ops->cancel(io, socket, token);
 }
 
 // A Unix socket takes none of it and needs none.
@@ -139,53 +139,53 @@ static void probe(int socket) {
 
 void io_watch(struct io *io, int socket, uint64_t token) {
     probe(socket);
-    io->verbs->watch(io, socket, token);
+    io->ops->watch(io, socket, token);
 }
 
 void io_unwatch(struct io *io, int socket, uint64_t token) {
-    io->verbs->unwatch(io, socket, token);
+    io->ops->unwatch(io, socket, token);
 }
 
 void io_shutdown(struct io *io, int socket, int how) {
-    io->verbs->shutdown(io, socket, how);
+    io->ops->shutdown(io, socket, how);
 }
 
 void io_close_socket(struct io *io, int socket) {
-    io->verbs->close_socket(io, socket);
+    io->ops->close_socket(io, socket);
 }
 
 int io_signals(struct io *io, uint64_t token) {
-    return io->verbs->signals(io, token);
+    return io->ops->signals(io, token);
 }
 
 void io_file_write(struct io *io, const struct io_file *file, uint64_t token, const struct iovec *vectors,
                    unsigned count) {
     assert(count > 0 && count <= IO_VECTORS_MAX);
-    io->verbs->file_write(io, file, token, vectors, count);
+    io->ops->file_write(io, file, token, vectors, count);
 }
 
 void io_file_sync(struct io *io, const struct io_file *file, uint64_t token) {
-    io->verbs->file_sync(io, file, token);
+    io->ops->file_sync(io, file, token);
 }
 
 void io_wake(struct io *io, struct io *other) {
-    assert(io != other && io->verbs == other->verbs);
-    io->verbs->wake(io, other);
+    assert(io != other && io->ops == other->ops);
+    io->ops->wake(io, other);
 }
 
 void io_run(struct io *io, uint64_t deadline_ns) {
-    io->verbs->run(io, deadline_ns);
+    io->ops->run(io, deadline_ns);
 }
 
 bool io_next(struct io *io, struct io_event *event) {
-    return io->verbs->next(io, event);
+    return io->ops->next(io, event);
 }
 
-bool io_stirs(struct io *io) {
-    return io->verbs->stirs && io->verbs->stirs(io);
+bool io_has_arrivals(struct io *io) {
+    return io->ops->has_arrivals && io->ops->has_arrivals(io);
 }
 
-void io_look(struct io *io) {
-    assert(io->verbs->look);
-    io->verbs->look(io);
+void io_poll(struct io *io) {
+    assert(io->ops->poll);
+    io->ops->poll(io);
 }

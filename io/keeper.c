@@ -23,8 +23,8 @@
 #include "io/process_name.h"
 
 // One program, from its start until nobody of its group is left.
-struct kept_child {
-    struct kept_child *next;
+struct keeper_child {
+    struct keeper_child *next;
     uint32_t place, serial;
     pid_t group; // which was its leader's process, too
     bool reaped; // the leader
@@ -37,11 +37,11 @@ struct kept_child {
     char name[256];
 };
 
-struct keeping {
+struct keeper_state {
     int commands, reports;
     int signals; // SIGCHLD
     struct keeper_shared *shared;
-    struct kept_child *children;
+    struct keeper_child *children;
     bool hub_gone;
     uint64_t sample_at_ms;
     pid_t watcher; // who waits for the keeper's end; 0: nobody
@@ -49,7 +49,7 @@ struct keeping {
 };
 
 // A program to become.
-struct keeping_program {
+struct keeper_program {
     const char *name, *directory, *make;
     char **words;          // NULL behind the last
     const char *variables; // as they came
@@ -61,9 +61,9 @@ struct keeping_program {
 
 enum { READ_BYTES = 16 << 10, READS_A_TURN = 8, LINE_BYTES_MAX = 256 + LOG_TEXT_BYTES + 4 };
 
-struct sinking {
-    struct keeping *keeping;
-    struct kept_child *child;
+struct log_sink {
+    struct keeper_state *state;
+    struct keeper_child *child;
 };
 
 // A log that isn't read holds up nobody: a line that finds no room in it is left out.
@@ -90,44 +90,44 @@ static void keep_line(struct keeper_place *place, const char *text, size_t bytes
     atomic_store_explicit(&place->log_end, end, memory_order_release);
 }
 
-static void sink(void *context, const char *text, size_t bytes) {
-    const struct sinking *sinking = context;
+static void write_line(void *context, const char *text, size_t bytes) {
+    const struct log_sink *sink = context;
     char line[LINE_BYTES_MAX];
-    int head = snprintf(line, sizeof line, "%s: ", sinking->child->name);
+    int head = snprintf(line, sizeof line, "%s: ", sink->child->name);
     assert(bytes <= LOG_TEXT_BYTES && head > 0 && (size_t)head + bytes < sizeof line);
-    keep_line(&sinking->keeping->shared->places[sinking->child->place], text, bytes);
+    keep_line(&sink->state->shared->places[sink->child->place], text, bytes);
     memcpy(line + head, text, bytes);
     line[(size_t)head + bytes] = '\n';
     write_log(line, (size_t)head + bytes + 1);
 }
 
-static uint64_t keeping_now_ms(void) {
+static uint64_t clock_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void keeping_end_log(struct keeping *keeping, struct kept_child *child) {
-    struct sinking sinking = {keeping, child};
+static void end_log(struct keeper_state *state, struct keeper_child *child) {
+    struct log_sink sink = {state, child};
     if (child->complaints < 0)
         return;
     close(child->complaints);
     child->complaints = -1;
-    log_lines_end(&child->lines, keeping_now_ms(), sink, &sinking);
+    log_lines_end(&child->lines, clock_ms(), write_line, &sink);
 }
 
 // Reads what a program says on standard error; at its end, or when nobody is left, ends its log.
-static void keeping_read(struct keeping *keeping, struct kept_child *child) {
+static void read_stderr(struct keeper_state *state, struct keeper_child *child) {
     static uint8_t bytes[READ_BYTES];
-    struct sinking sinking = {keeping, child};
+    struct log_sink sink = {state, child};
     for (unsigned left = READS_A_TURN; left > 0 && child->complaints >= 0; left--) {
         ssize_t count = read(child->complaints, bytes, sizeof bytes);
         if (count > 0)
-            log_lines_add(&child->lines, bytes, (size_t)count, keeping_now_ms(), sink, &sinking);
+            log_lines_add(&child->lines, bytes, (size_t)count, clock_ms(), write_line, &sink);
         else if (count < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         else
-            keeping_end_log(keeping, child);
+            end_log(state, child);
     }
 }
 
@@ -146,9 +146,9 @@ static uint64_t resident_bytes(pid_t process) {
 }
 
 // Notes how much memory the programs take.
-static void keeping_sample(struct keeping *keeping) {
-    for (struct kept_child *child = keeping->children; child; child = child->next)
-        atomic_store_explicit(&keeping->shared->places[child->place].memory_bytes,
+static void sample_memory(struct keeper_state *state) {
+    for (struct keeper_child *child = state->children; child; child = child->next)
+        atomic_store_explicit(&state->shared->places[child->place].memory_bytes,
                               child->reaped ? 0 : resident_bytes(child->group), memory_order_relaxed);
 }
 
@@ -189,28 +189,28 @@ __attribute__((noreturn)) static void be_watcher(struct keeper_shared *shared, i
 }
 
 // Has another process wait for the keeper's end, and end all groups then. Without memory for one, nobody does.
-static void keeping_have_watched(struct keeping *keeping) {
+static void start_watcher(struct keeper_state *state) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return;
     pid_t process = fork();
     if (process == 0)
-        be_watcher(keeping->shared, ends[0]);
+        be_watcher(state->shared, ends[0]);
     close(ends[0]);
     if (process < 0) {
         close(ends[1]);
         return;
     }
-    keeping->watcher = process;
-    keeping->watched = ends[1];
+    state->watcher = process;
+    state->watched = ends[1];
 }
 
 // Ends the watcher, once no program's group is left.
-static void keeping_end_watch(struct keeping *keeping) {
-    if (!keeping->watcher)
+static void end_watcher(struct keeper_state *state) {
+    if (!state->watcher)
         return;
-    close(keeping->watched);
-    waitpid(keeping->watcher, NULL, 0);
+    close(state->watched);
+    waitpid(state->watcher, NULL, 0);
 }
 
 // --- Start of a program
@@ -294,7 +294,7 @@ static void pass(char **variables, size_t *count, const char *name) {
             put(variables, count, *own);
 }
 
-static char **environment_of(const struct keeping_program *program) {
+static char **environment_of(const struct keeper_program *program) {
     char **variables = calloc(program->variable_count + 1, sizeof *variables);
     size_t count = 0;
     const char *text = program->variables;
@@ -365,7 +365,7 @@ static void execute(char **words, char **variables) {
 
 // Runs in the forked process. Becomes the program, or says on its standard error why not and ends. The
 // standard streams are `in`, `out` and `complaints`.
-__attribute__((noreturn)) static void keeping_become(const struct keeping_program *program, int in, int out,
+__attribute__((noreturn)) static void become_program(const struct keeper_program *program, int in, int out,
                                                      int complaints) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -389,15 +389,15 @@ enum {
     HUB_GONE_MS = 500, // from SIGTERM to SIGKILL where the hub is gone
 };
 
-static void report(const struct keeping *keeping, enum keeper_report_kind kind, uint32_t place,
+static void report(const struct keeper_state *state, enum keeper_report_kind kind, uint32_t place,
                    uint32_t serial, int32_t value) {
     struct keeper_report report = {kind, place, serial, value};
-    if (!keeping->hub_gone)
-        (void)!send(keeping->reports, &report, sizeof report, MSG_NOSIGNAL);
+    if (!state->hub_gone)
+        (void)!send(state->reports, &report, sizeof report, MSG_NOSIGNAL);
 }
 
-static struct kept_child *find(const struct keeping *keeping, uint32_t place, uint32_t serial) {
-    struct kept_child *child = keeping->children;
+static struct keeper_child *find(const struct keeper_state *state, uint32_t place, uint32_t serial) {
+    struct keeper_child *child = state->children;
     while (child && (child->place != place || child->serial != serial))
         child = child->next;
     return child;
@@ -405,8 +405,8 @@ static struct kept_child *find(const struct keeping *keeping, uint32_t place, ui
 
 // --- Ending
 
-static void end_group(struct kept_child *child, uint32_t after_ms) {
-    uint64_t at_ms = keeping_now_ms() + after_ms;
+static void end_group(struct keeper_child *child, uint32_t after_ms) {
+    uint64_t at_ms = clock_ms() + after_ms;
     if (child->group_gone)
         return;
     kill(-child->group, SIGTERM);
@@ -415,7 +415,7 @@ static void end_group(struct kept_child *child, uint32_t after_ms) {
 }
 
 // Looks whether a group is gone. The number stays the group's as long as anybody is in it.
-static void look_at_group(struct kept_child *child, uint64_t now_ms) {
+static void look_at_group(struct keeper_child *child, uint64_t now_ms) {
     if (!child->reaped || child->group_gone) {
         if (child->kill_at_ms && now_ms >= child->kill_at_ms && !child->group_gone)
             kill(-child->group, SIGKILL);
@@ -427,39 +427,39 @@ static void look_at_group(struct kept_child *child, uint64_t now_ms) {
         kill(-child->group, SIGKILL);
 }
 
-static void leader_ended(struct keeping *keeping, pid_t process, int status) {
-    struct kept_child *child = keeping->children;
+static void leader_ended(struct keeper_state *state, pid_t process, int status) {
+    struct keeper_child *child = state->children;
     while (child && (child->group != process || child->reaped))
         child = child->next;
     if (!child)
         return; // somebody whom a program left behind
     child->reaped = true;
-    report(keeping, KEEPER_EXITED, child->place, child->serial, status);
-    end_group(child, keeping->hub_gone ? HUB_GONE_MS : child->end_ms);
+    report(state, KEEPER_EXITED, child->place, child->serial, status);
+    end_group(child, state->hub_gone ? HUB_GONE_MS : child->end_ms);
 }
 
-static void reap(struct keeping *keeping) {
+static void reap(struct keeper_state *state) {
     struct signalfd_siginfo info;
-    while (read(keeping->signals, &info, sizeof info) == sizeof info)
+    while (read(state->signals, &info, sizeof info) == sizeof info)
         continue;
     int status;
     for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;)
-        leader_ended(keeping, process, status);
+        leader_ended(state, process, status);
 }
 
 // Forgets those of whom nobody is left.
-static void sweep(struct keeping *keeping) {
-    uint64_t now_ms = keeping_now_ms();
-    for (struct kept_child **link = &keeping->children, *child; (child = *link);) {
+static void sweep(struct keeper_state *state) {
+    uint64_t now_ms = clock_ms();
+    for (struct keeper_child **link = &state->children, *child; (child = *link);) {
         look_at_group(child, now_ms);
         if (!child->group_gone) {
             link = &child->next;
             continue;
         }
-        keeping_read(keeping, child); // what was said last
-        keeping_end_log(keeping, child);
-        atomic_store(&keeping->shared->places[child->place].group, 0);
-        report(keeping, KEEPER_GONE, child->place, child->serial, 0);
+        read_stderr(state, child); // what was said last
+        end_log(state, child);
+        atomic_store(&state->shared->places[child->place].group, 0);
+        report(state, KEEPER_GONE, child->place, child->serial, 0);
         *link = child->next;
         free(child);
     }
@@ -475,13 +475,13 @@ static char *next_text(char **at, const char *end) {
     return text;
 }
 
-static pid_t fork_program(const struct keeping_program *program, const int sockets[2], int *complaints) {
+static pid_t fork_program(const struct keeper_program *program, const int sockets[2], int *complaints) {
     int pipes[2];
     if (pipe2(pipes, O_CLOEXEC) < 0)
         return -1;
     pid_t process = fork();
     if (process == 0)
-        keeping_become(program, sockets[0], sockets[1], pipes[1]);
+        become_program(program, sockets[0], sockets[1], pipes[1]);
     int error = errno;
     close(pipes[1]);
     fcntl(pipes[0], F_SETFL, O_NONBLOCK);
@@ -495,11 +495,11 @@ static pid_t fork_program(const struct keeping_program *program, const int socke
     return -1;
 }
 
-static void start(struct keeping *keeping, const struct keeper_command *command, char *text, const char *end,
-                  const int sockets[2]) {
-    struct kept_child *child = calloc(1, sizeof *child);
+static void start(struct keeper_state *state, const struct keeper_command *command, char *text,
+                  const char *end, const int sockets[2]) {
+    struct keeper_child *child = calloc(1, sizeof *child);
     char **words = calloc(command->words + 1, sizeof *words);
-    struct keeping_program program = {.words = words, .variable_count = command->variables};
+    struct keeper_program program = {.words = words, .variable_count = command->variables};
     program.keeper = getpid();
     program.name = next_text(&text, end);
     program.directory = next_text(&text, end);
@@ -512,30 +512,30 @@ static void start(struct keeping *keeping, const struct keeper_command *command,
     free(words);
     if (process < 0) {
         free(child);
-        report(keeping, KEEPER_FAILED, command->place, command->serial, error);
+        report(state, KEEPER_FAILED, command->place, command->serial, error);
         return;
     }
     child->place = command->place;
     child->serial = command->serial;
     child->group = process;
-    atomic_store(&keeping->shared->places[command->place].group, (int32_t)process);
+    atomic_store(&state->shared->places[command->place].group, (int32_t)process);
     child->end_ms = command->value;
     snprintf(child->name, sizeof child->name, "%s", program.name);
-    child->next = keeping->children;
-    keeping->children = child;
-    report(keeping, KEEPER_STARTED, command->place, command->serial, (int32_t)process);
+    child->next = state->children;
+    state->children = child;
+    report(state, KEEPER_STARTED, command->place, command->serial, (int32_t)process);
 }
 
 // --- Commands
 
-static void obey(struct keeping *keeping, char *packet, size_t bytes, const int sockets[2]) {
+static void obey(struct keeper_state *state, char *packet, size_t bytes, const int sockets[2]) {
     struct keeper_command command;
     memcpy(&command, packet, sizeof command);
     if (command.kind == KEEPER_START) {
-        start(keeping, &command, packet + sizeof command, packet + bytes, sockets);
+        start(state, &command, packet + sizeof command, packet + bytes, sockets);
         return;
     }
-    struct kept_child *child = find(keeping, command.place, command.serial);
+    struct keeper_child *child = find(state, command.place, command.serial);
     if (child && command.kind == KEEPER_END)
         end_group(child, command.value);
     else if (child && !child->group_gone)
@@ -549,26 +549,26 @@ static void take_sockets(struct msghdr *message, int sockets[2]) {
         memcpy(sockets, CMSG_DATA(head), 2 * sizeof(int));
 }
 
-static void read_command(struct keeping *keeping) {
+static void read_command(struct keeper_state *state) {
     static char packet[KEEPER_COMMAND_BYTES + 1];
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(2 * sizeof(int))];
     int sockets[2];
     struct iovec vector = {packet, sizeof packet - 1};
     struct msghdr message = {
         .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    ssize_t bytes = recvmsg(keeping->commands, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    ssize_t bytes = recvmsg(state->commands, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (bytes <= 0) {
-        keeping->hub_gone = true;
-        for (struct kept_child *child = keeping->children; child; child = child->next)
+        state->hub_gone = true;
+        for (struct keeper_child *child = state->children; child; child = child->next)
             end_group(child, HUB_GONE_MS);
         return;
     }
     packet[bytes] = '\0';
     take_sockets(&message, sockets);
     if ((size_t)bytes >= sizeof(struct keeper_command))
-        obey(keeping, packet, (size_t)bytes + 1, sockets);
+        obey(state, packet, (size_t)bytes + 1, sockets);
     for (unsigned index = 0; index < 2; index++)
         if (sockets[index] >= 0)
             close(sockets[index]);
@@ -576,50 +576,50 @@ static void read_command(struct keeping *keeping) {
 
 // --- The loop
 
-static int pause_ms(const struct keeping *keeping) {
-    int pause = keeping->children ? SAMPLE_MS : -1;
-    for (const struct kept_child *child = keeping->children; child; child = child->next)
+static int pause_ms(const struct keeper_state *state) {
+    int pause = state->children ? SAMPLE_MS : -1;
+    for (const struct keeper_child *child = state->children; child; child = child->next)
         if (child->reaped || child->kill_at_ms)
             pause = GROUP_LOOK_MS;
     return pause;
 }
 
-static void wait_for_news(struct keeping *keeping) {
+static void wait_for_news(struct keeper_state *state) {
     struct pollfd polled[2 + 4 * KEEPER_PLACES];
-    struct kept_child *readers[4 * KEEPER_PLACES];
+    struct keeper_child *readers[4 * KEEPER_PLACES];
     nfds_t count = 2;
-    polled[0] = (struct pollfd){.fd = keeping->hub_gone ? -1 : keeping->commands, .events = POLLIN};
-    polled[1] = (struct pollfd){.fd = keeping->signals, .events = POLLIN};
-    for (struct kept_child *child = keeping->children; child && count < 2 + 4 * KEEPER_PLACES;
+    polled[0] = (struct pollfd){.fd = state->hub_gone ? -1 : state->commands, .events = POLLIN};
+    polled[1] = (struct pollfd){.fd = state->signals, .events = POLLIN};
+    for (struct keeper_child *child = state->children; child && count < 2 + 4 * KEEPER_PLACES;
          child = child->next) {
         if (child->complaints < 0)
             continue;
         readers[count - 2] = child;
         polled[count++] = (struct pollfd){.fd = child->complaints, .events = POLLIN};
     }
-    if (poll(polled, count, pause_ms(keeping)) <= 0)
+    if (poll(polled, count, pause_ms(state)) <= 0)
         return;
     for (nfds_t at = 2; at < count; at++)
         if (polled[at].revents)
-            keeping_read(keeping, readers[at - 2]);
+            read_stderr(state, readers[at - 2]);
     if (polled[1].revents)
-        reap(keeping);
+        reap(state);
     if (polled[0].revents)
-        read_command(keeping);
+        read_command(state);
 }
 
 // In the keeper: does all until the hub and all programs are gone.
-__attribute__((noreturn)) static void keeping_run(struct keeping *keeping) {
-    while (!keeping->hub_gone || keeping->children) {
-        wait_for_news(keeping);
-        reap(keeping);
-        sweep(keeping);
-        if (keeping_now_ms() >= keeping->sample_at_ms) {
-            keeping_sample(keeping);
-            keeping->sample_at_ms = keeping_now_ms() + SAMPLE_MS;
+__attribute__((noreturn)) static void run_keeper(struct keeper_state *state) {
+    while (!state->hub_gone || state->children) {
+        wait_for_news(state);
+        reap(state);
+        sweep(state);
+        if (clock_ms() >= state->sample_at_ms) {
+            sample_memory(state);
+            state->sample_at_ms = clock_ms() + SAMPLE_MS;
         }
     }
-    keeping_end_watch(keeping);
+    end_watcher(state);
     _exit(0);
 }
 
@@ -640,9 +640,10 @@ static void leave_streams(void) {
 // Runs the keeper. A signal that ends the hub from a terminal or a service manager doesn't end the keeper,
 // which outlasts the hub for a moment. A process that its programs leave behind becomes its child, so that
 // nobody stays a zombie.
-__attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const struct privdrop_user *login) {
+__attribute__((noreturn)) static void be_keeper(struct keeper_state *state,
+                                                const struct privdrop_user *user) {
     sigset_t set;
-    if (login && privdrop_become(login) < 0)
+    if (user && privdrop_become(user) < 0)
         _exit(1);
     setsid();
     process_name_set("patchbay-keeper");
@@ -657,11 +658,11 @@ __attribute__((noreturn)) static void be_keeper(struct keeping *keeping, const s
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGPIPE);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    keeping_have_watched(keeping);
+    start_watcher(state);
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
-    keeping->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    keeping_run(keeping);
+    state->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    run_keeper(state);
 }
 
 static int make_pairs(int commands[2], int reports[2]) {
@@ -675,8 +676,8 @@ static int make_pairs(int commands[2], int reports[2]) {
     return failed;
 }
 
-int keeper_fork(struct keeper *keeper, const struct privdrop_user *login) {
-    static struct keeping keeping;
+int keeper_fork(struct keeper *keeper, const struct privdrop_user *user) {
+    static struct keeper_state state;
     int commands[2], reports[2];
     void *shared = mmap(NULL, sizeof *keeper->shared, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -692,8 +693,8 @@ int keeper_fork(struct keeper *keeper, const struct privdrop_user *login) {
     if (process == 0) {
         close(commands[0]);
         close(reports[0]);
-        keeping = (struct keeping){.commands = commands[1], .reports = reports[1], .shared = shared};
-        be_keeper(&keeping, login);
+        state = (struct keeper_state){.commands = commands[1], .reports = reports[1], .shared = shared};
+        be_keeper(&state, user);
     }
     close(commands[1]);
     close(reports[1]);

@@ -68,7 +68,7 @@ struct keeper {
 
 // Forks it; it becomes that user, if there is one, and all programs are this user's. 0 or -errno. In the keeper itself this
 // never returns.
-int keeper_fork(struct keeper *keeper, const struct privdrop_user *login);
+int keeper_fork(struct keeper *keeper, const struct privdrop_user *user);
 // Lets it go: with its sockets closed it ends what is left and then itself.
 void keeper_close(struct keeper *keeper);
 

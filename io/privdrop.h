@@ -16,8 +16,8 @@ struct privdrop_user {
 };
 
 // Looks a user's name up, at start: it may take files, sockets and libraries. 0 or -errno; -ENOENT: there is none.
-int privdrop_find(struct privdrop_user *login, const char *name);
+int privdrop_find(struct privdrop_user *user, const char *name);
 // Has the environment speak of this user, where it is another one than who the process is: HOME, USER, LOGNAME.
-void privdrop_tell(const struct privdrop_user *login, const char *name);
+void privdrop_tell(const struct privdrop_user *user, const char *name);
 // Becomes it, for good, with all threads. 0 or -errno; -EPERM where the process is another one, and not root.
-int privdrop_become(const struct privdrop_user *login);
+int privdrop_become(const struct privdrop_user *user);

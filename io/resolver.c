@@ -64,9 +64,9 @@ static void be_apart(int socket) {
     signal(SIGHUP, SIG_IGN);
 }
 
-__attribute__((noreturn)) static void be_resolver(int socket, const struct privdrop_user *login) {
+__attribute__((noreturn)) static void be_resolver(int socket, const struct privdrop_user *user) {
     struct resolver_question question;
-    if (login && privdrop_become(login) < 0)
+    if (user && privdrop_become(user) < 0)
         _exit(1);
     be_apart(socket);
     for (;;) {
@@ -81,14 +81,14 @@ __attribute__((noreturn)) static void be_resolver(int socket, const struct privd
     }
 }
 
-int resolver_fork(struct resolver *resolver, const struct privdrop_user *login) {
+int resolver_fork(struct resolver *resolver, const struct privdrop_user *user) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
         return -errno;
     pid_t process = fork();
     if (process == 0) {
         close(ends[0]);
-        be_resolver(ends[1], login);
+        be_resolver(ends[1], user);
     }
     int failed = process < 0 ? -errno : 0;
     close(ends[1]);

@@ -36,6 +36,6 @@ struct resolver {
 };
 
 // Forks it; it becomes that user, if there is one. 0 or -errno. In the resolver itself this never returns.
-int resolver_fork(struct resolver *resolver, const struct privdrop_user *login);
+int resolver_fork(struct resolver *resolver, const struct privdrop_user *user);
 // Lets it go.
 void resolver_close(struct resolver *resolver);

@@ -34,7 +34,7 @@ struct privdrop_user;
 // one that making rings needs: the memory of a process with CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which
 // all processes of a user share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel
 // leaves.
-int sandbox_layer_privileges(const struct privdrop_user *login);
+int sandbox_layer_privileges(const struct privdrop_user *user);
 // Gives that one up, too: the calling thread, and those that it starts.
 void sandbox_layer_last_privilege(void);
 

@@ -17,26 +17,26 @@ static int set_capabilities(capabilities set) {
 
 static int keep_one_capability(void) {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    capabilities had, kept = {0};
+    capabilities had, set = {0};
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (syscall(SYS_capget, &head, had) < 0)
         return -errno;
     unsigned one = CAP_TO_INDEX(CAP_IPC_LOCK);
-    kept[one].permitted = kept[one].effective = had[one].permitted & CAP_TO_MASK(CAP_IPC_LOCK);
-    return set_capabilities(kept);
+    set[one].permitted = set[one].effective = had[one].permitted & CAP_TO_MASK(CAP_IPC_LOCK);
+    return set_capabilities(set);
 }
 
 // Takes all capabilities out of the bounding set, so that no program may ever get them again. Only a process
 // with capabilities may do that, and only then it means anything.
-static void narrow_bounds(void) {
+static void drop_capability_bounds(void) {
     for (unsigned long capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
         prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
 }
 
-int sandbox_layer_privileges(const struct privdrop_user *login) {
-    narrow_bounds();
+int sandbox_layer_privileges(const struct privdrop_user *user) {
+    drop_capability_bounds();
     prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0); // for one of them: another user is permitted none else
-    int failed = login ? privdrop_become(login) : 0;
+    int failed = user ? privdrop_become(user) : 0;
     prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
     if (!failed)
         failed = keep_one_capability();

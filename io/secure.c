@@ -100,7 +100,7 @@ void secure_greet(struct secure *secure, const char *server) {
     size_t count = 0;
     assert(!secure->server && server && !secure->established);
     secure->server = server;
-    if (secure->cipher->open(secure, &nothing, NULL, 0, &count) != OPENED_MORE)
+    if (secure->cipher->open(secure, &nothing, NULL, 0, &count) != SECURE_MORE)
         break_off(secure, false);
     charge(secure);
 }
@@ -162,23 +162,23 @@ static void let_go(struct secure *secure) {
     secure->input = (struct secure_input){0};
 }
 
-enum opened secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count) {
+enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count) {
     *count = 0;
     if (!secure->arrival && secure->heard && !secure->input.bytes)
         secure->input = (struct secure_input){.bytes = secure->heard, .count = secure->heard_bytes};
     if (secure->broken || secure->peer_finished || (!secure->arrival && !secure->heard)) {
         let_go(secure);
-        return OPENED_MORE;
+        return SECURE_MORE;
     }
-    enum opened opened = secure->cipher->open(secure, &secure->input, out, room, count);
-    secure->established |= opened == OPENED_SHAKEN;
-    secure->peer_finished |= opened == OPENED_END;
-    if (opened == OPENED_BROKEN)
+    enum secure_result result = secure->cipher->open(secure, &secure->input, out, room, count);
+    secure->established |= result == SECURE_SHAKEN;
+    secure->peer_finished |= result == SECURE_END;
+    if (result == SECURE_BROKEN)
         secure->broken = true;
-    if (opened == OPENED_MORE || opened == OPENED_END || secure->broken)
+    if (result == SECURE_MORE || result == SECURE_END || secure->broken)
         let_go(secure);
     charge(secure);
-    return secure->broken ? OPENED_BROKEN : opened;
+    return secure->broken ? SECURE_BROKEN : result;
 }
 
 // --- Sealing

@@ -40,12 +40,12 @@ struct secure_input {
     size_t count; // that are left
 };
 
-enum opened {
-    OPENED_MORE,   // the input is used up
-    OPENED_BYTES,  // something was written; the input may hold more
-    OPENED_SHAKEN, // the handshake is over
-    OPENED_END,    // the peer has said that it says no more
-    OPENED_BROKEN, // nothing more can be opened; what the peer should know of that was said
+enum secure_result {
+    SECURE_MORE,   // the input is used up
+    SECURE_BYTES,  // something was written; the input may hold more
+    SECURE_SHAKEN, // the handshake is over
+    SECURE_END,    // the peer has said that it says no more
+    SECURE_BROKEN, // nothing more can be opened; what the peer should know of that was said
 };
 
 typedef bool secure_visit(void *context, const char *name, size_t bytes);
@@ -55,8 +55,8 @@ struct cipher {
     struct secure *(*make)(struct secure_source *source);
     // Takes from the input, and writes its plaintext: up to `room` bytes, of which *count is how many. The
     // cipher gives its own messages to secure_say.
-    enum opened (*open)(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
-                        size_t *count);
+    enum secure_result (*open)(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
+                               size_t *count);
     // Gives records that say these parts (of record_bytes_max together, at most) to secure_say, or puts one where
     // secure_place tells. False: it can't.
     bool (*seal)(struct secure *secure, const struct iovec *parts, unsigned count);
@@ -135,7 +135,7 @@ void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count);
 // Keeps what was heard last until its turn: the buffer isn't held any longer.
 void secure_put_off(struct secure *secure);
 // Opens more of what was heard, to `out`. OPENED_MORE: all of it was.
-enum opened secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count);
+enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count);
 
 // Puts what was said, and then parts of the plain shipment, into an empty one, as much as may be ahead of the socket.
 // False when the cipher, or memory, fails: the connection is broken then.

@@ -20,7 +20,7 @@
 #define SO_BUF_LOCK 72 // Linux 5.14
 #endif
 
-bool io_peer_gone(struct io *io, int socket) {
+bool io_is_peer_gone(struct io *io, int socket) {
     (void)io;
     struct pollfd look = {.fd = socket};
     return poll(&look, 1, 0) == 1 && look.revents & (POLLHUP | POLLERR);
@@ -47,7 +47,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
 }
 
 // TCP counts what was acknowledged; a Unix socket knows what hasn't been read yet.
-uint32_t io_acked(struct io *io, int socket) {
+uint32_t io_ack_mark(struct io *io, int socket) {
     (void)io;
     struct tcp_info info;
     socklen_t bytes = sizeof info;
@@ -91,7 +91,7 @@ static void unbound(int socket) {
 // How much the kernel keeps for a peer that doesn't keep up. TCP acknowledges what comes as it is read, so where the way is
 // short a small send buffer bounds what is unread, too. Over a long way much has to be under way, as much as it is long: there
 // only what waits behind that is bounded.
-void io_narrow(struct io *io, int socket, uint32_t bytes) {
+void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
     (void)io;
     int unsent = (int)bytes;
     if (setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent) < 0) // a Unix socket
@@ -110,7 +110,7 @@ void io_narrow(struct io *io, int socket, uint32_t bytes) {
 // which one a new connection is for. The filter says the second. Where there is no second one, the kernel
 // chooses as it does without a filter, so a hub that is alone goes on by itself. When the first one is
 // closed, the second takes its place, and the filter names a socket that isn't there.
-void io_step_aside(struct io *io, int socket) {
+void io_yield_listener(struct io *io, int socket) {
     (void)io;
     struct sock_filter second = BPF_STMT(BPF_RET | BPF_K, 1);
     struct sock_fprog program = {.len = 1, .filter = &second};

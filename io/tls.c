@@ -188,18 +188,18 @@ static void note_why(struct tls *tls) {
                                             : ERR_reason_error_string(ERR_peek_error());
 }
 
-static enum opened judge(struct tls *tls, int result) {
+static enum secure_result judge(struct tls *tls, int result) {
     switch (SSL_get_error(tls->ssl, result)) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:
-        return OPENED_MORE;
+        return SECURE_MORE;
     case SSL_ERROR_ZERO_RETURN:
-        return OPENED_END;
+        return SECURE_END;
     default:
         note_why(tls);
         if (!tls->secure.established)
             object(tls);
-        return OPENED_BROKEN;
+        return SECURE_BROKEN;
     }
 }
 
@@ -223,7 +223,7 @@ static void heed_length(struct tls *tls) {
         tls->secure.record_bytes_max = 256U << length;
 }
 
-static enum opened shaken(struct tls *tls) {
+static enum secure_result shaken(struct tls *tls) {
     heed_length(tls);
     bool verified = SSL_get_verify_result(tls->ssl) == X509_V_OK;
     tls->certificate = verified ? SSL_get1_peer_certificate(tls->ssl) : NULL;
@@ -232,36 +232,36 @@ static enum opened shaken(struct tls *tls) {
     SSL_set_msg_callback(tls->ssl, NULL);
     bool agreed = tls->client.count > 0 && tls->server.count > 0 && !SSL_has_pending(tls->ssl);
     if (SSL_version(tls->ssl) != TLS1_3_VERSION || !agreed || take_over(tls))
-        return OPENED_SHAKEN;
+        return SECURE_SHAKEN;
     tls->secure.out_of_memory = true;
-    return OPENED_BROKEN;
+    return SECURE_BROKEN;
 }
 
-static enum opened open_some(struct tls *tls, uint8_t *out, size_t room, size_t *count) {
+static enum secure_result open_some(struct tls *tls, uint8_t *out, size_t room, size_t *count) {
     if (tls->records)
         return tls_records_open(tls->records, &tls->secure, tls->input, out, room, count);
     ERR_clear_error();
     if (!tls->ssl && !tls_start(tls)) {
         tls->secure.out_of_memory = true;
-        return OPENED_BROKEN;
+        return SECURE_BROKEN;
     }
     if (!tls->secure.established) {
         int result = SSL_do_handshake(tls->ssl);
         return result == 1 ? shaken(tls) : judge(tls, result);
     }
     int result = SSL_read_ex(tls->ssl, out, room, count);
-    return result == 1 ? OPENED_BYTES : judge(tls, result);
+    return result == 1 ? SECURE_BYTES : judge(tls, result);
 }
 
-static enum opened tls_open(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
-                            size_t *count) {
+static enum secure_result tls_open(struct secure *secure, struct secure_input *input, uint8_t *out,
+                                   size_t room, size_t *count) {
     struct tls *tls = tls_of(secure);
     account = &secure->memory;
     tls->input = input;
-    enum opened opened = open_some(tls, out, room, count);
+    enum secure_result result = open_some(tls, out, room, count);
     tls->input = NULL;
     account = NULL;
-    return opened;
+    return result;
 }
 
 static bool seal_by_library(struct tls *tls, const struct iovec *parts, unsigned parts_count) {

@@ -92,9 +92,9 @@ static void say(struct tls_records *records, struct secure *secure, enum type ty
         secure_say(secure, record, tls_sealed_bytes(count));
 }
 
-static enum opened object(struct tls_records *records, struct secure *secure, enum alert alert) {
+static enum secure_result object(struct tls_records *records, struct secure *secure, enum alert alert) {
     say(records, secure, TYPE_ALERT, (uint8_t[]){2, (uint8_t)alert}, 2);
-    return OPENED_BROKEN;
+    return SECURE_BROKEN;
 }
 
 static bool renew(struct tls_records *records, struct secure *secure) {
@@ -109,8 +109,8 @@ void tls_records_finish(struct tls_records *records, struct secure *secure) {
 // --- Contents of the peer's records
 
 // A KeyUpdate, by whatever pieces; nothing else is awaited. OPENED_MORE, or it has been objected to.
-static enum opened hear_handshake(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
-                                  size_t count) {
+static enum secure_result hear_handshake(struct tls_records *records, struct secure *secure,
+                                         const uint8_t *bytes, size_t count) {
     size_t room = (size_t)(UPDATE_BYTES - records->update_have), taken = count < room ? count : room;
     memcpy(records->update + records->update_have, bytes, taken);
     records->update_have = (uint8_t)(records->update_have + taken);
@@ -122,30 +122,30 @@ static enum opened hear_handshake(struct tls_records *records, struct secure *se
     if (taken < count)
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
     if (records->update_have < UPDATE_BYTES)
-        return OPENED_MORE;
+        return SECURE_MORE;
     records->update_have = 0;
     if (records->update[UPDATE_BYTES - 1] > 1)
         return object(records, secure, ALERT_ILLEGAL_PARAMETER);
     bool asked = records->update[UPDATE_BYTES - 1] == 1;
     bool good = tls_keys_update(&records->in) && (!asked || renew(records, secure));
-    return good ? OPENED_MORE : object(records, secure, ALERT_INTERNAL_ERROR);
+    return good ? SECURE_MORE : object(records, secure, ALERT_INTERNAL_ERROR);
 }
 
-static enum opened hear_alert(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
-                              size_t count) {
+static enum secure_result hear_alert(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
+                                     size_t count) {
     if (count != 2)
         return object(records, secure, ALERT_DECODE_ERROR);
     if (bytes[1] == ALERT_CLOSE_NOTIFY)
-        return OPENED_END;
-    return bytes[1] == ALERT_USER_CANCELED ? OPENED_MORE : OPENED_BROKEN;
+        return SECURE_END;
+    return bytes[1] == ALERT_USER_CANCELED ? SECURE_MORE : SECURE_BROKEN;
 }
 
 // OPENED_MORE: nothing for anybody else.
-static enum opened hear(struct tls_records *records, struct secure *secure, uint8_t type,
-                        const uint8_t *bytes, size_t count) {
+static enum secure_result hear(struct tls_records *records, struct secure *secure, uint8_t type,
+                               const uint8_t *bytes, size_t count) {
     if (type == TYPE_DATA && count > 0 && records->update_have == 0) {
         records->silent_count = 0;
-        return OPENED_BYTES;
+        return SECURE_BYTES;
     }
     if (++records->silent_count > SILENT_COUNT_MAX)
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
@@ -153,12 +153,12 @@ static enum opened hear(struct tls_records *records, struct secure *secure, uint
         return hear_handshake(records, secure, bytes, count);
     if (records->update_have > 0 || (type != TYPE_ALERT && type != TYPE_DATA))
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
-    return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : OPENED_MORE;
+    return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : SECURE_MORE;
 }
 
 // Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is OPENED_BYTES.
-static enum opened open_record(struct tls_records *records, struct secure *secure, const uint8_t *record,
-                               size_t padded, uint8_t *to, size_t *count) {
+static enum secure_result open_record(struct tls_records *records, struct secure *secure,
+                                      const uint8_t *record, size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;
     if (!tls_keys_open_record(&records->in, record, padded, to, &type))
         return object(records, secure, ALERT_BAD_RECORD_MAC);
@@ -167,9 +167,9 @@ static enum opened open_record(struct tls_records *records, struct secure *secur
         type = to[padded - 1];
     if (too_long || padded > secure->record_bytes_max)
         return object(records, secure, ALERT_RECORD_OVERFLOW);
-    enum opened opened = hear(records, secure, type, to, padded);
-    *count = opened == OPENED_BYTES ? padded : 0;
-    return opened;
+    enum secure_result result = hear(records, secure, type, to, padded);
+    *count = result == SECURE_BYTES ? padded : 0;
+    return result;
 }
 
 // --- Records among arrivals
@@ -200,39 +200,39 @@ static void take_bytes(struct secure_input *input, uint8_t *to, uint32_t *have, 
     input->count -= count;
 }
 
-enum taken { TAKEN_NOTHING, TAKEN_RECORD, TAKEN_BAD };
+enum record_state { RECORD_PARTIAL, RECORD_WHOLE, RECORD_BAD };
 
 // The next record that is whole, where it lies.
-static enum taken take_record(struct tls_records *records, struct secure *secure, struct secure_input *input,
-                              const uint8_t **record) {
+static enum record_state take_record(struct tls_records *records, struct secure *secure,
+                                     struct secure_input *input, const uint8_t **record) {
     bool lies_here = records->have == 0 && input->count >= TLS_HEAD_BYTES;
     if (!lies_here && records->have < TLS_HEAD_BYTES)
         take_bytes(input, records->head, &records->have, TLS_HEAD_BYTES);
     if (!lies_here && records->have < TLS_HEAD_BYTES)
-        return TAKEN_NOTHING;
+        return RECORD_PARTIAL;
     const uint8_t *head = lies_here ? input->bytes : records->head;
     size_t bytes = TLS_HEAD_BYTES + protected_bytes(head);
     enum alert wrong = records->begun ? ALERT_CLOSE_NOTIFY : judge_head(head);
     if (wrong != ALERT_CLOSE_NOTIFY) {
         object(records, secure, wrong);
-        return TAKEN_BAD;
+        return RECORD_BAD;
     }
     if (lies_here && input->count >= bytes) {
         *record = input->bytes;
         input->bytes += bytes;
         input->count -= bytes;
-        return TAKEN_RECORD;
+        return RECORD_WHOLE;
     }
     if (!records->begun && !(records->begun = OPENSSL_malloc(bytes))) {
         secure->out_of_memory = true;
-        return TAKEN_BAD;
+        return RECORD_BAD;
     }
     if (records->have <= TLS_HEAD_BYTES)
         memcpy(records->begun, records->head, records->have);
     take_bytes(input, records->begun, &records->have, bytes);
     memcpy(records->head, records->begun, TLS_HEAD_BYTES);
     *record = records->begun;
-    return records->have == bytes ? TAKEN_RECORD : TAKEN_NOTHING;
+    return records->have == bytes ? RECORD_WHOLE : RECORD_PARTIAL;
 }
 
 static void forget_begun(struct tls_records *records) {
@@ -241,30 +241,30 @@ static void forget_begun(struct tls_records *records) {
     records->have = 0;
 }
 
-static enum opened give_rest(struct tls_records *records, uint8_t *out, size_t room, size_t *count) {
+static enum secure_result give_rest(struct tls_records *records, uint8_t *out, size_t room, size_t *count) {
     size_t left = records->rest_end - records->rest_at;
     *count = left < room ? left : room;
     memcpy(out, records->rest + records->rest_at, *count);
     records->rest_at += (uint32_t)*count;
     if (records->rest_at == records->rest_end)
         forget_rest(records);
-    return OPENED_BYTES;
+    return SECURE_BYTES;
 }
 
 // One for which the room is too small is opened to memory of its own.
-static enum opened open_aside(struct tls_records *records, struct secure *secure, const uint8_t *record,
-                              uint8_t *out, size_t room, size_t *count) {
+static enum secure_result open_aside(struct tls_records *records, struct secure *secure,
+                                     const uint8_t *record, uint8_t *out, size_t room, size_t *count) {
     size_t end = 0;
     records->rest = OPENSSL_malloc(said_bytes(record));
     if (!records->rest) {
         secure->out_of_memory = true;
-        return OPENED_BROKEN;
+        return SECURE_BROKEN;
     }
     records->rest_end = (uint32_t)said_bytes(record);
-    enum opened opened = open_record(records, secure, record, said_bytes(record), records->rest, &end);
-    if (opened != OPENED_BYTES) {
+    enum secure_result result = open_record(records, secure, record, said_bytes(record), records->rest, &end);
+    if (result != SECURE_BYTES) {
         forget_rest(records);
-        return opened;
+        return result;
     }
     assert(end <= records->rest_end);
     records->rest_at = 0;
@@ -274,15 +274,15 @@ static enum opened open_aside(struct tls_records *records, struct secure *secure
 
 // --- The cipher's
 
-enum opened tls_records_open(struct tls_records *records, struct secure *secure, struct secure_input *input,
-                             uint8_t *out, size_t room, size_t *count) {
-    enum opened opened = records->rest ? give_rest(records, out, room, count) : OPENED_MORE;
-    while (opened == OPENED_MORE) {
+enum secure_result tls_records_open(struct tls_records *records, struct secure *secure,
+                                    struct secure_input *input, uint8_t *out, size_t room, size_t *count) {
+    enum secure_result result = records->rest ? give_rest(records, out, room, count) : SECURE_MORE;
+    while (result == SECURE_MORE) {
         const uint8_t *record;
-        enum taken taken = take_record(records, secure, input, &record);
-        if (taken != TAKEN_RECORD)
-            return taken == TAKEN_BAD ? OPENED_BROKEN : OPENED_MORE;
-        opened = said_bytes(record) <= room
+        enum record_state state = take_record(records, secure, input, &record);
+        if (state != RECORD_WHOLE)
+            return state == RECORD_BAD ? SECURE_BROKEN : SECURE_MORE;
+        result = said_bytes(record) <= room
                      ? open_record(records, secure, record, said_bytes(record), out, count)
                      : open_aside(records, secure, record, out, room, count);
         if (record == records->begun)
@@ -291,7 +291,7 @@ enum opened tls_records_open(struct tls_records *records, struct secure *secure,
     bool foreseen = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
     secure->next_bytes =
         foreseen && judge_head(input->bytes) == ALERT_CLOSE_NOTIFY ? (uint32_t)said_bytes(input->bytes) : 0;
-    return opened;
+    return result;
 }
 
 bool tls_records_seal(struct tls_records *records, struct secure *secure, const struct iovec *parts,

@@ -30,8 +30,8 @@ void tls_records_destroy(struct tls_records *records);
 void tls_records_bound(struct tls_records *records, uint64_t sealed_max);
 
 // As the functions of struct cipher.
-enum opened tls_records_open(struct tls_records *records, struct secure *secure, struct secure_input *input,
-                             uint8_t *out, size_t room, size_t *count);
+enum secure_result tls_records_open(struct tls_records *records, struct secure *secure,
+                                    struct secure_input *input, uint8_t *out, size_t room, size_t *count);
 bool tls_records_seal(struct tls_records *records, struct secure *secure, const struct iovec *parts,
                       unsigned count);
 void tls_records_finish(struct tls_records *records, struct secure *secure);

@@ -17,7 +17,7 @@
 #include "core/base/memory.h"
 
 static void uring_lend(struct io *io, uint32_t buffers) {
-    uring_buffers_limit(&uring_of(io)->lend, &uring_of(io)->ring, buffers);
+    uring_buffers_limit(&uring_of(io)->buffers, &uring_of(io)->ring, buffers);
 }
 
 static void uring_accept(struct io *io, int socket, uint64_t token) {
@@ -120,12 +120,12 @@ static uint64_t uring_entries(const struct io *io) {
     return ((const struct uring_io *)io)->ring.entries;
 }
 
-static uint64_t uring_held(const struct io *io) {
+static uint64_t uring_held_waits(const struct io *io) {
     return ((const struct uring_io *)io)->held;
 }
 
-static bool uring_walled(const struct io *io) {
-    return ((const struct uring_io *)io)->ring.walled;
+static bool uring_is_restricted(const struct io *io) {
+    return ((const struct uring_io *)io)->ring.restricted;
 }
 
 // Runs one operation to its next event; false when there is none at once.
@@ -153,8 +153,8 @@ static bool multishot_works(struct io *io) {
 }
 
 static int try_out(struct uring_io *io, const char **why) {
-    uring_buffers_fill(&io->lend, &io->ring);
-    if (io->lend.free_count == io->lend.count) {
+    uring_buffers_fill(&io->buffers, &io->ring);
+    if (io->buffers.free_count == io->buffers.count) {
         *why = "the memory bound leaves no receive buffer";
         return -ENOMEM;
     }
@@ -166,10 +166,10 @@ static int try_out(struct uring_io *io, const char **why) {
 }
 
 static int open_rings(struct uring_io *io, const struct io_options *options, const char **why) {
-    int result = ring_open(&io->ring, options->walled, why);
+    int result = ring_open(&io->ring, options->restricted, why);
     if (result < 0)
         return result;
-    result = uring_buffers_open(&io->lend, &io->ring.uring, options->pool, options->buffers_lent, why);
+    result = uring_buffers_open(&io->buffers, &io->ring.uring, options->pool, options->buffers_lent, why);
     if (result < 0)
         ring_close(&io->ring);
     return result;
@@ -179,7 +179,7 @@ static void uring_close(struct io *base) {
     struct uring_io *io = uring_of(base);
     assert(io->magic == IO_MAGIC);
     ring_submit(&io->ring);
-    uring_buffers_close(&io->lend, &io->ring.uring);
+    uring_buffers_close(&io->buffers, &io->ring.uring);
     ring_close(&io->ring);
     signals_unroute(&io->signals);
     io->magic = 0;
@@ -197,7 +197,7 @@ static int uring_open(struct io **out, const struct io_options *options, const c
         *why = "out of memory";
         return -ENOMEM;
     }
-    io->io.verbs = &uring_verbs;
+    io->io.ops = &uring_ops;
     io->magic = IO_MAGIC;
     io->spin.max_ns = options->spin_ns;
     coalesce_init(&io->coalesce, options->spin_ns ? 0 : options->hold_ns);
@@ -219,7 +219,7 @@ static int uring_open(struct io **out, const struct io_options *options, const c
     return 0;
 }
 
-const struct io_ops uring_verbs = {
+const struct io_ops uring_ops = {
     .name = "uring",
     .open = uring_open,
     .close = uring_close,
@@ -240,9 +240,9 @@ const struct io_ops uring_verbs = {
     .wake = uring_wake,
     .run = uring_run,
     .next = uring_next,
-    .stirs = uring_stirs,
-    .look = uring_look,
+    .has_arrivals = uring_has_arrivals,
+    .poll = uring_poll,
     .entries = uring_entries,
-    .held = uring_held,
-    .walled = uring_walled,
+    .held = uring_held_waits,
+    .restricted = uring_is_restricted,
 };

@@ -39,7 +39,7 @@ struct uring_io {
     uint64_t held; // waits
     struct signals signals;
     struct ring ring;
-    struct uring_buffers lend;
+    struct uring_buffers buffers;
 };
 
 static inline struct uring_io *uring_of(struct io *io) {
@@ -72,8 +72,8 @@ void uring_watch_signals(struct uring_io *io);
 // The verbs io_run, io_next, io_stirs and io_look.
 void uring_run(struct io *io, uint64_t deadline_ns);
 bool uring_next(struct io *io, struct io_event *event);
-bool uring_stirs(const struct io *io);
-void uring_look(struct io *io);
+bool uring_has_arrivals(const struct io *io);
+void uring_poll(struct io *io);
 // The verbs io_watch and io_unwatch.
 void uring_watch(struct io *io, int socket, uint64_t token);
 void uring_unwatch(struct io *io, int socket, uint64_t token);

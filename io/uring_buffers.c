@@ -23,15 +23,15 @@
 
 #include "core/base/memory.h"
 
-static size_t ring_bytes(const struct uring_buffers *lend) {
-    return lend->count * sizeof(struct io_uring_buf);
+static size_t ring_bytes(const struct uring_buffers *buffers) {
+    return buffers->count * sizeof(struct io_uring_buf);
 }
 
-static void release_lent(struct uring_buffers *lend) {
-    if (lend->ring)
-        munmap(lend->ring, ring_bytes(lend));
-    memory_give(lend->lent);
-    memory_give(lend->free_ids);
+static void release_lent(struct uring_buffers *buffers) {
+    if (buffers->ring)
+        munmap(buffers->ring, ring_bytes(buffers));
+    memory_give(buffers->lent);
+    memory_give(buffers->free_ids);
 }
 
 // The kernel pins this memory, whole pages of it.
@@ -41,49 +41,49 @@ static struct io_uring_buf_ring *map_ring(size_t bytes) {
 }
 
 // Has the kernel take buffers from the ring.
-static int list_ring(struct uring_buffers *lend, struct io_uring *uring) {
+static int list_ring(struct uring_buffers *buffers, struct io_uring *uring) {
     struct io_uring_buf_reg registration = {
-        .ring_addr = (uintptr_t)lend->ring, .ring_entries = lend->count, .bgid = URING_BUFFERS_GROUP};
+        .ring_addr = (uintptr_t)buffers->ring, .ring_entries = buffers->count, .bgid = URING_BUFFERS_GROUP};
     return io_uring_register_buf_ring(uring, &registration, 0);
 }
 
-int uring_buffers_open(struct uring_buffers *lend, struct io_uring *uring, struct buffer_pool *pool,
+int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *uring, struct buffer_pool *pool,
                        uint32_t count, const char **why) {
     assert(count > 0 && count <= 32768 && (count & (count - 1)) == 0);
-    *lend = (struct uring_buffers){.pool = pool, .free_count = count, .count = count, .max = count};
-    lend->ring = map_ring(ring_bytes(lend));
-    lend->lent = memory_take_zeroed(count, sizeof(struct buffer *));
-    lend->free_ids = memory_take_zeroed(count, sizeof *lend->free_ids);
-    if (!lend->ring || !lend->lent || !lend->free_ids) {
+    *buffers = (struct uring_buffers){.pool = pool, .free_count = count, .count = count, .max = count};
+    buffers->ring = map_ring(ring_bytes(buffers));
+    buffers->lent = memory_take_zeroed(count, sizeof(struct buffer *));
+    buffers->free_ids = memory_take_zeroed(count, sizeof *buffers->free_ids);
+    if (!buffers->ring || !buffers->lent || !buffers->free_ids) {
         *why = "out of memory";
-        release_lent(lend);
+        release_lent(buffers);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < count; i++)
-        lend->free_ids[i] = (uint16_t)i;
-    int result = list_ring(lend, uring);
+        buffers->free_ids[i] = (uint16_t)i;
+    int result = list_ring(buffers, uring);
     if (result < 0) {
         *why = "the kernel refused io_uring's ring of provided buffers";
-        release_lent(lend);
+        release_lent(buffers);
     }
     return result < 0 ? result : 0;
 }
 
-void uring_buffers_close(struct uring_buffers *lend, struct io_uring *uring) {
+void uring_buffers_close(struct uring_buffers *buffers, struct io_uring *uring) {
     io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP);
-    for (uint32_t id = 0; id < lend->count; id++)
-        buffer_drop(lend->lent[id]);
-    release_lent(lend);
+    for (uint32_t id = 0; id < buffers->count; id++)
+        buffer_drop(buffers->lent[id]);
+    release_lent(buffers);
 }
 
-static void show(struct uring_buffers *lend, uint32_t id, int at) {
-    io_uring_buf_ring_add(lend->ring, buffer_arrival(lend->lent[id]), ARRIVAL_BYTES_MAX, (uint16_t)id,
-                          io_uring_buf_ring_mask(lend->count), at);
+static void show(struct uring_buffers *buffers, uint32_t id, int at) {
+    io_uring_buf_ring_add(buffers->ring, buffer_arrival(buffers->lent[id]), ARRIVAL_BYTES_MAX, (uint16_t)id,
+                          io_uring_buf_ring_mask(buffers->count), at);
 }
 
-static void free_id(struct uring_buffers *lend, uint32_t id) {
-    lend->lent[id] = NULL;
-    lend->free_ids[lend->free_count++] = (uint16_t)id;
+static void free_id(struct uring_buffers *buffers, uint32_t id) {
+    buffers->lent[id] = NULL;
+    buffers->free_ids[buffers->free_count++] = (uint16_t)id;
 }
 
 // Whether a completion that nobody has read yet brings this buffer.
@@ -98,31 +98,31 @@ static bool is_used(const struct ring *ring, uint32_t id) {
 }
 
 // Drops those that are too many; the others are shown to the kernel again, in a ring that it doesn't know.
-static void sort_out(struct uring_buffers *lend, const struct ring *ring) {
+static void sort_out(struct uring_buffers *buffers, const struct ring *ring) {
     int shown = 0;
-    for (uint32_t id = 0; id < lend->count; id++) {
-        if (!lend->lent[id] || is_used(ring, id))
+    for (uint32_t id = 0; id < buffers->count; id++) {
+        if (!buffers->lent[id] || is_used(ring, id))
             continue;
-        if ((uint32_t)shown < lend->max) {
-            show(lend, id, shown++);
+        if ((uint32_t)shown < buffers->max) {
+            show(buffers, id, shown++);
             continue;
         }
-        buffer_drop(lend->lent[id]);
-        free_id(lend, id);
+        buffer_drop(buffers->lent[id]);
+        free_id(buffers, id);
     }
-    io_uring_buf_ring_advance(lend->ring, shown);
+    io_uring_buf_ring_advance(buffers->ring, shown);
 }
 
 // Not while completions are hidden: they may bring buffers. uring_buffers_fill tries again.
-static void take_back_lent(struct uring_buffers *lend, struct ring *ring) {
+static void take_back_lent(struct uring_buffers *buffers, struct ring *ring) {
     struct io_uring *uring = &ring->uring;
     if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
-    if (!lend->unlisted && io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP) < 0)
+    if (!buffers->unlisted && io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP) < 0)
         return;
-    io_uring_buf_ring_init(lend->ring);
-    sort_out(lend, ring);
-    lend->unlisted = list_ring(lend, uring) < 0;
+    io_uring_buf_ring_init(buffers->ring);
+    sort_out(buffers, ring);
+    buffers->unlisted = list_ring(buffers, uring) < 0;
 }
 
 // How many of those that are lent the kernel has used, in completions that nobody has read yet.
@@ -135,21 +135,21 @@ static uint32_t count_used(const struct ring *ring) {
 }
 
 // Returns one of the ring's places, counted from its end on. The end itself lies in the first one.
-static struct io_uring_buf *place(const struct uring_buffers *lend, int at) {
-    return &lend->ring->bufs[(lend->ring->tail + at) & io_uring_buf_ring_mask(lend->count)];
+static struct io_uring_buf *place(const struct uring_buffers *buffers, int at) {
+    return &buffers->ring->bufs[(buffers->ring->tail + at) & io_uring_buf_ring_mask(buffers->count)];
 }
 
 // Moves `added` places at the ring's end that the kernel doesn't know yet to the front: the first to the
 // front, and so on. The places that were there go to the end. The kernel reads them when it is entered, and
 // no sooner. Not while completions are hidden: how many are left isn't known then.
-static void put_in_front(const struct uring_buffers *lend, const struct ring *ring, int added) {
-    uint32_t used = count_used(ring), shown = uring_buffers_left(lend) - (uint32_t)added;
+static void put_in_front(const struct uring_buffers *buffers, const struct ring *ring, int added) {
+    uint32_t used = count_used(ring), shown = uring_buffers_left(buffers) - (uint32_t)added;
     if (IO_URING_READ_ONCE(*ring->uring.sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
     assert(used <= shown);
     int left = (int)(shown - used), count = left < added ? left : added;
     for (int at = 0; at < count; at++) {
-        struct io_uring_buf *front = place(lend, at - left), *end = place(lend, at);
+        struct io_uring_buf *front = place(buffers, at - left), *end = place(buffers, at);
         struct io_uring_buf fresh = {.addr = end->addr, .bid = end->bid};
         end->addr = front->addr;
         end->bid = front->bid;
@@ -158,33 +158,33 @@ static void put_in_front(const struct uring_buffers *lend, const struct ring *ri
     }
 }
 
-void uring_buffers_fill(struct uring_buffers *lend, struct ring *ring) {
+void uring_buffers_fill(struct uring_buffers *buffers, struct ring *ring) {
     int added = 0;
-    if (lend->unlisted || uring_buffers_left(lend) > lend->max)
-        take_back_lent(lend, ring);
-    while (uring_buffers_left(lend) < lend->max) {
-        struct buffer *buffer = buffer_take(lend->pool);
+    if (buffers->unlisted || uring_buffers_left(buffers) > buffers->max)
+        take_back_lent(buffers, ring);
+    while (uring_buffers_left(buffers) < buffers->max) {
+        struct buffer *buffer = buffer_take(buffers->pool);
         if (!buffer)
             break;
-        uint16_t id = lend->free_ids[--lend->free_count];
-        lend->lent[id] = buffer;
-        show(lend, id, added++);
+        uint16_t id = buffers->free_ids[--buffers->free_count];
+        buffers->lent[id] = buffer;
+        show(buffers, id, added++);
     }
     if (added == 0)
         return;
-    put_in_front(lend, ring, added);
-    io_uring_buf_ring_advance(lend->ring, added);
+    put_in_front(buffers, ring, added);
+    io_uring_buf_ring_advance(buffers->ring, added);
 }
 
-void uring_buffers_limit(struct uring_buffers *lend, struct ring *ring, uint32_t max) {
-    lend->max = max < lend->count ? max : lend->count;
-    if (uring_buffers_left(lend) > lend->max)
-        take_back_lent(lend, ring);
+void uring_buffers_limit(struct uring_buffers *buffers, struct ring *ring, uint32_t max) {
+    buffers->max = max < buffers->count ? max : buffers->count;
+    if (uring_buffers_left(buffers) > buffers->max)
+        take_back_lent(buffers, ring);
 }
 
-struct buffer *uring_buffers_return(struct uring_buffers *lend, uint32_t id) {
-    assert(id < lend->count && lend->lent[id]);
-    struct buffer *buffer = lend->lent[id];
-    free_id(lend, id);
+struct buffer *uring_buffers_return(struct uring_buffers *buffers, uint32_t id) {
+    assert(id < buffers->count && buffers->lent[id]);
+    struct buffer *buffer = buffers->lent[id];
+    free_id(buffers, id);
     return buffer;
 }

@@ -22,19 +22,19 @@ struct uring_buffers {
 };
 
 // Registers room for `count` (a power of two) buffers, none of them lent yet. 0, or -errno with *why set.
-int uring_buffers_open(struct uring_buffers *lend, struct io_uring *uring, struct buffer_pool *pool,
+int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *uring, struct buffer_pool *pool,
                        uint32_t count, const char **why);
 // Takes the room and all buffers back. No receive may be under way.
-void uring_buffers_close(struct uring_buffers *lend, struct io_uring *uring);
+void uring_buffers_close(struct uring_buffers *buffers, struct io_uring *uring);
 
 // Lends buffers up to the limit, as far as the pool goes.
-void uring_buffers_fill(struct uring_buffers *lend, struct ring *ring);
+void uring_buffers_fill(struct uring_buffers *buffers, struct ring *ring);
 // From now on at most so many are lent. Beyond that, buffers that the kernel has not used go back to the
 // pool.
-void uring_buffers_limit(struct uring_buffers *lend, struct ring *ring, uint32_t max);
+void uring_buffers_limit(struct uring_buffers *buffers, struct ring *ring, uint32_t max);
 // The kernel has used this one: the reference is the caller's.
-struct buffer *uring_buffers_return(struct uring_buffers *lend, uint32_t id);
+struct buffer *uring_buffers_return(struct uring_buffers *buffers, uint32_t id);
 // How many the kernel has, as far as completions have been read.
-static inline uint32_t uring_buffers_left(const struct uring_buffers *lend) {
-    return lend->count - lend->free_count;
+static inline uint32_t uring_buffers_left(const struct uring_buffers *buffers) {
+    return buffers->count - buffers->free_count;
 }

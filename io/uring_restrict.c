@@ -33,8 +33,8 @@ int uring_restrict(struct io_uring *uring, const unsigned char *operations, unsi
     struct io_uring_restriction rules[RULES_MAX];
     unsigned descriptor = (unsigned)uring->ring_fd;
     assert(count <= OPERATIONS_MAX);
-    bool walled = io_uring_register(descriptor, IORING_REGISTER_RESTRICTIONS, rules,
-                                    list_rules(rules, operations, count)) == 0;
+    bool restricted = io_uring_register(descriptor, IORING_REGISTER_RESTRICTIONS, rules,
+                                        list_rules(rules, operations, count)) == 0;
     int result = io_uring_register(descriptor, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
-    return result < 0 ? result : walled;
+    return result < 0 ? result : restricted;
 }

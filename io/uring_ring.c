@@ -87,20 +87,20 @@ static int prepare(struct ring *ring, unsigned features, const char **why) {
 
 static int wall_in(struct ring *ring, const char **why) {
     int result = uring_restrict(&ring->uring, OPERATIONS, sizeof OPERATIONS);
-    ring->walled = result > 0;
+    ring->restricted = result > 0;
     if (result < 0)
         *why = "the kernel's io_uring can't enable a ring";
     return result < 0 ? result : 0;
 }
 
-int ring_open(struct ring *ring, bool walled, const char **why) {
+int ring_open(struct ring *ring, bool restricted, const char **why) {
     *ring = (struct ring){0};
     struct io_uring_params params = {
         .cq_entries = COMPLETIONS_MAX,
         .flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL |
                  IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
     };
-    if (walled)
+    if (restricted)
         params.flags |= IORING_SETUP_R_DISABLED; // until it is walled in
     int result = io_uring_queue_init_params(SUBMISSIONS, &ring->uring, &params);
     if (result < 0) {
@@ -108,7 +108,7 @@ int ring_open(struct ring *ring, bool walled, const char **why) {
         return result;
     }
     result = prepare(ring, params.features, why);
-    if (result == 0 && walled)
+    if (result == 0 && restricted)
         result = wall_in(ring, why);
     if (result < 0)
         ring_close(ring);

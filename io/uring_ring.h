@@ -25,11 +25,11 @@ struct ring {
     unsigned enter_flags;
     uint64_t entries; // into the kernel
     bool min_wait;    // the kernel holds a wait itself
-    bool walled;      // the kernel refuses on it what the hub doesn't use
+    bool restricted;  // the kernel refuses on it what the hub doesn't use
 };
 
 // Opens the calling thread's ring. 0, or -errno with *why set to static text. With `walled` it is walled in, if the kernel can.
-int ring_open(struct ring *ring, bool walled, const char **why);
+int ring_open(struct ring *ring, bool restricted, const char **why);
 void ring_close(struct ring *ring);
 
 // An empty submission; never NULL. When the queue is full, what is in it goes to the kernel first.

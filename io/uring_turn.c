@@ -86,7 +86,7 @@ static void gather(struct uring_io *io) {
 void uring_run(struct io *base, uint64_t deadline_ns) {
     struct uring_io *io = uring_of(base);
     assert(io->magic == IO_MAGIC);
-    uring_buffers_fill(&io->lend, &io->ring);
+    uring_buffers_fill(&io->buffers, &io->ring);
     uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
     bool spins = spin_pays(&io->spin) && deadline_ns > began_ns;
     if (!spins || !spin(io, spin_end(&io->spin, began_ns, deadline_ns)))
@@ -100,13 +100,13 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
 }
 
 // A turn that uses up more buffers touches more memory than the cache keeps.
-bool uring_stirs(const struct io *base) {
+bool uring_has_arrivals(const struct io *base) {
     const struct uring_io *io = (const struct uring_io *)base;
-    bool pays = io->ring.entries == io->entered && uring_buffers_left(&io->lend) > io->lend.max / 2;
+    bool pays = io->ring.entries == io->entered && uring_buffers_left(&io->buffers) > io->buffers.max / 2;
     return pays && ring_stirs(&io->ring);
 }
 
-void uring_look(struct io *base) {
+void uring_poll(struct io *base) {
     struct uring_io *io = uring_of(base);
     ring_look(&io->ring);
     gather(io);
@@ -117,7 +117,7 @@ static void fill_received(struct uring_io *io, const struct io_uring_cqe *cqe, s
     coalesce_came(&io->coalesce, cqe->res > 0 ? (uint64_t)cqe->res : 0);
     if (!(cqe->flags & IORING_CQE_F_BUFFER))
         return;
-    struct buffer *buffer = uring_buffers_return(&io->lend, cqe->flags >> IORING_CQE_BUFFER_SHIFT);
+    struct buffer *buffer = uring_buffers_return(&io->buffers, cqe->flags >> IORING_CQE_BUFFER_SHIFT);
     if (cqe->res > 0)
         event->buffer = buffer;
     else

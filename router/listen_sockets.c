@@ -20,7 +20,7 @@ static int open_patiently(struct listener *listener, const struct address *addre
 }
 
 bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
-                         const struct privdrop_user *login) {
+                         const struct privdrop_user *user) {
     assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
@@ -39,7 +39,7 @@ bool listen_sockets_open(struct listen_sockets *listening, const struct config *
                     failed == -ENOENT ? "there is no such group" : strerror(-failed));
             return false;
         }
-        failed = login ? listener_give(&listening->listeners[index], login->user) : 0;
+        failed = user ? listener_give(&listening->listeners[index], user->user) : 0;
         if (failed)
             fprintf(stderr, "patchbayd: the socket stays its maker's: %s\n", strerror(-failed));
     }

@@ -13,6 +13,6 @@ struct listen_sockets {
 // Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
 // been said.
 bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
-                         const struct privdrop_user *login);
+                         const struct privdrop_user *user);
 // Closes what is open.
 void listen_sockets_close(struct listen_sockets *listening);

@@ -125,7 +125,7 @@ static struct shard *open_shard(struct program *program, uint32_t index) {
     if (failed && atomic_fetch_add(&program->failures, 1) == 0)
         fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
     assert(failed ? why != NULL : shard != NULL);
-    if (shard && !io_walled(shard->io))
+    if (shard && !io_is_restricted(shard->io))
         atomic_store(&program->ring_unwalled, true);
     return shard;
 }
@@ -408,21 +408,20 @@ int main(int argc, char **argv) {
               stderr);
     program.manager = notify_open();
     // Before all that it must not have: threads, sockets, limits, walls.
-    int failed =
-        may_have_children(config) ? keeper_fork(&program.keeper, sandbox_login(&program.sandbox)) : 0;
+    int failed = may_have_children(config) ? keeper_fork(&program.keeper, sandbox_user(&program.sandbox)) : 0;
     if (failed) {
         fprintf(stderr, "patchbayd: the keeper of children can't be started: %s\n", strerror(-failed));
         return 1;
     }
     if (config_needs_resolver(config) &&
-        (failed = resolver_fork(&program.resolver, sandbox_login(&program.sandbox)))) {
+        (failed = resolver_fork(&program.resolver, sandbox_user(&program.sandbox)))) {
         fprintf(stderr, "patchbayd: what looks names up can't be started: %s\n", strerror(-failed));
         return 1;
     }
     config->cluster.resolver = program.resolver.process ? &program.resolver : NULL;
     route_signals();
     raise_limits();
-    bool listens = listen_sockets_open(&program.listening, config, sandbox_login(&program.sandbox));
+    bool listens = listen_sockets_open(&program.listening, config, sandbox_user(&program.sandbox));
     int status = listens ? serve(&program, config) : 1;
     if (program.keeper.process)
         keeper_close(&program.keeper);

@@ -89,12 +89,12 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     }
     if (!config->user[0])
         return true;
-    sandbox->user = config->user;
-    int failed = privdrop_find(&sandbox->login, config->user);
-    if (!failed && geteuid() != 0 && geteuid() != sandbox->login.user)
+    sandbox->user_name = config->user;
+    int failed = privdrop_find(&sandbox->user, config->user);
+    if (!failed && geteuid() != 0 && geteuid() != sandbox->user.user)
         failed = -EPERM;
     if (!failed) {
-        privdrop_tell(&sandbox->login, config->user);
+        privdrop_tell(&sandbox->user, config->user);
         return true;
     }
     fprintf(stderr, "patchbayd: --user %s: %s\n", config->user,
@@ -104,9 +104,9 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     return false;
 }
 
-const struct privdrop_user *sandbox_login(const struct sandbox *sandbox) {
-    assert(!sandbox->user || *sandbox->user);
-    return sandbox->user ? &sandbox->login : NULL;
+const struct privdrop_user *sandbox_user(const struct sandbox *sandbox) {
+    assert(!sandbox->user_name || *sandbox->user_name);
+    return sandbox->user_name ? &sandbox->user : NULL;
 }
 
 // --- The walls
@@ -130,17 +130,18 @@ static bool check_reads(const struct sandbox *sandbox) {
             continue;
         }
         fprintf(stderr, "patchbayd: %s can't be read again at SIGHUP%s%s: %s\n", sandbox->reads[at],
-                sandbox->user ? " by " : "", sandbox->user ? sandbox->user : "", strerror(errno));
+                sandbox->user_name ? " by " : "", sandbox->user_name ? sandbox->user_name : "",
+                strerror(errno));
         all = false;
     }
-    return all || !sandbox->user;
+    return all || !sandbox->user_name;
 }
 
 static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *shown) {
-    const struct privdrop_user *login = sandbox_login(sandbox);
+    const struct privdrop_user *user = sandbox_user(sandbox);
     bool off = sandbox->mode == SANDBOX_OFF;
     assert(shown->mode == sandbox->mode);
-    int failed = !off ? sandbox_layer_privileges(login) : login ? privdrop_become(login) : 0;
+    int failed = !off ? sandbox_layer_privileges(user) : user ? privdrop_become(user) : 0;
     shown->walls[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
                                              : failed ? SANDBOX_LAYER_MISSING
                                                       : SANDBOX_LAYER_UP;
@@ -148,9 +149,9 @@ static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *s
         return true;
     if (failed == -ENOSYS)
         return miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, "the kernel lacks no_new_privs");
-    if (login)
-        fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user, strerror(-failed));
-    return !login && miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
+    if (user)
+        fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user_name, strerror(-failed));
+    return !user && miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
 }
 
 bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown) {

@@ -9,8 +9,8 @@ enum { SANDBOX_FOLDERS_MAX = 64, SANDBOX_READS_MAX = 32 };
 
 struct sandbox {
     enum sandbox_mode mode;
-    const char *user; // who the hub becomes, or NULL
-    struct privdrop_user login;
+    const char *user_name; // who the hub becomes, or NULL
+    struct privdrop_user user;
     bool secret; // it keeps what no core dump may show
     // What SIGHUP reads again, by the names that the operator gave.
     const char *reads[SANDBOX_READS_MAX];
@@ -27,5 +27,5 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config);
 bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown);
 // System calls, for all threads, when the rings are made; `ring` is how these are. Otherwise likewise.
 bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring);
-// The login of --user, or NULL.
-const struct privdrop_user *sandbox_login(const struct sandbox *sandbox);
+// The user of --user, or NULL.
+const struct privdrop_user *sandbox_user(const struct sandbox *sandbox);

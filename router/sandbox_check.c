@@ -105,7 +105,7 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
     int status = 0;
     assert(sandbox->mode == shown->mode);
     printf("configuration: can be used\nuser: %s\n",
-           sandbox->user ? sandbox->user : "whoever starts the hub");
+           sandbox->user_name ? sandbox->user_name : "whoever starts the hub");
     for (enum sandbox_layer wall = 0; wall < SANDBOX_LAYER_COUNT; wall++) {
         if (sandbox->mode == SANDBOX_OFF || (wall == SANDBOX_LAYER_RING && config->settings.io == IO_EPOLL)) {
             printf("%s: %s\n", names[wall], sandbox->mode == SANDBOX_OFF ? "off" : "unused");

@@ -5,11 +5,11 @@
 
 #include "core/base/limits.h"
 
-void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *kept) {
-    *agents = (struct agents){.kept = kept, .multiplier = siphash_table(key, "homes", 5) | 1};
-    name_map_init(&agents->by_id, key, kept);
-    groups_init(&agents->groups, key, kept);
-    topics_init(&agents->topics, key, kept);
+void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *quota) {
+    *agents = (struct agents){.quota = quota, .multiplier = siphash_table(key, "homes", 5) | 1};
+    name_map_init(&agents->by_id, key, quota);
+    groups_init(&agents->groups, key, quota);
+    topics_init(&agents->topics, key, quota);
     list_init(&agents->all);
     for (size_t chain = 0; chain < HOME_CHAINS; chain++)
         list_init(&agents->homes[chain]);
@@ -104,8 +104,8 @@ static struct list *agents_chain_of(struct agents *agents, uint64_t connection) 
 }
 
 struct home *agents_home(struct agents *agents, uint64_t connection) {
-    struct list *chain = agents_chain_of(agents, connection);
-    for (struct list *node = chain->next; node != chain; node = node->next) {
+    struct list *bucket = agents_chain_of(agents, connection);
+    for (struct list *node = bucket->next; node != bucket; node = node->next) {
         struct home *home = list_entry(node, struct home, link);
         if (home->connection == connection)
             return home;
@@ -122,7 +122,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     struct home *home = agents_home(agents, connection);
     if (home)
         return home;
-    home = quota_take(agents->kept, sizeof *home);
+    home = quota_take(agents->quota, sizeof *home);
     if (!home)
         return NULL;
     home->kept_bytes = home->told = 0;
@@ -141,37 +141,37 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     assert(list_empty(&agent->by_home) && list_empty(&agent->link));
     topics_leave(&agents->topics, agent);
     groups_leave(&agents->groups, agent);
-    capabilities_drop(agents->kept, agent->capabilities);
-    capabilities_drop(agents->kept, agent->answer);
-    quota_give(agents->kept, agent);
+    capabilities_drop(agents->quota, agent->capabilities);
+    capabilities_drop(agents->quota, agent->answer);
+    quota_give(agents->quota, agent);
 }
 
-static uint32_t mark_of(const struct agents *agents, const struct agent_offer *offer) {
-    uint64_t hash = siphash_table(&agents->by_id.hash_key, offer->id, offer->id_bytes);
+static uint32_t mark_of(const struct agents *agents, const struct agent_profile *profile) {
+    uint64_t hash = siphash_table(&agents->by_id.hash_key, profile->id, profile->id_bytes);
     return (uint32_t)(hash >> (64 - AGENT_MARK_BITS)) | 1;
 }
 
-static struct agent *agent_make(struct agents *agents, const struct agent_offer *offer) {
-    assert(offer->id_bytes > 0 && offer->id_bytes <= AGENT_ID_BYTES_MAX);
-    struct agent *agent = quota_take_zeroed(agents->kept, 1, sizeof *agent + offer->id_bytes);
+static struct agent *agent_make(struct agents *agents, const struct agent_profile *profile) {
+    assert(profile->id_bytes > 0 && profile->id_bytes <= AGENT_ID_BYTES_MAX);
+    struct agent *agent = quota_take_zeroed(agents->quota, 1, sizeof *agent + profile->id_bytes);
     if (!agent)
         return NULL;
-    agent->capabilities = capabilities_hold(offer->capabilities);
-    agent->governance = offer->governance;
-    agent->child = offer->child;
-    agent->owner = offer->owner;
-    agent->answer = offer->answer ? capabilities_hold(offer->answer) : NULL;
-    agent->pool_bytes = offer->pool_bytes;
-    agent->hermes = offer->hermes;
-    agent->resting = offer->resting;
-    agent->absent = offer->absent;
-    agent->here_only = offer->here_only;
-    agent->serial = offer->serial;
-    agent->connected_since_ms = offer->connected_since_ms;
-    agent->held_since_ms = offer->held_since_ms;
-    agent->id_bytes = offer->id_bytes;
-    memcpy(agent->id, offer->id, offer->id_bytes);
-    agent->mark = mark_of(agents, offer);
+    agent->capabilities = capabilities_hold(profile->capabilities);
+    agent->governance = profile->governance;
+    agent->child = profile->child;
+    agent->owner = profile->owner;
+    agent->answer = profile->answer ? capabilities_hold(profile->answer) : NULL;
+    agent->pool_bytes = profile->pool_bytes;
+    agent->hermes = profile->hermes;
+    agent->resting = profile->resting;
+    agent->absent = profile->absent;
+    agent->here_only = profile->here_only;
+    agent->serial = profile->serial;
+    agent->connected_since_ms = profile->connected_since_ms;
+    agent->held_since_ms = profile->held_since_ms;
+    agent->id_bytes = profile->id_bytes;
+    memcpy(agent->id, profile->id, profile->id_bytes);
+    agent->mark = mark_of(agents, profile);
     list_init(&agent->by_home);
     list_init(&agent->link);
     return agent;
@@ -200,7 +200,7 @@ static void drop_home_if_idle(struct agents *agents, struct home *home) {
         return;
     assert(home->kept_bytes == 0);
     list_remove(&home->link);
-    quota_give(agents->kept, home);
+    quota_give(agents->quota, home);
 }
 
 // A child that says anew what it offers is still one.
@@ -240,42 +240,43 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
 
 // Memory that the agent has taken here will be taken on each of the later shards, and is set aside for them.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
-                             const struct agent_offer *offer, int64_t taken) {
-    assert(offer->judged_for > 0 && offer->set_aside);
-    uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (offer->judged_for - 1);
+                             const struct agent_profile *profile, int64_t taken) {
+    assert(profile->judged_for > 0 && profile->set_aside);
+    uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (profile->judged_for - 1);
     agent->kept_bytes = here + others + agent->capabilities->bytes;
     uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;
     assert(home_bytes >= agent->kept_bytes); // it had the old one's
-    if (!quota_is_fair(agents->kept, home_bytes + others) || !quota_set_aside(agents->kept, others)) {
-        agents->kept->refused++;
+    if (!quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
+        agents->quota->refused++;
         return false;
     }
-    *offer->set_aside = others;
+    *profile->set_aside = others;
     return true;
 }
 
 // All of a new agent, but not to be found yet. False when a part of it has no room.
 static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
-                 const struct agent_offer *offer, int64_t before) {
-    if (!topics_join(&agents->topics, agent, offer->subscriber) || !groups_join(&agents->groups, agent) ||
+                 const struct agent_profile *profile, int64_t before) {
+    if (!topics_join(&agents->topics, agent, profile->subscriber) || !groups_join(&agents->groups, agent) ||
         (!old && !name_map_reserve(&agents->by_id, agent->id, agent->id_bytes)))
         return false;
-    return !offer->judged_for || is_within_bounds(agents, agent, old, offer, agents->kept->used - before);
+    return !profile->judged_for ||
+           is_within_bounds(agents, agent, old, profile, agents->quota->used - before);
 }
 
 // The new agent is whole before the old one goes: a subscription or a group that both list stays, and without
 // room for the new one the old one has lost nothing.
-struct agent *agents_put(struct agents *agents, const struct agent_offer *offer) {
-    assert(offer->capabilities && offer->governance < GOVERNANCE_COUNT);
-    int64_t before = agents->kept->used;
-    struct agent *agent = agent_make(agents, offer);
+struct agent *agents_put(struct agents *agents, const struct agent_profile *profile) {
+    assert(profile->capabilities && profile->governance < GOVERNANCE_COUNT);
+    int64_t before = agents->quota->used;
+    struct agent *agent = agent_make(agents, profile);
     if (!agent)
         return NULL;
-    agent->home = home_at(agents, offer->connection);
-    struct agent *old = agents_find(agents, offer->id, offer->id_bytes);
-    if (agent->home && fill(agents, agent, old, offer, before)) {
+    agent->home = home_at(agents, profile->connection);
+    struct agent *old = agents_find(agents, profile->id, profile->id_bytes);
+    if (agent->home && fill(agents, agent, old, profile, before)) {
         take_place(agents, agent, old);
         return agent;
     }
@@ -306,5 +307,5 @@ void agents_remove_home(struct agents *agents, struct home *home) {
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
     assert(home->kept_bytes == 0);
     list_remove(&home->link);
-    quota_give(agents->kept, home);
+    quota_give(agents->quota, home);
 }

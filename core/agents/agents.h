@@ -45,14 +45,14 @@ struct agents {
     struct list homes[HOME_CHAINS]; // by connection
     uint64_t multiplier;            // secret: of their hash
     size_t count;
-    uint64_t changes;   // of who is there, and offers what
-    uint64_t serials;   // of registrations, that whoever counts them has given out
-    uint64_t tellings;  // of notifications to all who name them: whoever tells them counts up
-    struct quota *kept; // the account that they are kept on
+    uint64_t changes;    // of who is there, and offers what
+    uint64_t serials;    // of registrations, that whoever counts them has given out
+    uint64_t tellings;   // of notifications to all who name them: whoever tells them counts up
+    struct quota *quota; // the account that they are kept on
 };
 
 // The parts of an agent to be put. The id is copied.
-struct agent_offer {
+struct agent_profile {
     uint64_t connection;
     struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
     const char *id;
@@ -72,7 +72,7 @@ struct agent_offer {
     uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (quota.h)
 };
 
-void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *kept);
+void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *quota);
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
@@ -80,7 +80,7 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
 struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes);
 // Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
 // memory, or the bound of what is kept, is used up: then nothing has changed.
-struct agent *agents_put(struct agents *agents, const struct agent_offer *offer);
+struct agent *agents_put(struct agents *agents, const struct agent_profile *profile);
 void agents_remove(struct agents *agents, struct agent *agent);
 
 // The home at a connection, or NULL.

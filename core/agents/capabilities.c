@@ -5,9 +5,9 @@
 
 #include "core/base/limits.h"
 
-struct capabilities *capabilities_create(struct quota *kept, const void *text, size_t bytes) {
+struct capabilities *capabilities_create(struct quota *quota, const void *text, size_t bytes) {
     assert(bytes >= 2 && bytes <= UINT32_MAX);
-    struct capabilities *capabilities = quota_take(kept, sizeof *capabilities + bytes + BUFFER_SLACK_BYTES);
+    struct capabilities *capabilities = quota_take(quota, sizeof *capabilities + bytes + BUFFER_SLACK_BYTES);
     if (!capabilities)
         return NULL;
     atomic_init(&capabilities->references, 1);
@@ -24,8 +24,8 @@ struct capabilities *capabilities_hold(struct capabilities *capabilities) {
 }
 
 // Reads of the text by other shards happen before it is given back.
-void capabilities_drop(struct quota *kept, struct capabilities *capabilities) {
+void capabilities_drop(struct quota *quota, struct capabilities *capabilities) {
     assert(!capabilities || atomic_load_explicit(&capabilities->references, memory_order_relaxed) > 0);
     if (capabilities && atomic_fetch_sub_explicit(&capabilities->references, 1, memory_order_acq_rel) == 1)
-        quota_give(kept, capabilities);
+        quota_give(quota, capabilities);
 }

@@ -16,11 +16,11 @@ struct capabilities {
 };
 
 // With one reference. NULL when memory, or the bound of what is kept, is used up.
-struct capabilities *capabilities_create(struct quota *kept, const void *text, size_t bytes);
+struct capabilities *capabilities_create(struct quota *quota, const void *text, size_t bytes);
 // One more reference, on any shard's thread that has one.
 struct capabilities *capabilities_hold(struct capabilities *capabilities);
 // Gives one up. NULL is allowed.
-void capabilities_drop(struct quota *kept, struct capabilities *capabilities);
+void capabilities_drop(struct quota *quota, struct capabilities *capabilities);
 
 // All of the text.
 static inline struct span capabilities_span(const struct capabilities *capabilities) {

@@ -32,10 +32,10 @@ struct group {
     char name[];
 };
 
-void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept) {
-    groups->kept = kept;
+void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *quota) {
+    groups->quota = quota;
     for (unsigned kind = 0; kind < GROUP_KINDS; kind++)
-        name_map_init(&groups->by_name[kind], key, kept);
+        name_map_init(&groups->by_name[kind], key, quota);
 }
 
 void groups_deinit(struct groups *groups) {
@@ -56,7 +56,7 @@ static struct group *groups_named(const struct groups *groups, enum group_kind k
 static struct group *groups_make(struct groups *groups, enum group_kind kind, const char *name,
                                  size_t bytes) {
     assert(bytes <= METHOD_BYTES_MAX);
-    struct group *group = quota_take_zeroed(groups->kept, 1, sizeof *group + bytes);
+    struct group *group = quota_take_zeroed(groups->quota, 1, sizeof *group + bytes);
     if (!group)
         return NULL;
     group->kind = kind;
@@ -64,7 +64,7 @@ static struct group *groups_make(struct groups *groups, enum group_kind kind, co
     memcpy(group->name, name, bytes);
     if (name_map_add(&groups->by_name[kind], group->name, bytes, group))
         return group;
-    quota_give(groups->kept, group);
+    quota_give(groups->quota, group);
     return NULL;
 }
 
@@ -73,21 +73,21 @@ static void groups_drop_if_empty(struct groups *groups, struct group *group) {
     if (group->count)
         return;
     name_map_remove(&groups->by_name[group->kind], group->name, group->name_bytes);
-    quota_give(groups->kept, group->members);
-    quota_give(groups->kept, group);
+    quota_give(groups->quota, group->members);
+    quota_give(groups->quota, group);
 }
 
 static bool groups_make_room(struct groups *groups, struct group *group, struct agent *agent) {
     assert(group->used <= group->capacity);
     struct membership *memberships =
-        quota_resize(groups->kept, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
+        quota_resize(groups->quota, agent->memberships, (agent->membership_count + 1) * sizeof *memberships);
     if (!memberships)
         return false;
     agent->memberships = memberships;
     if (group->used < group->capacity)
         return true;
     size_t capacity = group->capacity ? group->capacity * 2 : 4;
-    struct member *members = quota_resize(groups->kept, group->members, capacity * sizeof *members);
+    struct member *members = quota_resize(groups->quota, group->members, capacity * sizeof *members);
     if (!members)
         return false;
     group->members = members;
@@ -161,13 +161,13 @@ struct several {
     char names[SEVERAL][METHOD_BYTES_MAX];
 };
 
-static void groups_expect(const struct name_map *names, const struct several *several) {
+static void groups_expect(const struct name_map *map, const struct several *several) {
     uint64_t hashes[SEVERAL];
     assert(several->count <= SEVERAL);
     for (unsigned index = 0; index < several->count; index++)
-        hashes[index] = name_map_expect(names, several->names[index], several->bytes[index]);
+        hashes[index] = name_map_expect(map, several->names[index], several->bytes[index]);
     for (unsigned index = 0; index < several->count; index++)
-        name_map_expect_key(names, hashes[index]);
+        name_map_expect_key(map, hashes[index]);
 }
 
 static bool join_several(struct groups *groups, struct agent *agent, enum group_kind kind,
@@ -282,7 +282,7 @@ void groups_leave(struct groups *groups, struct agent *agent) {
     assert(agent->memberships || agent->membership_count == 0);
     for (size_t index = 0; index < agent->membership_count; index++)
         leave_group(groups, &agent->memberships[index]);
-    quota_give(groups->kept, agent->memberships);
+    quota_give(groups->quota, agent->memberships);
     agent->memberships = NULL;
     agent->membership_count = 0;
 }

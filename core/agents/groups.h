@@ -33,10 +33,10 @@ enum group_kind {
 
 struct groups {
     struct name_map by_name[GROUP_KINDS]; // name → struct group
-    struct quota *kept;                   // the account that they are kept on
+    struct quota *quota;                  // the account that they are kept on
 };
 
-void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *kept);
+void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *quota);
 // Every agent must have left.
 void groups_deinit(struct groups *groups);
 

@@ -28,20 +28,20 @@ static size_t chunk_count(size_t capacity) {
     return (capacity + CHUNK_SLOTS - 1) / CHUNK_SLOTS;
 }
 
-static bool table_open(struct name_table *table, struct quota *kept, size_t capacity) {
+static bool table_open(struct name_table *table, struct quota *quota, size_t capacity) {
     assert((capacity & (capacity - 1)) == 0);
     *table =
-        (struct name_table){.chunks = quota_take_zeroed(kept, chunk_count(capacity), sizeof *table->chunks),
+        (struct name_table){.chunks = quota_take_zeroed(quota, chunk_count(capacity), sizeof *table->chunks),
                             .capacity = capacity};
     if (!table->chunks)
         *table = (struct name_table){0};
     return table->chunks;
 }
 
-static void table_close(struct name_table *table, struct quota *kept) {
+static void table_close(struct name_table *table, struct quota *quota) {
     for (size_t chunk = 0; chunk < chunk_count(table->capacity); chunk++)
-        quota_give(kept, table->chunks[chunk]);
-    quota_give(kept, table->chunks);
+        quota_give(quota, table->chunks[chunk]);
+    quota_give(quota, table->chunks);
     *table = (struct name_table){0};
 }
 
@@ -53,11 +53,11 @@ static struct name_entry *slot_at(const struct name_table *table, size_t index) 
 }
 
 // Makes one. NULL without memory.
-static struct name_entry *slot_take(struct name_table *table, struct quota *kept, size_t index) {
+static struct name_entry *slot_take(struct name_table *table, struct quota *quota, size_t index) {
     assert(index < table->capacity);
     struct name_entry **chunk = &table->chunks[index / CHUNK_SLOTS];
     if (!*chunk)
-        *chunk = quota_take_zeroed(kept, chunk_slots(table->capacity), sizeof **chunk);
+        *chunk = quota_take_zeroed(quota, chunk_slots(table->capacity), sizeof **chunk);
     return *chunk ? &(*chunk)[index % CHUNK_SLOTS] : NULL;
 }
 
@@ -71,18 +71,18 @@ static bool is_key(const struct name_entry *entry, uint64_t hash, const char *ke
 
 // --- Keys
 
-void name_map_init(struct name_map *names, const struct siphash_key *hash_key, struct quota *kept) {
-    *names = (struct name_map){.hash_key = *hash_key, .kept = kept};
+void name_map_init(struct name_map *map, const struct siphash_key *hash_key, struct quota *quota) {
+    *map = (struct name_map){.hash_key = *hash_key, .quota = quota};
 }
 
-void name_map_deinit(struct name_map *names) {
-    table_close(&names->table, names->kept);
-    table_close(&names->leaving, names->kept);
-    names->count = names->left = 0;
+void name_map_deinit(struct name_map *map) {
+    table_close(&map->table, map->quota);
+    table_close(&map->leaving, map->quota);
+    map->count = map->left = 0;
 }
 
-static uint64_t hash_of(const struct name_map *names, const char *key, size_t key_bytes) {
-    return siphash_table(&names->hash_key, key, key_bytes);
+static uint64_t hash_of(const struct name_map *map, const char *key, size_t key_bytes) {
+    return siphash_table(&map->hash_key, key, key_bytes);
 }
 
 // There is always a free slot.
@@ -100,37 +100,37 @@ static struct name_entry *find_here(const struct name_table *table, uint64_t has
 
 // Slots that have been taken along are passed over: a run that began there goes on behind them, up to a free
 // slot, if one is left.
-static struct name_entry *find_there(const struct name_map *names, uint64_t hash, const char *key,
+static struct name_entry *find_there(const struct name_map *map, uint64_t hash, const char *key,
                                      size_t key_bytes) {
-    assert(names->leaving.chunks && names->left < names->leaving.capacity);
-    size_t home = hash & (names->leaving.capacity - 1);
-    size_t first = home > names->left ? home : names->left;
-    size_t slots = names->leaving.capacity - names->left;
+    assert(map->leaving.chunks && map->left < map->leaving.capacity);
+    size_t home = hash & (map->leaving.capacity - 1);
+    size_t first = home > map->left ? home : map->left;
+    size_t slots = map->leaving.capacity - map->left;
     for (size_t index = first; slots > 0; slots--) {
-        struct name_entry *entry = slot_at(&names->leaving, index);
+        struct name_entry *entry = slot_at(&map->leaving, index);
         if (is_free(entry))
             return NULL;
         if (is_key(entry, hash, key, key_bytes))
             return entry;
-        index = index + 1 < names->leaving.capacity ? index + 1 : names->left;
+        index = index + 1 < map->leaving.capacity ? index + 1 : map->left;
     }
     return NULL;
 }
 
-uint64_t name_map_expect(const struct name_map *names, const char *key, size_t key_bytes) {
-    if (names->count == 0)
+uint64_t name_map_expect(const struct name_map *map, const char *key, size_t key_bytes) {
+    if (map->count == 0)
         return 0;
-    uint64_t hash = hash_of(names, key, key_bytes);
-    struct name_entry *entry = slot_at(&names->table, hash & (names->table.capacity - 1));
+    uint64_t hash = hash_of(map, key, key_bytes);
+    struct name_entry *entry = slot_at(&map->table, hash & (map->table.capacity - 1));
     if (entry)
         __builtin_prefetch(entry);
     return hash;
 }
 
-void name_map_expect_key(const struct name_map *names, uint64_t hash) {
-    assert(names->count < names->table.capacity || names->count == 0);
-    for (size_t index = hash; names->count > 0; index++) {
-        const struct name_entry *entry = slot_at(&names->table, index & (names->table.capacity - 1));
+void name_map_expect_key(const struct name_map *map, uint64_t hash) {
+    assert(map->count < map->table.capacity || map->count == 0);
+    for (size_t index = hash; map->count > 0; index++) {
+        const struct name_entry *entry = slot_at(&map->table, index & (map->table.capacity - 1));
         if (!is_free(entry) && entry->hash != hash)
             continue;
         if (!is_free(entry))
@@ -140,107 +140,107 @@ void name_map_expect_key(const struct name_map *names, uint64_t hash) {
 }
 
 // In either table, or NULL.
-static struct name_entry *entry_of(const struct name_map *names, const char *key, size_t key_bytes) {
-    assert(key && names->count <= names->table.capacity);
-    if (names->count == 0)
+static struct name_entry *entry_of(const struct name_map *map, const char *key, size_t key_bytes) {
+    assert(key && map->count <= map->table.capacity);
+    if (map->count == 0)
         return NULL;
-    uint64_t hash = hash_of(names, key, key_bytes);
-    struct name_entry *entry = find_here(&names->table, hash, key, key_bytes);
-    return entry || !names->leaving.chunks ? entry : find_there(names, hash, key, key_bytes);
+    uint64_t hash = hash_of(map, key, key_bytes);
+    struct name_entry *entry = find_here(&map->table, hash, key, key_bytes);
+    return entry || !map->leaving.chunks ? entry : find_there(map, hash, key, key_bytes);
 }
 
-void *name_map_get(const struct name_map *names, const char *key, size_t key_bytes) {
-    struct name_entry *entry = entry_of(names, key, key_bytes);
+void *name_map_get(const struct name_map *map, const char *key, size_t key_bytes) {
+    struct name_entry *entry = entry_of(map, key, key_bytes);
     return entry ? entry->value : NULL;
 }
 
-void name_map_replace(struct name_map *names, const char *key, size_t key_bytes, void *value) {
-    struct name_entry *entry = entry_of(names, key, key_bytes);
+void name_map_replace(struct name_map *map, const char *key, size_t key_bytes, void *value) {
+    struct name_entry *entry = entry_of(map, key, key_bytes);
     assert(entry);
     entry->key = key;
     entry->value = value;
 }
 
-static size_t free_slot(const struct name_map *names, uint64_t hash) {
-    assert(names->count < names->table.capacity);
-    size_t mask = names->table.capacity - 1, index = hash & mask;
-    while (!is_free(slot_at(&names->table, index)))
+static size_t free_slot(const struct name_map *map, uint64_t hash) {
+    assert(map->count < map->table.capacity);
+    size_t mask = map->table.capacity - 1, index = hash & mask;
+    while (!is_free(slot_at(&map->table, index)))
         index = (index + 1) & mask;
     return index;
 }
 
 // Takes along what stands in the next slots of the table that is left, as far as there is memory.
-static void move_on(struct name_map *names) {
-    assert(names->left <= names->leaving.capacity && !names->leaving.chunks == !names->leaving.capacity);
-    size_t until = names->left + SLOTS_A_STEP;
-    for (; names->left < names->leaving.capacity && names->left < until; names->left++) {
-        struct name_entry *entry = slot_at(&names->leaving, names->left);
+static void move_on(struct name_map *map) {
+    assert(map->left <= map->leaving.capacity && !map->leaving.chunks == !map->leaving.capacity);
+    size_t until = map->left + SLOTS_A_STEP;
+    for (; map->left < map->leaving.capacity && map->left < until; map->left++) {
+        struct name_entry *entry = slot_at(&map->leaving, map->left);
         if (!is_free(entry) && entry->key != gone) {
-            struct name_entry *room = slot_take(&names->table, names->kept, free_slot(names, entry->hash));
+            struct name_entry *room = slot_take(&map->table, map->quota, free_slot(map, entry->hash));
             if (!room)
                 return;
             *room = *entry;
         }
-        if ((names->left + 1) % CHUNK_SLOTS == 0) {
-            quota_give(names->kept, names->leaving.chunks[names->left / CHUNK_SLOTS]);
-            names->leaving.chunks[names->left / CHUNK_SLOTS] = NULL;
+        if ((map->left + 1) % CHUNK_SLOTS == 0) {
+            quota_give(map->quota, map->leaving.chunks[map->left / CHUNK_SLOTS]);
+            map->leaving.chunks[map->left / CHUNK_SLOTS] = NULL;
         }
     }
-    if (names->leaving.chunks && names->left == names->leaving.capacity) {
-        table_close(&names->leaving, names->kept);
-        names->left = 0;
+    if (map->leaving.chunks && map->left == map->leaving.capacity) {
+        table_close(&map->leaving, map->quota);
+        map->left = 0;
     }
 }
 
 // False without memory, also where that has kept the table before the last one from being left.
-static bool move_to(struct name_map *names, size_t capacity) {
-    assert(capacity > names->count);
+static bool move_to(struct name_map *map, size_t capacity) {
+    assert(capacity > map->count);
     struct name_table table;
-    if (names->leaving.chunks || !table_open(&table, names->kept, capacity))
+    if (map->leaving.chunks || !table_open(&table, map->quota, capacity))
         return false;
-    names->leaving = names->table;
-    names->table = table;
+    map->leaving = map->table;
+    map->table = table;
     return true;
 }
 
-static bool is_sparse(const struct name_map *names) {
-    return !names->leaving.chunks && names->count < names->table.capacity / 8;
+static bool is_sparse(const struct name_map *map) {
+    return !map->leaving.chunks && map->count < map->table.capacity / 8;
 }
 
-void name_map_shrink(struct name_map *names) {
-    size_t capacity = names->table.capacity;
-    if (names->count == 0) {
-        name_map_deinit(names);
-    } else if (capacity <= SMALL_CAPACITY && is_sparse(names)) {
-        while (capacity > CAPACITY_MIN && names->count < capacity / 4)
+void name_map_shrink(struct name_map *map) {
+    size_t capacity = map->table.capacity;
+    if (map->count == 0) {
+        name_map_deinit(map);
+    } else if (capacity <= SMALL_CAPACITY && is_sparse(map)) {
+        while (capacity > CAPACITY_MIN && map->count < capacity / 4)
             capacity /= 2;
-        if (capacity < names->table.capacity && move_to(names, capacity))
+        if (capacity < map->table.capacity && move_to(map, capacity))
             for (size_t steps = SMALL_CAPACITY / SLOTS_A_STEP; steps > 0; steps--)
-                move_on(names);
+                move_on(map);
     }
 }
 
 // The free slot where what hashes so would go.
-static struct name_entry *room_for(struct name_map *names, uint64_t hash) {
-    size_t capacity = names->table.capacity;
-    if (names->count + 1 > capacity / 4 * 3 && !move_to(names, capacity ? capacity * 2 : CAPACITY_MIN))
+static struct name_entry *room_for(struct name_map *map, uint64_t hash) {
+    size_t capacity = map->table.capacity;
+    if (map->count + 1 > capacity / 4 * 3 && !move_to(map, capacity ? capacity * 2 : CAPACITY_MIN))
         return NULL;
-    return slot_take(&names->table, names->kept, free_slot(names, hash));
+    return slot_take(&map->table, map->quota, free_slot(map, hash));
 }
 
-bool name_map_reserve(struct name_map *names, const char *key, size_t key_bytes) {
-    return room_for(names, hash_of(names, key, key_bytes));
+bool name_map_reserve(struct name_map *map, const char *key, size_t key_bytes) {
+    return room_for(map, hash_of(map, key, key_bytes));
 }
 
-bool name_map_add(struct name_map *names, const char *key, size_t key_bytes, void *value) {
-    assert(!name_map_get(names, key, key_bytes));
-    uint64_t hash = hash_of(names, key, key_bytes);
-    struct name_entry *room = room_for(names, hash);
+bool name_map_add(struct name_map *map, const char *key, size_t key_bytes, void *value) {
+    assert(!name_map_get(map, key, key_bytes));
+    uint64_t hash = hash_of(map, key, key_bytes);
+    struct name_entry *room = room_for(map, hash);
     if (!room)
         return false;
     *room = (struct name_entry){.hash = hash, .key = key, .key_bytes = key_bytes, .value = value};
-    names->count++;
-    move_on(names);
+    map->count++;
+    move_on(map);
     return true;
 }
 
@@ -267,19 +267,18 @@ static void close_gap(struct name_table *table, struct name_entry *gap) {
     *slot_at(table, hole) = (struct name_entry){0};
 }
 
-void name_map_remove(struct name_map *names, const char *key, size_t key_bytes) {
-    if (names->count == 0)
+void name_map_remove(struct name_map *map, const char *key, size_t key_bytes) {
+    if (map->count == 0)
         return;
-    uint64_t hash = hash_of(names, key, key_bytes);
-    struct name_entry *here = find_here(&names->table, hash, key, key_bytes);
-    struct name_entry *there =
-        !here && names->leaving.chunks ? find_there(names, hash, key, key_bytes) : NULL;
+    uint64_t hash = hash_of(map, key, key_bytes);
+    struct name_entry *here = find_here(&map->table, hash, key, key_bytes);
+    struct name_entry *there = !here && map->leaving.chunks ? find_there(map, hash, key, key_bytes) : NULL;
     if (here)
-        close_gap(&names->table, here);
+        close_gap(&map->table, here);
     else if (there)
         *there = (struct name_entry){.key = gone, .key_bytes = SIZE_MAX};
-    names->count -= here || there;
-    if (names->table.capacity > SMALL_CAPACITY && is_sparse(names))
-        (void)move_to(names, names->table.capacity / 4);
-    move_on(names);
+    map->count -= here || there;
+    if (map->table.capacity > SMALL_CAPACITY && is_sparse(map))
+        (void)move_to(map, map->table.capacity / 4);
+    move_on(map);
 }

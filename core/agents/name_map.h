@@ -34,27 +34,27 @@ struct name_map {
     struct name_table leaving;
     size_t left;
     struct siphash_key hash_key;
-    struct quota *kept; // the account that it is kept on
+    struct quota *quota; // the account that it is kept on
 };
 
-void name_map_init(struct name_map *names, const struct siphash_key *hash_key, struct quota *kept);
-void name_map_deinit(struct name_map *names);
+void name_map_init(struct name_map *map, const struct siphash_key *hash_key, struct quota *quota);
+void name_map_deinit(struct name_map *map);
 // Where many keys are looked up one after the other, each lookup waits for memory, unless that memory has
 // been asked for. name_map_expect asks for what name_map_get looks at first. With the hash that it returns,
 // name_map_expect_key asks for the target of that.
-uint64_t name_map_expect(const struct name_map *names, const char *key, size_t key_bytes);
-void name_map_expect_key(const struct name_map *names, uint64_t hash);
+uint64_t name_map_expect(const struct name_map *map, const char *key, size_t key_bytes);
+void name_map_expect_key(const struct name_map *map, uint64_t hash);
 // Returns the key's pointer, or NULL.
-void *name_map_get(const struct name_map *names, const char *key, size_t key_bytes);
+void *name_map_get(const struct name_map *map, const char *key, size_t key_bytes);
 // Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the bound
 // of what is kept, is used up.
-bool name_map_reserve(struct name_map *names, const char *key, size_t key_bytes);
+bool name_map_reserve(struct name_map *map, const char *key, size_t key_bytes);
 // Adds a key that isn't there yet. False as name_map_reserve.
-bool name_map_add(struct name_map *names, const char *key, size_t key_bytes, void *value);
+bool name_map_add(struct name_map *map, const char *key, size_t key_bytes, void *value);
 // Puts an equal key and its value in the place of one that is there.
-void name_map_replace(struct name_map *names, const char *key, size_t key_bytes, void *value);
+void name_map_replace(struct name_map *map, const char *key, size_t key_bytes, void *value);
 // Takes a key out, if it is there.
-void name_map_remove(struct name_map *names, const char *key, size_t key_bytes);
+void name_map_remove(struct name_map *map, const char *key, size_t key_bytes);
 // Gives back what a small table of which little is used any more doesn't need, if there is memory for another one. A large
 // one sees to that itself, as keys are taken out.
-void name_map_shrink(struct name_map *names);
+void name_map_shrink(struct name_map *map);

@@ -4,19 +4,19 @@
 #include <string.h>
 
 // The question of one routing.
-struct asking {
+struct rules_query {
     struct agents *agents;
     const struct rules_message *message;
     groups_load *load;
     const void *context;
 };
 
-static struct agent *choose(const struct asking *asking, enum group_kind kind, const char *name,
+static struct agent *choose(const struct rules_query *query, enum group_kind kind, const char *name,
                             size_t bytes) {
-    const struct rules_message *message = asking->message;
+    const struct rules_message *message = query->message;
     struct wanted_member wanted = {message->source, message->required, message->from_elsewhere,
                                    message->reaches, message->reaching};
-    return groups_choose(&asking->agents->groups, kind, name, bytes, &wanted, asking->load, asking->context);
+    return groups_choose(&query->agents->groups, kind, name, bytes, &wanted, query->load, query->context);
 }
 
 // Verdicts are written field by field where they stay. A verdict that is handed up as a whole is read in
@@ -54,17 +54,17 @@ bool rules_is_event(const struct rules_message *message) {
 }
 
 // One of a pool has no name of its own that anybody could say: the pool has one.
-static struct agent *named(const struct asking *asking, const struct rules_field *name) {
-    struct agent *agent = agents_find_again(asking->agents, name->text, name->bytes);
-    if (agent && rules_pass_over(asking->message, agent))
+static struct agent *named(const struct rules_query *query, const struct rules_field *name) {
+    struct agent *agent = agents_find_again(query->agents, name->text, name->bytes);
+    if (agent && rules_pass_over(query->message, agent))
         return NULL;
     if (!agent || !agent->pool_bytes)
         return agent && agent->absent ? NULL : agent;
-    return agent->pool_bytes == name->bytes ? choose(asking, GROUP_POOL, name->text, name->bytes) : NULL;
+    return agent->pool_bytes == name->bytes ? choose(query, GROUP_POOL, name->text, name->bytes) : NULL;
 }
 
-static inline void by_target(const struct asking *asking, struct rules_verdict *verdict) {
-    const struct rules_field *target = &asking->message->target;
+static inline void by_target(const struct rules_query *query, struct rules_verdict *verdict) {
+    const struct rules_field *target = &query->message->target;
     assert(target->given && (target->is_string || !target->text));
     struct agent *agent = NULL;
     if (!target->is_string) {
@@ -72,49 +72,49 @@ static inline void by_target(const struct asking *asking, struct rules_verdict *
         return;
     }
     if (target->bytes && target->text && target->text[0] == '@')
-        agent = choose(asking, GROUP_CAPABILITY, target->text + 1, target->bytes - 1);
+        agent = choose(query, GROUP_CAPABILITY, target->text + 1, target->bytes - 1);
     else if (target->text)
-        agent = named(asking, target);
+        agent = named(query, target);
     bool is_there = agent && (!agent->absent || target->text[0] == '@');
     give(verdict, is_there ? agent : NULL, ERROR_AGENT_NOT_FOUND);
 }
 
-static void by_tool(const struct asking *asking, struct rules_verdict *verdict) {
-    const struct rules_field *tool = &asking->message->tool;
+static void by_tool(const struct rules_query *query, struct rules_verdict *verdict) {
+    const struct rules_field *tool = &query->message->tool;
     assert(tool->is_string || !tool->text);
     if (!tool->is_string)
         not_a_string(verdict, "params.tool");
     else
-        give(verdict, tool->text ? choose(asking, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
+        give(verdict, tool->text ? choose(query, GROUP_TOOL, tool->text, tool->bytes) : NULL, ERROR_TOOL);
 }
 
-static void by_method(const struct asking *asking, struct rules_verdict *verdict) {
-    const struct rules_message *message = asking->message;
+static void by_method(const struct rules_query *query, struct rules_verdict *verdict) {
+    const struct rules_message *message = query->message;
     const struct rules_field *approver = &message->approver, *command = &message->command;
     bool by_approver = rules_read_approver(message) && approver->text;
     bool by_command = rules_read_command(message) && command->text;
     struct agent *agent = NULL;
     if (by_approver)
-        agent = named(asking, approver);
+        agent = named(query, approver);
     if (by_command)
-        agent = choose(asking, GROUP_COMMAND, command->text, command->bytes);
+        agent = choose(query, GROUP_COMMAND, command->text, command->bytes);
     verdict->stands_in = (by_approver || by_command) && !agent;
     if (!agent && message->method && !message->by_name_only)
-        agent = choose(asking, GROUP_METHOD, message->method, message->method_bytes);
+        agent = choose(query, GROUP_METHOD, message->method, message->method_bytes);
     give(verdict, agent, ERROR_METHOD_NOT_FOUND);
 }
 
 struct rules_verdict rules_route(struct agents *agents, const struct rules_message *message,
                                  groups_load *load, const void *context) {
     assert(!rules_is_event(message) && message->required < GOVERNANCE_COUNT);
-    struct asking asking = {agents, message, load, context};
+    struct rules_query query = {agents, message, load, context};
     struct rules_verdict verdict = {0};
     if (message->target.given)
-        by_target(&asking, &verdict);
+        by_target(&query, &verdict);
     else if (rules_read_tool(message))
-        by_tool(&asking, &verdict);
+        by_tool(&query, &verdict);
     else
-        by_method(&asking, &verdict);
+        by_method(&query, &verdict);
     if (verdict.agent && message->required > verdict.agent->governance)
         verdict.error = ERROR_GOVERNANCE_VIOLATION;
     assert(verdict.error != ERROR_NONE || verdict.agent);

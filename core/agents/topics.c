@@ -9,11 +9,11 @@
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 
-void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *kept) {
-    *topics = (struct topics){.kept = kept};
-    name_map_init(&topics->exact, key, kept);
-    name_map_init(&topics->prefixes, key, kept);
-    name_map_init(&topics->pairs, key, kept);
+void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *quota) {
+    *topics = (struct topics){.quota = quota};
+    name_map_init(&topics->exact, key, quota);
+    name_map_init(&topics->prefixes, key, quota);
+    name_map_init(&topics->pairs, key, quota);
 }
 
 void topics_deinit(struct topics *topics) {
@@ -48,16 +48,16 @@ static struct topic *topics_named(const struct topics *topics, const char *patte
 
 static struct topic *topic_make(struct topics *topics, const char *pattern, size_t bytes) {
     assert(pattern_valid(pattern, bytes));
-    struct topic *topic = quota_take(topics->kept, sizeof *topic + bytes);
+    struct topic *topic = quota_take(topics->quota, sizeof *topic + bytes);
     if (!topic)
         return NULL;
     list_init(&topic->subscriptions);
     topic->prefix = is_prefix(pattern, bytes);
     topic->bytes = (uint32_t)bytes;
     memcpy(topic->name, pattern, bytes);
-    struct name_map *names = topic->prefix ? &topics->prefixes : &topics->exact;
-    if (!name_map_add(names, topic->name, bytes - topic->prefix, topic)) {
-        quota_give(topics->kept, topic);
+    struct name_map *map = topic->prefix ? &topics->prefixes : &topics->exact;
+    if (!name_map_add(map, topic->name, bytes - topic->prefix, topic)) {
+        quota_give(topics->quota, topic);
         return NULL;
     }
     if (topic->prefix)
@@ -71,10 +71,10 @@ static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
     assert(!topic->prefix || topics->prefix_count[topic->bytes - 1] > 0);
     if (topic->prefix)
         topics->prefix_count[topic->bytes - 1]--;
-    struct name_map *names = topic->prefix ? &topics->prefixes : &topics->exact;
-    name_map_remove(names, topic->name, topic->bytes - topic->prefix);
-    name_map_shrink(names);
-    quota_give(topics->kept, topic);
+    struct name_map *map = topic->prefix ? &topics->prefixes : &topics->exact;
+    name_map_remove(map, topic->name, topic->bytes - topic->prefix);
+    name_map_shrink(map);
+    quota_give(topics->quota, topic);
 }
 
 // --- Subscriptions
@@ -93,14 +93,14 @@ struct subscription *topics_find(const struct topics *topics, const struct subsc
 
 static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
                                               struct subscriber *subscriber) {
-    struct subscription *subscription = quota_take_zeroed(topics->kept, 1, sizeof *subscription);
+    struct subscription *subscription = quota_take_zeroed(topics->quota, 1, sizeof *subscription);
     if (!subscription)
         return NULL;
     subscription->key.topic = topic;
     subscription->key.subscriber = subscriber;
     if (!name_map_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
                       subscription)) {
-        quota_give(topics->kept, subscription);
+        quota_give(topics->quota, subscription);
         return NULL;
     }
     list_append(&topic->subscriptions, &subscription->by_topic);
@@ -142,7 +142,7 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     topics->count--;
     if (topics->demand)
         subscriber_count_remove(topics->demand, topic->name, topic->bytes);
-    quota_give(topics->kept, subscription);
+    quota_give(topics->quota, subscription);
     topics_drop_if_empty(topics, topic);
 }
 
@@ -203,7 +203,7 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
     size_t count = count_patterns(listing);
     if (count == 0)
         return true;
-    agent->subscriptions = quota_take(topics->kept, count * sizeof(struct subscription *));
+    agent->subscriptions = quota_take(topics->quota, count * sizeof(struct subscription *));
     if (!agent->subscriptions)
         return false;
     topics->mark++;
@@ -229,7 +229,7 @@ void topics_leave(struct topics *topics, struct agent *agent) {
         agent->subscriptions[index]->agents--;
         topics_let_go(topics, agent->subscriptions[index]);
     }
-    quota_give(topics->kept, agent->subscriptions);
+    quota_give(topics->quota, agent->subscriptions);
     agent->subscriptions = NULL;
     agent->subscription_count = 0;
 }

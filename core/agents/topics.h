@@ -57,11 +57,11 @@ struct topics {
     uint32_t count;                         // of subscriptions
     uint64_t mark;
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
-    struct quota *kept;              // the account that they are kept on
+    struct quota *quota;             // the account that they are kept on
     struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
 };
 
-void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *kept);
+void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *quota);
 // Every subscription must have gone.
 void topics_deinit(struct topics *topics);
 

@@ -35,8 +35,8 @@ struct buffer {
 struct buffer_budget {
     _Atomic uint64_t bytes;
     _Atomic uint64_t bytes_max;
-    _Atomic uint64_t kept;    // of the bytes, those that the accounts of quota.h have
-    _Atomic uint64_t refused; // how often it had no room for more
+    _Atomic uint64_t quota_bytes; // of the bytes, those that the accounts of quota.h have
+    _Atomic uint64_t refused;     // how often it had no room for more
 };
 
 // How many parts in 64 of the budget, at its end, a use may not touch.

@@ -28,40 +28,40 @@ struct freelist {
 };
 
 // NULL: there is none, and it is to be taken from the account.
-static inline void *freelist_take(struct freelist *spares) {
-    struct freelist_node *spare = spares->first;
-    assert(!spare == (spares->count == 0));
+static inline void *freelist_take(struct freelist *freelist) {
+    struct freelist_node *spare = freelist->first;
+    assert(!spare == (freelist->count == 0));
     if (!spare)
         return NULL;
-    spares->first = spare->next;
-    if (--spares->count < spares->idle)
-        spares->idle = spares->count;
-    if (spares->first)
-        prefetch_to_write(spares->first, FREELIST_FETCHED_BYTES);
+    freelist->first = spare->next;
+    if (--freelist->count < freelist->idle)
+        freelist->idle = freelist->count;
+    if (freelist->first)
+        prefetch_to_write(freelist->first, FREELIST_FETCHED_BYTES);
     return spare;
 }
 
-static inline void freelist_give(struct freelist *spares, struct quota *kept, void *memory) {
-    if (spares->count == FREELIST_MAX) {
-        quota_give(kept, memory);
+static inline void freelist_give(struct freelist *freelist, struct quota *quota, void *memory) {
+    if (freelist->count == FREELIST_MAX) {
+        quota_give(quota, memory);
         return;
     }
     struct freelist_node *spare = memory;
-    spare->next = spares->first;
-    spares->first = spare;
-    spares->count++;
+    spare->next = freelist->first;
+    freelist->first = spare;
+    freelist->count++;
 }
 
 // Gives back those that weren't needed since the last call.
-static inline void freelist_shrink(struct freelist *spares, struct quota *kept) {
-    assert(spares->idle <= spares->count);
-    for (uint32_t left = spares->idle; left > 0; left--)
-        quota_give(kept, freelist_take(spares));
-    spares->idle = spares->count;
+static inline void freelist_shrink(struct freelist *freelist, struct quota *quota) {
+    assert(freelist->idle <= freelist->count);
+    for (uint32_t left = freelist->idle; left > 0; left--)
+        quota_give(quota, freelist_take(freelist));
+    freelist->idle = freelist->count;
 }
 
 // Gives back those that there are.
-static inline void freelist_release(struct freelist *spares, struct quota *kept) {
-    for (void *memory; (memory = freelist_take(spares));)
-        quota_give(kept, memory);
+static inline void freelist_release(struct freelist *freelist, struct quota *quota) {
+    for (void *memory; (memory = freelist_take(freelist));)
+        quota_give(quota, memory);
 }

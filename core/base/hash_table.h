@@ -14,35 +14,35 @@ struct hash_node {
 };
 
 struct hash_table {
-    struct hash_node **heads;
+    struct hash_node **buckets;
     size_t capacity; // a power of two, or 0
     size_t count;
-    struct quota *kept; // the account that it is kept on
+    struct quota *quota; // the account that it is kept on
 };
 
-#define hash_table_entry(bin, type, member) ((type *)((char *)(bin)-offsetof(type, member)))
+#define hash_table_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-void hash_table_init(struct hash_table *hash_table, struct quota *kept);
+void hash_table_init(struct hash_table *hash_table, struct quota *quota);
 // Nothing may be in it any more.
 void hash_table_deinit(struct hash_table *hash_table);
 // Adds a member. False where the hub has no room for even a small table. A table that can't grow goes on as
 // it is.
-bool hash_table_add(struct hash_table *hash_table, struct hash_node *bin, uint64_t hash);
+bool hash_table_add(struct hash_table *hash_table, struct hash_node *node, uint64_t hash);
 // Removes a member, which must be in the table.
-void hash_table_remove(struct hash_table *hash_table, struct hash_node *bin);
+void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 
 // The first that has this hash, and the next one; NULL: there is none (any more).
-static inline struct hash_node *hash_table_same(struct hash_node *bin, uint64_t hash) {
-    while (bin && bin->hash != hash)
-        bin = bin->next;
-    return bin;
+static inline struct hash_node *hash_table_same(struct hash_node *node, uint64_t hash) {
+    while (node && node->hash != hash)
+        node = node->next;
+    return node;
 }
 static inline struct hash_node *hash_table_find(const struct hash_table *hash_table, uint64_t hash) {
-    return hash_table->count ? hash_table_same(hash_table->heads[hash & (hash_table->capacity - 1)], hash)
+    return hash_table->count ? hash_table_same(hash_table->buckets[hash & (hash_table->capacity - 1)], hash)
                              : NULL;
 }
-static inline struct hash_node *hash_table_next(const struct hash_node *bin) {
-    return hash_table_same(bin->next, bin->hash);
+static inline struct hash_node *hash_table_next(const struct hash_node *node) {
+    return hash_table_same(node->next, node->hash);
 }
 // Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
 static inline uint64_t hash_table_hash(uint64_t number, uint64_t secret) {

@@ -31,39 +31,39 @@ struct quota {
     uint64_t refused;      // how often the bound, not the allocator, had no room
 };
 
-void quota_init(struct quota *kept, struct buffer_budget *budget);
+void quota_init(struct quota *quota, struct buffer_budget *budget);
 // Makes an account of what connections take that another bound holds, their number: it stands beside the quarter.
-void quota_init_beside(struct quota *kept, struct buffer_budget *budget);
+void quota_init_beside(struct quota *quota, struct buffer_budget *budget);
 // Hands its grants back, and with those of all accounts all that was taken, if all of it was given back.
-void quota_deinit(struct quota *kept);
+void quota_deinit(struct quota *quota);
 
 // As core/base/memory.h's, but NULL, too, where the bound leaves no room.
-__attribute__((malloc, warn_unused_result)) void *quota_take(struct quota *kept, size_t bytes);
-__attribute__((malloc, warn_unused_result)) void *quota_take_zeroed(struct quota *kept, size_t count,
+__attribute__((malloc, warn_unused_result)) void *quota_take(struct quota *quota, size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take_zeroed(struct quota *quota, size_t count,
                                                                     size_t bytes);
-__attribute__((warn_unused_result)) void *quota_resize(struct quota *kept, void *memory, size_t bytes);
+__attribute__((warn_unused_result)) void *quota_resize(struct quota *quota, void *memory, size_t bytes);
 // The same, but the bound refuses nothing: for what is little and goes at once unless something else is kept
 // for it.
-__attribute__((malloc, warn_unused_result)) void *quota_take_anyway(struct quota *kept, size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take_anyway(struct quota *quota, size_t bytes);
 // NULL is allowed.
-void quota_give(struct quota *kept, void *memory);
+void quota_give(struct quota *quota, void *memory);
 // Hands back what it was granted and doesn't use.
-void quota_settle(struct quota *kept);
+void quota_settle(struct quota *quota);
 
 // Takes room out of the bound for what other accounts will take, which each of them then accepts a part of.
 // False where there is none; then nothing was set aside.
-bool quota_set_aside(struct quota *kept, uint64_t bytes);
-void quota_accept(struct quota *kept, uint64_t bytes);
+bool quota_set_aside(struct quota *quota, uint64_t bytes);
+void quota_accept(struct quota *quota, uint64_t bytes);
 
 // How much may be kept in all, now.
-uint64_t quota_bytes_max(const struct quota *kept);
+uint64_t quota_bytes_max(const struct quota *quota);
 // How much of that no account has been granted.
-uint64_t quota_bytes_left(const struct quota *kept);
+uint64_t quota_bytes_left(const struct quota *quota);
 // Whether one peer may have the hub keep so much: no more than is left for all others. A peer that takes all
 // it can get leaves as much again, and many such peers still leave something to later ones (Choudhury and
 // Hahne, 1998: dynamic thresholds). The last quarter of the bound is left to peers that want little.
-static inline bool quota_is_fair(const struct quota *kept, uint64_t bytes) {
-    uint64_t left = quota_bytes_left(kept), reserve = quota_bytes_max(kept) / 4;
-    return bytes <= kept->little_bytes ||
+static inline bool quota_is_fair(const struct quota *quota, uint64_t bytes) {
+    uint64_t left = quota_bytes_left(quota), reserve = quota_bytes_max(quota) / 4;
+    return bytes <= quota->little_bytes ||
            (left > reserve && (bytes <= QUOTA_SHARE_BYTES_MIN || bytes <= left - reserve));
 }

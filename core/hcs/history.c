@@ -4,13 +4,13 @@
 
 enum { CAPACITY_MIN = 8 };
 
-void history_init(struct history *history, struct quota *kept) {
-    *history = (struct history){.kept = kept};
+void history_init(struct history *history, struct quota *quota) {
+    *history = (struct history){.quota = quota};
 }
 
 void history_deinit(struct history *history) {
     assert(history->first == history->end && history->bytes == 0);
-    quota_give(history->kept, history->ring);
+    quota_give(history->quota, history->ring);
     history->ring = NULL;
 }
 
@@ -19,12 +19,12 @@ bool history_reserve(struct history *history) {
     if (count < history->capacity)
         return true;
     uint32_t capacity = history->capacity ? 2 * history->capacity : CAPACITY_MIN;
-    struct chunk *ring = quota_take(history->kept, capacity * sizeof *ring);
+    struct chunk *ring = quota_take(history->quota, capacity * sizeof *ring);
     if (!ring)
         return false;
     for (uint64_t number = history->first; number < history->end; number++)
         ring[number & (capacity - 1)] = *history_at(history, number);
-    quota_give(history->kept, history->ring);
+    quota_give(history->quota, history->ring);
     history->ring = ring;
     history->capacity = capacity;
     return true;

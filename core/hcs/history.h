@@ -24,13 +24,13 @@ struct history {
     uint32_t capacity; // a power of two, or 0
     uint64_t first;    // the numbers of those that are there, from first up to but without end
     uint64_t end;
-    size_t bytes;       // of them
-    uint64_t last_seq;  // of the last that came; valid where end > 0
-    uint64_t lost_seq;  // of the last that isn't there any more; valid where first > 0
-    struct quota *kept; // the account that the ring is kept on
+    size_t bytes;        // of them
+    uint64_t last_seq;   // of the last that came; valid where end > 0
+    uint64_t lost_seq;   // of the last that isn't there any more; valid where first > 0
+    struct quota *quota; // the account that the ring is kept on
 };
 
-void history_init(struct history *history, struct quota *kept);
+void history_init(struct history *history, struct quota *quota);
 // Ends the history, which must be empty.
 void history_deinit(struct history *history);
 

@@ -13,19 +13,19 @@
 enum { ID_TABLE_FEWEST_BITS = 4 };
 
 struct id_table {
-    struct quota *kept;
-    struct list *heads; // fewest, or memory on the account
-    uint32_t bits;      // how many there are, as a power of two
-    uint32_t count;     // of things
+    struct quota *quota;
+    struct list *buckets; // fewest, or memory on the account
+    uint32_t bits;        // how many there are, as a power of two
+    uint32_t count;       // of things
     uint64_t (*number)(const struct list *node);
     struct list fewest[1 << ID_TABLE_FEWEST_BITS];
 };
 
-void id_table_init(struct id_table *chains, struct quota *kept, uint64_t (*number)(const struct list *node));
+void id_table_init(struct id_table *table, struct quota *quota, uint64_t (*number)(const struct list *node));
 // Nothing may be in it.
-void id_table_deinit(struct id_table *chains);
+void id_table_deinit(struct id_table *table);
 // Puts a node in; without memory to grow, the chains become longer.
-void id_table_add(struct id_table *chains, struct list *node);
-void id_table_remove(struct id_table *chains, struct list *node);
+void id_table_add(struct id_table *table, struct list *node);
+void id_table_remove(struct id_table *table, struct list *node);
 // The node with this number, or NULL.
-struct list *id_table_find(const struct id_table *chains, uint64_t number);
+struct list *id_table_find(const struct id_table *table, uint64_t number);

@@ -39,16 +39,16 @@ static uint64_t id_of(const struct list *node) {
     return list_entry(node, struct mcp_request, by_id)->id;
 }
 
-void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *kept) {
-    *sharing = (struct mcp_users){.kept = kept};
+void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *quota) {
+    *sharing = (struct mcp_users){.quota = quota};
     list_init(&sharing->users);
     list_init(&sharing->asking);
     list_init(&sharing->logging);
     list_init(&sharing->abandoned);
-    id_table_init(&sharing->by_connection, kept, connection_of);
-    id_table_init(&sharing->by_request, kept, id_of);
+    id_table_init(&sharing->by_connection, quota, connection_of);
+    id_table_init(&sharing->by_request, quota, id_of);
     list_init(&sharing->all);
-    name_map_init(&sharing->resources, key, kept);
+    name_map_init(&sharing->resources, key, quota);
 }
 
 static void ignore(void *context, const char *uri, size_t bytes) {
@@ -78,7 +78,7 @@ struct mcp_user *mcp_user_take(struct mcp_users *sharing, uint64_t connection) {
     struct mcp_user *user = mcp_user_find(sharing, connection);
     if (user)
         return user;
-    user = quota_take_zeroed(sharing->kept, 1, sizeof *user);
+    user = quota_take_zeroed(sharing->quota, 1, sizeof *user);
     if (!user)
         return NULL;
     user->home.connection = connection;
@@ -125,7 +125,7 @@ static void count_request(struct mcp_users *sharing, const struct mcp_request *r
 static struct mcp_request *begin_request(struct mcp_users *sharing, struct mcp_user *user, uint64_t id,
                                          enum mcp_ask ask, size_t own_bytes) {
     assert(!find_request(sharing, id));
-    struct mcp_request *request = quota_take(sharing->kept, sizeof *request + own_bytes);
+    struct mcp_request *request = quota_take(sharing->quota, sizeof *request + own_bytes);
     if (!request)
         return NULL;
     *request = (struct mcp_request){.id = id, .user = user, .ask = ask, .own_bytes = own_bytes};
@@ -156,7 +156,7 @@ static void end_request(struct mcp_users *sharing, struct mcp_request *request) 
         request->subscription->request = NULL;
     id_table_remove(&sharing->by_request, &request->by_id);
     list_remove(&request->by_user);
-    quota_give(sharing->kept, request);
+    quota_give(sharing->quota, request);
 }
 
 bool mcp_ask_end(struct mcp_users *sharing, uint64_t id) {
@@ -174,7 +174,7 @@ static void end_abandoned(struct mcp_users *sharing, struct mcp_request *request
     sharing->abandoned_count--;
     id_table_remove(&sharing->by_request, &request->by_id);
     list_remove(&request->by_user);
-    quota_give(sharing->kept, request);
+    quota_give(sharing->quota, request);
 }
 
 static struct mcp_request *oldest_abandoned(const struct mcp_users *sharing) {
@@ -286,14 +286,14 @@ static struct mcp_resource *take_resource(struct mcp_users *sharing, const char 
     struct mcp_resource *resource = name_map_get(&sharing->resources, uri, bytes);
     if (resource)
         return resource;
-    resource = quota_take(sharing->kept, sizeof *resource + bytes);
+    resource = quota_take(sharing->quota, sizeof *resource + bytes);
     if (!resource)
         return NULL;
     resource->lapsed = false;
     resource->bytes = bytes;
     memcpy(resource->uri, uri, bytes);
     if (!name_map_add(&sharing->resources, resource->uri, bytes, resource)) {
-        quota_give(sharing->kept, resource);
+        quota_give(sharing->quota, resource);
         return NULL;
     }
     list_init(&resource->link);
@@ -307,7 +307,7 @@ static void give_resource(struct mcp_users *sharing, struct mcp_resource *resour
         return;
     name_map_remove(&sharing->resources, resource->uri, resource->bytes);
     list_remove(&resource->link);
-    quota_give(sharing->kept, resource);
+    quota_give(sharing->quota, resource);
 }
 
 static bool subscribe(struct mcp_users *sharing, struct mcp_user *user, struct mcp_request *request,
@@ -320,7 +320,7 @@ static bool subscribe(struct mcp_users *sharing, struct mcp_user *user, struct m
     if (find_subscription(resource, user))
         return true;
     bool room = user->subscribed < SUBSCRIPTIONS_PER_CONNECTION_MAX;
-    struct mcp_subscription *subscription = room ? quota_take(sharing->kept, sizeof *subscription) : NULL;
+    struct mcp_subscription *subscription = room ? quota_take(sharing->quota, sizeof *subscription) : NULL;
     if (!subscription) {
         give_resource(sharing, resource);
         return false;
@@ -354,7 +354,7 @@ static void end_subscription(struct mcp_users *sharing, struct mcp_subscription 
         subscription->request->subscription = NULL;
     list_remove(&subscription->by_user);
     list_remove(&subscription->by_resource);
-    quota_give(sharing->kept, subscription);
+    quota_give(sharing->quota, subscription);
 }
 
 void mcp_ask_refused(struct mcp_users *sharing, uint64_t id, mcp_tell *orphan, void *context) {
@@ -446,5 +446,5 @@ void mcp_user_leave(struct mcp_users *sharing, struct mcp_user *user, mcp_tell *
     assert(list_empty(&user->home.pending)); // whoever asked it has been told
     list_remove(&user->link);
     id_table_remove(&sharing->by_connection, &user->by_connection);
-    quota_give(sharing->kept, user);
+    quota_give(sharing->quota, user);
 }

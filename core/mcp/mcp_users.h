@@ -22,7 +22,7 @@ enum {
 };
 
 struct mcp_users {
-    struct quota *kept;
+    struct quota *quota;
     struct list users;             // struct mcp_user.link
     struct list asking;            // struct mcp_user.asking
     struct list logging;           // struct mcp_user.logging
@@ -60,7 +60,7 @@ struct mcp_user {
 // Kinds of requests in progress. A request that only listens doesn't count as in progress.
 enum mcp_ask { MCP_ASK, MCP_ASK_WITH_LOG, MCP_ASK_DISCOVER, MCP_ASK_LISTEN };
 
-void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *kept);
+void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *quota);
 void mcp_users_deinit(struct mcp_users *sharing);
 
 // The user at a connection, made if it is none yet; NULL without memory.

@@ -9,17 +9,17 @@
 // As many go back at a time: giving one back takes microseconds, since each of its slots is looked at.
 enum { SHRINK_CHUNKS_MAX = 64 };
 
-void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *kept) {
+void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota) {
     assert(shard < SHARDS_MAX);
-    *table = (struct pending_table){.shard = shard, .kept = kept};
+    *table = (struct pending_table){.shard = shard, .quota = quota};
 }
 
 void pending_table_deinit(struct pending_table *table) {
     assert(table->count == 0);
     for (uint32_t index = 0; index < table->chunk_count; index++)
-        quota_give(table->kept, table->chunks[index].slots);
-    quota_give(table->kept, table->chunks);
-    pending_table_init(table, table->shard, table->kept);
+        quota_give(table->quota, table->chunks[index].slots);
+    quota_give(table->quota, table->chunks);
+    pending_table_init(table, table->shard, table->quota);
 }
 
 // --- Chunks
@@ -38,7 +38,7 @@ static bool make_room_for_chunk(struct pending_table *table) {
     if (table->chunk_count < table->chunk_capacity)
         return true;
     uint32_t capacity = table->chunk_capacity ? table->chunk_capacity * 2 : 8;
-    struct pending_chunk *chunks = quota_resize(table->kept, table->chunks, capacity * sizeof *chunks);
+    struct pending_chunk *chunks = quota_resize(table->quota, table->chunks, capacity * sizeof *chunks);
     if (!chunks)
         return false;
     table->chunks = chunks;
@@ -49,7 +49,7 @@ static bool make_room_for_chunk(struct pending_table *table) {
 static bool fill_chunk(struct pending_table *table, uint32_t index) {
     struct pending_chunk *chunk = &table->chunks[index];
     assert(!chunk->slots && chunk->used == 0 && chunk->generation > 0);
-    struct pending *slots = quota_take_zeroed(table->kept, PENDING_CHUNK, sizeof *slots);
+    struct pending *slots = quota_take_zeroed(table->quota, PENDING_CHUNK, sizeof *slots);
     if (!slots)
         return false;
     chunk->slots = slots;
@@ -133,7 +133,7 @@ static void give_back(struct pending_table *table, uint32_t index) {
         chunk->spread = true;
         return;
     }
-    quota_give(table->kept, chunk->slots);
+    quota_give(table->quota, chunk->slots);
     chunk->slots = chunk->free = NULL;
     set_full(table, index);
 }
@@ -191,7 +191,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
         return NULL;
     char *own_id = NULL;
     if (id_bytes > PENDING_ID_INLINE) {
-        own_id = quota_take(table->kept, id_bytes);
+        own_id = quota_take(table->quota, id_bytes);
         if (!own_id)
             return NULL;
     }
@@ -228,7 +228,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
     size_t sum = 0;
     for (unsigned which = 0; which < TOKENS_COUNT; which++)
         sum += bytes[which];
-    struct pending_tokens *tokens = quota_take(table->kept, sizeof *tokens + sum);
+    struct pending_tokens *tokens = quota_take(table->quota, sizeof *tokens + sum);
     if (!tokens)
         return false;
     assert(!pending->tokens && !pending->source_bytes);
@@ -249,13 +249,13 @@ bool pending_keep_asked(struct pending_table *table, struct pending *pending, ch
     uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
     assert(pending->asked_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
-        char *own = quota_take(table->kept, all);
+        char *own = quota_take(table->quota, all);
         if (!own)
             return false;
         memcpy(own, pending->id, pending->id_bytes);
         pending->bytes += pending->id == pending->inline_id ? all : bytes;
         if (pending->id != pending->inline_id)
-            quota_give(table->kept, pending->id);
+            quota_give(table->quota, pending->id);
         pending->id = own;
     }
     pending->id[pending->id_bytes] = kind;
@@ -293,8 +293,8 @@ void pending_end(struct pending_table *table, struct pending *pending) {
     list_remove(&pending->by_id);
     list_remove(&pending->by_target);
     if (pending->id != pending->inline_id)
-        quota_give(table->kept, pending->id);
-    quota_give(table->kept, pending->tokens);
+        quota_give(table->quota, pending->id);
+    quota_give(table->quota, pending->tokens);
     assert(!pending->source_bytes || *pending->source_bytes >= pending->bytes);
     if (pending->source_bytes)
         *pending->source_bytes -= pending->bytes;

@@ -80,11 +80,11 @@ struct pending_table {
     uint32_t empty;   // chunks that are there, unused, and could be given back but for the first
     uint32_t count;   // requests
     uint32_t shard;
-    struct quota *kept;                     // the account that all of it is kept on
+    struct quota *quota;                    // the account that all of it is kept on
     uint64_t open[PENDING_CHUNKS_MAX / 64]; // bits: chunks with free slots
 };
 
-void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *kept);
+void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota);
 // Every request must have ended.
 void pending_table_deinit(struct pending_table *table);
 // Whether there are chunks that pending_table_shrink may give back, at its next call or the one after that.

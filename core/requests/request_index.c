@@ -12,35 +12,35 @@ enum {
     SCAN_MAX = 64,      // as many are looked through without a table
 };
 
-void request_index_init(struct request_index *asked) {
-    *asked = (struct request_index){0};
-    list_init(&asked->requests);
+void request_index_init(struct request_index *index) {
+    *index = (struct request_index){0};
+    list_init(&index->requests);
 }
 
-static void drop_table(struct request_index *asked, struct quota *kept) {
-    if (!asked->buckets)
+static void drop_table(struct request_index *index, struct quota *quota) {
+    if (!index->buckets)
         return;
-    for (size_t index = 0; index < asked->bucket_count; index++)
-        while (list_take(&asked->buckets[index])) {
+    for (size_t at = 0; at < index->bucket_count; at++)
+        while (list_take(&index->buckets[at])) {
         }
-    quota_give(kept, asked->buckets);
-    asked->buckets = NULL;
+    quota_give(quota, index->buckets);
+    index->buckets = NULL;
 }
 
-void request_index_deinit(struct request_index *asked, struct quota *kept) {
-    assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
-    drop_table(asked, kept);
+void request_index_deinit(struct request_index *index, struct quota *quota) {
+    assert(list_empty(&index->requests) == (index->kept_bytes == 0));
+    drop_table(index, quota);
 }
 
 // --- Ids
 
 // An id with slack behind it, which the ids of the table don't have.
-struct kept_id {
+struct stored_id {
     uint8_t text[ID_BYTES_MAX];
     struct span span;
 };
 
-static bool read_kept(struct kept_id *id, const struct pending *pending) {
+static bool read_stored(struct stored_id *id, const struct pending *pending) {
     assert(pending->used);
     if ((size_t)pending->id_bytes + BUFFER_SLACK_BYTES > sizeof id->text)
         return false;
@@ -51,8 +51,9 @@ static bool read_kept(struct kept_id *id, const struct pending *pending) {
 }
 
 static bool means(const struct pending *pending, const uint8_t *text, struct span id) {
-    struct kept_id kept;
-    return !pending->cancelled && read_kept(&kept, pending) && json_same(text, id, kept.text, kept.span);
+    struct stored_id stored;
+    return !pending->cancelled && read_stored(&stored, pending) &&
+           json_same(text, id, stored.text, stored.span);
 }
 
 // Returns the same hash for all ids that are json_same. An id that is longer than any kept id hashes as it is
@@ -79,63 +80,63 @@ static void push(struct list *bucket, struct list *node) {
     list_append(bucket->next, node); // before the first is behind the head
 }
 
-static void request_index_file(struct request_index *asked, struct pending *pending,
+static void request_index_file(struct request_index *index, struct pending *pending,
                                const struct siphash_key *key) {
-    struct kept_id id;
-    assert(asked->buckets && (asked->bucket_count & (asked->bucket_count - 1)) == 0);
-    if (pending->cancelled || !read_kept(&id, pending))
+    struct stored_id id;
+    assert(index->buckets && (index->bucket_count & (index->bucket_count - 1)) == 0);
+    if (pending->cancelled || !read_stored(&id, pending))
         return;
-    push(&asked->buckets[hash_of(id.text, id.span, key) & (asked->bucket_count - 1)], &pending->by_id);
-    asked->filed++;
+    push(&index->buckets[hash_of(id.text, id.span, key) & (index->bucket_count - 1)], &pending->by_id);
+    index->filed++;
 }
 
-static size_t count(const struct request_index *asked) {
+static size_t count(const struct request_index *index) {
     size_t count = 0;
-    for (const struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
+    for (const struct list *node = index->requests.next; node != &index->requests; node = node->next)
         count++;
     return count;
 }
 
 // Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
 // that is there stays.
-static void request_index_make_table(struct request_index *asked, const struct siphash_key *key,
-                                     struct quota *kept) {
-    size_t requests = count(asked);
+static void request_index_make_table(struct request_index *index, const struct siphash_key *key,
+                                     struct quota *quota) {
+    size_t requests = count(index);
     uint32_t bucket_count = SCAN_MAX;
-    asked->filed = 0;
+    index->filed = 0;
     if (requests <= SCAN_MAX) {
-        drop_table(asked, kept);
+        drop_table(index, quota);
         return;
     }
     while (bucket_count < requests)
         bucket_count *= 2;
-    struct list *buckets = quota_take(kept, bucket_count * sizeof *buckets);
+    struct list *buckets = quota_take(quota, bucket_count * sizeof *buckets);
     if (!buckets)
         return;
-    drop_table(asked, kept);
-    asked->buckets = buckets;
-    asked->bucket_count = bucket_count;
-    for (size_t index = 0; index < bucket_count; index++)
-        list_init(&buckets[index]);
-    for (struct list *node = asked->requests.next; node != &asked->requests; node = node->next)
-        request_index_file(asked, list_entry(node, struct pending, by_source), key);
-    assert(asked->filed <= requests); // those that are cancelled or too long aren't
+    drop_table(index, quota);
+    index->buckets = buckets;
+    index->bucket_count = bucket_count;
+    for (size_t at = 0; at < bucket_count; at++)
+        list_init(&buckets[at]);
+    for (struct list *node = index->requests.next; node != &index->requests; node = node->next)
+        request_index_file(index, list_entry(node, struct pending, by_source), key);
+    assert(index->filed <= requests); // those that are cancelled or too long aren't
 }
 
 // --- Asking
 
-void request_index_add(struct request_index *asked, struct pending *pending, const struct siphash_key *key,
-                       struct quota *kept) {
+void request_index_add(struct request_index *index, struct pending *pending, const struct siphash_key *key,
+                       struct quota *quota) {
     assert(pending->used && !pending->source_bytes && list_empty(&pending->by_source));
-    asked->kept_bytes += pending->bytes;
-    pending->source_bytes = &asked->kept_bytes;
-    list_append(&asked->requests, &pending->by_source);
-    if (!asked->buckets)
+    index->kept_bytes += pending->bytes;
+    pending->source_bytes = &index->kept_bytes;
+    list_append(&index->requests, &pending->by_source);
+    if (!index->buckets)
         return;
-    if (asked->filed >= 2 * asked->bucket_count)
-        request_index_make_table(asked, key, kept);
+    if (index->filed >= 2 * index->bucket_count)
+        request_index_make_table(index, key, quota);
     else
-        request_index_file(asked, pending, key);
+        request_index_file(index, pending, key);
 }
 
 static bool is_long(const struct list *list) {
@@ -145,19 +146,19 @@ static bool is_long(const struct list *list) {
     return node != list;
 }
 
-struct pending *request_index_find(struct request_index *asked, const uint8_t *text, struct span id,
-                                   const struct siphash_key *key, struct quota *kept) {
-    assert(list_empty(&asked->requests) == (asked->kept_bytes == 0));
-    if (!asked->buckets && is_long(&asked->requests))
-        request_index_make_table(asked, key, kept);
-    if (asked->buckets) {
-        struct list *bucket = &asked->buckets[hash_of(text, id, key) & (asked->bucket_count - 1)];
+struct pending *request_index_find(struct request_index *index, const uint8_t *text, struct span id,
+                                   const struct siphash_key *key, struct quota *quota) {
+    assert(list_empty(&index->requests) == (index->kept_bytes == 0));
+    if (!index->buckets && is_long(&index->requests))
+        request_index_make_table(index, key, quota);
+    if (index->buckets) {
+        struct list *bucket = &index->buckets[hash_of(text, id, key) & (index->bucket_count - 1)];
         for (struct list *node = bucket->next; node != bucket; node = node->next)
             if (means(list_entry(node, struct pending, by_id), text, id))
                 return list_entry(node, struct pending, by_id);
         return NULL;
     }
-    for (struct list *node = asked->requests.prev; node != &asked->requests; node = node->prev)
+    for (struct list *node = index->requests.prev; node != &index->requests; node = node->prev)
         if (means(list_entry(node, struct pending, by_source), text, id))
             return list_entry(node, struct pending, by_source);
     return NULL;

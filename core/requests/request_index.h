@@ -26,18 +26,18 @@ struct request_index {
     uint64_t kept_bytes;   // for the requests
 };
 
-void request_index_init(struct request_index *asked);
+void request_index_init(struct request_index *index);
 // Gives the table back, on the account that it was taken on. The requests themselves belong to the list's
 // owner.
-void request_index_deinit(struct request_index *asked, struct quota *kept);
+void request_index_deinit(struct request_index *index, struct quota *quota);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
 // account `kept`.
-void request_index_add(struct request_index *asked, struct pending *pending, const struct siphash_key *key,
-                       struct quota *kept);
+void request_index_add(struct request_index *index, struct pending *pending, const struct siphash_key *key,
+                       struct quota *quota);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or
 // NULL. `key` is a secret, and always the same.
-struct pending *request_index_find(struct request_index *asked, const uint8_t *text, struct span id,
-                                   const struct siphash_key *key, struct quota *kept);
+struct pending *request_index_find(struct request_index *index, const uint8_t *text, struct span id,
+                                   const struct siphash_key *key, struct quota *quota);
 // Marks one as cancelled: it isn't found again.
 void request_index_cancel(struct pending *pending);

@@ -15,7 +15,7 @@ uint32_t frame_copy_bytes(const struct frame *frame) {
 }
 
 static bool copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
-                 struct frame *kept) {
+                 struct frame *saved) {
     uint32_t head = frame->unit->body_at, bytes = frame->body.bytes;
     assert(bytes > 0 && frame->at + head <= frame->body.at);
     struct buffer *buffer = buffer_take_sized(buffers, head + bytes);
@@ -25,18 +25,18 @@ static bool copy(struct buffer_pool *buffers, const struct frame *frame, struct 
     memcpy(buffer->bytes + head, frame_body(frame), bytes);
     if (bytes == unit->body_bytes)
         unit->bytes = head + bytes;
-    *kept = (struct frame){.buffer = buffer, .unit = unit, .body = {head, bytes}};
+    *saved = (struct frame){.buffer = buffer, .unit = unit, .body = {head, bytes}};
     return true;
 }
 
 bool frame_copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
-                struct frame *kept) {
+                struct frame *saved) {
     assert(frame->buffer->references > 0);
     *unit = *frame->unit;
     if (!may_stay(frame))
-        return copy(buffers, frame, unit, kept);
+        return copy(buffers, frame, unit, saved);
     buffer_hold(frame->buffer);
-    *kept = *frame;
-    kept->unit = unit;
+    *saved = *frame;
+    saved->unit = unit;
     return true;
 }

@@ -9,4 +9,4 @@ uint32_t frame_copy_bytes(const struct frame *frame);
 // between them in a batch. `unit` is its unit from then on, and *kept has a reference of its own. False without memory: then
 // nothing is kept.
 bool frame_copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
-                struct frame *kept);
+                struct frame *saved);

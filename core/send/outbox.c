@@ -13,7 +13,7 @@ void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         parcel_list_init(&outbox->lanes[lane]);
     outbox->begun = LANES_COUNT;
-    outbox->waiting = NULL;
+    outbox->index = NULL;
     outbox->bytes = 0;
     outbox->urgent_bytes = 0;
     outbox->count = 0;
@@ -23,33 +23,33 @@ void outbox_init(struct outbox *outbox) {
 
 // Makes the table anew, with room for all that waits; false without memory: what is there stays.
 static bool outbox_make_table(struct outbox *outbox) {
-    struct outbox_index *waiting = outbox_index_create(outbox->count);
-    if (!waiting)
+    struct outbox_index *index = outbox_index_create(outbox->count);
+    if (!index)
         return false;
-    outbox_index_destroy(outbox->waiting);
-    outbox->waiting = waiting;
+    outbox_index_destroy(outbox->index);
+    outbox->index = index;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (parcel->hub_id)
-                outbox_index_put(waiting, parcel);
-    assert(waiting->count <= outbox->count);
+                outbox_index_put(index, parcel);
+    assert(index->count <= outbox->count);
     return true;
 }
 
 static void outbox_file(struct outbox *outbox, struct parcel *parcel) {
-    assert(outbox->waiting && parcel->hub_id);
-    if (outbox->waiting->count < outbox_index_room(outbox->waiting) || !outbox_make_table(outbox))
-        outbox_index_put(outbox->waiting, parcel);
+    assert(outbox->index && parcel->hub_id);
+    if (outbox->index->count < outbox_index_room(outbox->index) || !outbox_make_table(outbox))
+        outbox_index_put(outbox->index, parcel);
 }
 
 static void unfile(struct outbox *outbox, struct parcel *parcel) {
     if (parcel->hub_id)
-        outbox_index_take_out(outbox->waiting, parcel);
+        outbox_index_take_out(outbox->index, parcel);
     if (outbox->count > 0)
         return;
-    assert(outbox->waiting->count == 0);
-    outbox_index_destroy(outbox->waiting);
-    outbox->waiting = NULL;
+    assert(outbox->index->count == 0);
+    outbox_index_destroy(outbox->index);
+    outbox->index = NULL;
 }
 
 // --- What waits
@@ -67,12 +67,12 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     if (parcel->lane == LANE_URGENT)
         outbox->urgent_bytes += urgent_bytes(parcel);
     outbox->count++;
-    if (outbox->waiting && parcel->hub_id)
+    if (outbox->index && parcel->hub_id)
         outbox_file(outbox, parcel);
 }
 
 void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes) {
-    assert(row->first && count > 0 && !outbox->waiting);
+    assert(row->first && count > 0 && !outbox->index);
     parcel_list_move(row, parcel_list_last(row), &outbox->lanes[LANE_NORMAL]);
     outbox->bytes += bytes;
     outbox->count = (outbox->count + count) & OUTBOX_COUNT_MAX;
@@ -87,7 +87,7 @@ static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, str
         outbox->urgent_bytes -= urgent_bytes(parcel);
     outbox->count--;
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
-    if (outbox->waiting)
+    if (outbox->index)
         unfile(outbox, parcel);
 }
 
@@ -132,9 +132,9 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
 
 static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
-    if (!outbox->waiting && outbox->count > SCAN_MAX)
+    if (!outbox->index && outbox->count > SCAN_MAX)
         outbox_make_table(outbox);
-    return outbox->waiting ? outbox_index_find(outbox->waiting, hub_id) : look_through(outbox, hub_id);
+    return outbox->index ? outbox_index_find(outbox->index, hub_id) : look_through(outbox, hub_id);
 }
 
 bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
@@ -275,7 +275,7 @@ static inline bool is_in_row(const struct parcel *parcel, size_t room) {
 // be taken by itself.
 static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
                     struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
-    bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->waiting;
+    bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->index;
     if (!is_plain || !is_in_row(lane->first, COPY_BYTES_MAX))
         return false;
     uint8_t *to = stage_for(shipment, stage, lane->first->bytes);
@@ -384,45 +384,45 @@ struct outbox_index *outbox_index_create(uint32_t requests) {
     while (UINT64_C(1) << bits < requests)
         bits++;
     size_t bytes = sizeof(struct parcel *) << bits;
-    struct outbox_index *waiting = memory_take(sizeof *waiting + bytes);
-    if (!waiting)
+    struct outbox_index *index = memory_take(sizeof *index + bytes);
+    if (!index)
         return NULL;
-    *waiting = (struct outbox_index){.bits = bits};
-    memset(waiting->buckets, 0, bytes);
-    return waiting;
+    *index = (struct outbox_index){.bits = bits};
+    memset(index->buckets, 0, bytes);
+    return index;
 }
 
-void outbox_index_destroy(struct outbox_index *waiting) {
-    memory_give(waiting);
+void outbox_index_destroy(struct outbox_index *index) {
+    memory_give(index);
 }
 
 // Fibonacci hashing: the top bits of the product. Hub ids are the hub's own, so nobody can choose a bucket.
-static uint64_t bucket_of(const struct outbox_index *waiting, uint64_t hub_id) {
-    assert(hub_id && waiting->bits >= BITS_MIN && waiting->bits < 64);
-    return hub_id * UINT64_C(0x9E3779B97F4A7C15) >> (64 - waiting->bits);
+static uint64_t bucket_of(const struct outbox_index *index, uint64_t hub_id) {
+    assert(hub_id && index->bits >= BITS_MIN && index->bits < 64);
+    return hub_id * UINT64_C(0x9E3779B97F4A7C15) >> (64 - index->bits);
 }
 
-void outbox_index_put(struct outbox_index *waiting, struct parcel *parcel) {
+void outbox_index_put(struct outbox_index *index, struct parcel *parcel) {
     assert(parcel->hub_id);
-    struct parcel **bucket = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
+    struct parcel **bucket = &index->buckets[bucket_of(index, parcel->hub_id)];
     parcel->same_bucket = *bucket;
     *bucket = parcel;
-    waiting->count++;
+    index->count++;
 }
 
-void outbox_index_take_out(struct outbox_index *waiting, struct parcel *parcel) {
-    assert(parcel->hub_id && waiting->count > 0);
-    struct parcel **link = &waiting->buckets[bucket_of(waiting, parcel->hub_id)];
+void outbox_index_take_out(struct outbox_index *index, struct parcel *parcel) {
+    assert(parcel->hub_id && index->count > 0);
+    struct parcel **link = &index->buckets[bucket_of(index, parcel->hub_id)];
     while (*link != parcel) {
         assert(*link); // it is in its bucket
         link = &(*link)->same_bucket;
     }
     *link = parcel->same_bucket;
-    waiting->count--;
+    index->count--;
 }
 
-struct parcel *outbox_index_find(const struct outbox_index *waiting, uint64_t hub_id) {
-    struct parcel *parcel = waiting->buckets[bucket_of(waiting, hub_id)];
+struct parcel *outbox_index_find(const struct outbox_index *index, uint64_t hub_id) {
+    struct parcel *parcel = index->buckets[bucket_of(index, hub_id)];
     while (parcel && parcel->hub_id != hub_id)
         parcel = parcel->same_bucket;
     return parcel;

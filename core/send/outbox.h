@@ -73,9 +73,9 @@ enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 }
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    struct outbox_index *waiting; // all that have a hub id, or NULL
-    size_t bytes;                 // of all parcels that wait
-    uint32_t urgent_bytes;        // of those in the urgent lane, with what they take besides: they are small
+    struct outbox_index *index; // all that have a hub id, or NULL
+    size_t bytes;               // of all parcels that wait
+    uint32_t urgent_bytes;      // of those in the urgent lane, with what they take besides: they are small
     uint32_t count : OUTBOX_COUNT_BITS;
     uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
 };
@@ -182,16 +182,16 @@ struct outbox_index {
 
 // An empty one with room for `requests`; NULL when memory is used up.
 struct outbox_index *outbox_index_create(uint32_t requests);
-void outbox_index_destroy(struct outbox_index *waiting);
-static inline uint64_t outbox_index_room(const struct outbox_index *waiting) {
-    return UINT64_C(2) << waiting->bits;
+void outbox_index_destroy(struct outbox_index *index);
+static inline uint64_t outbox_index_room(const struct outbox_index *index) {
+    return UINT64_C(2) << index->bits;
 }
 // Puts in a parcel that has a hub id.
-void outbox_index_put(struct outbox_index *waiting, struct parcel *parcel);
+void outbox_index_put(struct outbox_index *index, struct parcel *parcel);
 // Takes out what is in it.
-void outbox_index_take_out(struct outbox_index *waiting, struct parcel *parcel);
+void outbox_index_take_out(struct outbox_index *index, struct parcel *parcel);
 // NULL when no request waits under this hub id.
-struct parcel *outbox_index_find(const struct outbox_index *waiting, uint64_t hub_id);
+struct parcel *outbox_index_find(const struct outbox_index *index, uint64_t hub_id);
 
 // --- Lag
 //

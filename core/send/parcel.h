@@ -115,7 +115,7 @@ struct parcel {
     uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
     bool has_added : 1;  // `added` is set
     bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
-    bool kept : 1;       // likewise: where a hub refuses it there may be another one
+    bool retriable : 1;  // likewise: where a hub refuses it there may be another one
     bool is_sought : 1;  // `sought` is set
     bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;

@@ -208,7 +208,8 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->agent = agent->mark & ((1u << AGENT_MARK_BITS) - 1);
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
-    request_index_add(&message->peer->asked, pending, &shard->hub->settings.secrets.tables, &shard->kept);
+    request_index_add(&message->peer->request_index, pending, &shard->hub->settings.secrets.tables,
+                      &shard->quota);
     list_append(&home->pending, &pending->by_target);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
     hub_owe(shard->hub, home->connection, 1);
@@ -220,7 +221,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
                                      const struct progress_tokens *tokens) {
     struct reply_to answer = message_reply_to(message);
     assert(message_is_request(message));
-    bool fair = quota_is_fair(&shard->kept, message->peer->asked.kept_bytes);
+    bool fair = quota_is_fair(&shard->quota, message->peer->request_index.kept_bytes);
     struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
     if (pending && keep_tokens(shard, pending, message, tokens) &&
         (!to || error_target_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
@@ -326,7 +327,7 @@ bool forward_request(struct shard *shard, const struct message *message, struct 
     pending->account = account;
     parcel->hub_id = hub_id;
     parcel->returns = to && to->returns;
-    parcel->kept = to && to->kept && pending->offered;
+    parcel->retriable = to && to->kept && pending->offered;
     parcel->lane = (uint8_t)message_lane(message);
     if (child_mux_is(agent)) {
         child_mux_note(shard, message, agent, parcel);
@@ -356,7 +357,7 @@ bool forward_again(struct shard *shard, const struct message *message, struct pe
         return false;
     }
     parcel->hub_id = hub_id;
-    parcel->kept = true;
+    parcel->retriable = true;
     parcel->lane = (uint8_t)message_lane(message);
     forward_deliver(shard, pending->target, parcel);
     return true;

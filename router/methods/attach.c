@@ -47,7 +47,7 @@ bool attach_seeks(const struct shard *shard, const struct message *message) {
 
 static bool keep(struct shard *shard, struct peer *peer, const struct agent_params *offer) {
     struct annex *annex = peer_annex(shard, peer);
-    if (!annex || !annex_attach(&shard->kept, annex, offer->agent_id, offer->agent_id_bytes))
+    if (!annex || !annex_attach(&shard->quota, annex, offer->agent_id, offer->agent_id_bytes))
         return false;
     annex->end_leaves = offer->end_leaves;
     return true;

@@ -94,8 +94,8 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
                      "a string or a number, once");
         return;
     }
-    struct pending *pending = request_index_find(&message->peer->asked, message->body, id.value,
-                                                 &shard->hub->settings.secrets.tables, &shard->kept);
+    struct pending *pending = request_index_find(&message->peer->request_index, message->body, id.value,
+                                                 &shard->hub->settings.secrets.tables, &shard->quota);
     if (pending && shard->settings->users && !is_own(message->peer, pending))
         pending = NULL;
     struct held_message *held = shard->gate ? gate_hold_find(message->peer, message->body, id.value) : NULL;

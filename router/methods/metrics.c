@@ -189,7 +189,7 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_one(out, "memory_bytes", "Memory that counts against the bound.",
             atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed));
     put_one(out, "memory_kept_bytes", "Of it, what registrations, subscriptions and requests take.",
-            atomic_load_explicit(&hub->budget.kept, memory_order_relaxed));
+            atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed));
     put_one(out, "memory_limit_bytes", "The bound of memory (--max-memory).", limits->memory_bytes_max);
     put_one(out, "connections_limit", "The bound of connections (--max-connections).",
             limits->connections_max);

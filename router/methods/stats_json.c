@@ -39,7 +39,7 @@ static void put_hub(struct shard *shard, struct text *out) {
                                          [HUB_CLOSING] = "closing",
                                          [HUB_STOPPED] = "closing"};
     struct hub *hub = shard->hub;
-    uint64_t kept = atomic_load_explicit(&hub->budget.kept, memory_order_relaxed);
+    uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
     uint64_t held = atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed);
     assert(shard_now_ms(shard) >= hub->began_ms);
     text_put(out, "{\"version\":\"" PATCHBAY_VERSION "\",\"io\":\"");

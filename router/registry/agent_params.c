@@ -299,6 +299,6 @@ bool agent_params_fill_order(struct shard *shard, const struct agent_params *off
     assert(order->kind == ORDER_REGISTER && !order->capabilities && bytes <= CAPABILITIES_BYTES_MAX);
     agent_params_fill_agent_id(offer, order);
     order->governance = offer->governance;
-    order->capabilities = capabilities_create(&shard->kept, text, bytes);
+    order->capabilities = capabilities_create(&shard->quota, text, bytes);
     return order->capabilities != NULL;
 }

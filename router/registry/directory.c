@@ -195,7 +195,7 @@ static void ask_others(struct shard *shard, const struct message *message, const
                        size_t capability_bytes) {
     struct reply_to to = message_reply_to(message);
     struct directory_query *inquiry = quota_take(
-        &shard->kept, sizeof *inquiry + to.id_bytes + capability_bytes + 1); // + 1: never of nothing
+        &shard->quota, sizeof *inquiry + to.id_bytes + capability_bytes + 1); // + 1: never of nothing
     if (!inquiry) {
         refuse_keeping(shard, message, NULL);
         return;
@@ -304,7 +304,7 @@ static void come_home(struct shard *shard, struct directory_query *inquiry) {
     text_deinit(&inquiry->others);
     if (inquiry->counted_bytes)
         buffer_budget_give(&shard->hub->budget, inquiry->counted_bytes);
-    quota_give(&shard->kept, inquiry);
+    quota_give(&shard->quota, inquiry);
 }
 
 void directory_inquiry_over(struct shard *shard, struct directory_query *inquiry) {

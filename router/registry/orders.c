@@ -11,8 +11,8 @@
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
     assert(connection_shard(connection) == shard->index);
     bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN || kind == ORDER_YIELD;
-    struct order *order =
-        gives_back ? quota_take_anyway(&shard->kept, sizeof *order) : quota_take(&shard->kept, sizeof *order);
+    struct order *order = gives_back ? quota_take_anyway(&shard->quota, sizeof *order)
+                                     : quota_take(&shard->quota, sizeof *order);
     if (!order)
         return NULL;
     *order = (struct order){.kind = kind, .mail = {.kind = MAIL_ORDER, .connection = connection}};
@@ -21,11 +21,11 @@ struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t c
 
 void order_destroy(struct shard *shard, struct order *order) {
     assert(order->set_aside == 0 && connection_shard(order->mail.connection) == shard->index);
-    capabilities_drop(&shard->kept, order->capabilities);
-    capabilities_drop(&shard->kept, order->answer);
-    quota_give(&shard->kept, order->request_id);
+    capabilities_drop(&shard->quota, order->capabilities);
+    capabilities_drop(&shard->quota, order->answer);
+    quota_give(&shard->quota, order->request_id);
     memory_give(order->spared);
-    quota_give(&shard->kept, order);
+    quota_give(&shard->quota, order);
 }
 
 static bool keep_request_id(struct shard *shard, struct order *order, const struct message *message) {
@@ -33,7 +33,7 @@ static bool keep_request_id(struct shard *shard, struct order *order, const stru
     assert(!order->request_id);
     if (!message_is_request(message))
         return true;
-    order->request_id = quota_take_anyway(&shard->kept, to.id_bytes);
+    order->request_id = quota_take_anyway(&shard->quota, to.id_bytes);
     if (!order->request_id)
         return false;
     memcpy(order->request_id, to.id, to.id_bytes);

@@ -29,14 +29,14 @@ static void turn_back(struct shard *shard, struct order *order, enum error error
     assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
     order->kind = ORDER_UNREGISTER;
-    quota_accept(&shard->kept, order->set_aside);
+    quota_accept(&shard->quota, order->set_aside);
     order->set_aside = 0;
 }
 
 // What shard 0 has set aside for this one.
 static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
-    quota_accept(&shard->kept, share);
+    quota_accept(&shard->quota, share);
     order->set_aside -= share;
     assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
 }
@@ -52,10 +52,10 @@ static void review_later(struct shard *shard, const struct order *order) {
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_apply_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
-    uint64_t refused = shard->kept.refused;
+    uint64_t refused = shard->quota.refused;
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
-    struct agent_offer offer = {
+    struct agent_profile profile = {
         .connection = order->mail.connection,
         .subscriber = subscriber_of_order(shard, order),
         .id = order->agent_id,
@@ -76,7 +76,7 @@ static void apply_register(struct shard *shard, struct order *order) {
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
         .set_aside = &order->set_aside,
     };
-    bool put = agents_put(&shard->agents, &offer);
+    bool put = agents_put(&shard->agents, &profile);
     review_later(shard, order);
     admission_applied(shard, order);
     if (shard->index == 0)
@@ -85,12 +85,12 @@ static void apply_register(struct shard *shard, struct order *order) {
                 ? holder
                 : 0;
     if (!put) {
-        bool bounded = shard->kept.refused != refused;
-        order->limit = bounded ? quota_bytes_max(&shard->kept) : 0;
+        bool bounded = shard->quota.refused != refused;
+        order->limit = bounded ? quota_bytes_max(&shard->quota) : 0;
         turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }
-    assert(!offer.subscriber || offer.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
+    assert(!profile.subscriber || profile.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
 }
 
 // One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may

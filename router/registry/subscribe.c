@@ -113,7 +113,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 static bool is_fair(const struct shard *shard, uint32_t count) {
     assert(count > 0);
     enum { SUBSCRIPTION_BYTES = 512 };
-    return quota_is_fair(&shard->kept, (uint64_t)count * SUBSCRIPTION_BYTES);
+    return quota_is_fair(&shard->quota, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
 
 // Whether a connection may have so many, with what registrations under way list.

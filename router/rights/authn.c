@@ -73,7 +73,7 @@ static bool keep_id(struct shard *shard, struct identity *identity, const struct
     identity->exchange = NULL;
     if (!message_is_request(message))
         return true;
-    identity->id = quota_take_anyway(&shard->kept, to.id_bytes);
+    identity->id = quota_take_anyway(&shard->quota, to.id_bytes);
     if (!identity->id)
         return false;
     memcpy(identity->id, to.id, to.id_bytes);
@@ -190,8 +190,8 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
         (lookup->type[key] != JSON_STRING && lookup->type[key] != JSON_NUMBER))
         return false;
     struct span id = lookup->value[key];
-    return request_index_find(&peer->asked, message->body, id, &shard->hub->settings.secrets.tables,
-                              &shard->kept) ||
+    return request_index_find(&peer->request_index, message->body, id, &shard->hub->settings.secrets.tables,
+                              &shard->quota) ||
            (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
 }
 
@@ -329,7 +329,7 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
     size_t bytes;
     enum source_agent source = source_agent_read(shard, message, name, &bytes);
     if (source == SOURCE_OWN)
-        authz_cache_keep_source(&shard->kept, identity_of(message->peer), &shard->agents,
+        authz_cache_keep_source(&shard->quota, identity_of(message->peer), &shard->agents,
                                 message->body + value.at, value.bytes);
     if (source == SOURCE_FOREIGN)
         refuse_right(shard, message, RULE_SOURCE_AGENT);

@@ -128,7 +128,7 @@ static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, cons
     if (allowed && call.by == KIND_AGENT && !asked->target.given)
         keep_to_approver(user, &call, asked);
     if (allowed && is_known)
-        authz_cache_keep_call(&shard->kept, identity, user, message, asked);
+        authz_cache_keep_call(&shard->quota, identity, user, message, asked);
     return allowed;
 }
 

@@ -10,9 +10,9 @@ bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *j
 }
 
 // NULL: there is no room to keep anything.
-static struct authz_cache *authz_cache_of(struct quota *kept, struct identity *identity) {
+static struct authz_cache *authz_cache_of(struct quota *quota, struct identity *identity) {
     if (!identity->recalled)
-        identity->recalled = quota_take_zeroed(kept, 1, sizeof *identity->recalled);
+        identity->recalled = quota_take_zeroed(quota, 1, sizeof *identity->recalled);
     return identity->recalled;
 }
 
@@ -42,9 +42,9 @@ static bool is_more(const struct message *message) {
     return message_method_is(message, "event") || message_method_is(message, "audit/log");
 }
 
-void authz_cache_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
+void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
                            const struct message *message, const struct rules_message *asked) {
-    struct authz_cache *recalled = authz_cache_of(kept, identity);
+    struct authz_cache *recalled = authz_cache_of(quota, identity);
     if (!recalled)
         return;
     struct authz_cache_call *last = authz_cache_place(recalled, message);
@@ -72,9 +72,9 @@ void authz_cache_forget_calls(struct identity *identity) {
         identity->recalled->calls[index].user = NULL;
 }
 
-void authz_cache_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
+void authz_cache_keep_source(struct quota *quota, struct identity *identity, const struct agents *agents,
                              const uint8_t *json, size_t bytes) {
-    struct authz_cache *recalled = authz_cache_of(kept, identity);
+    struct authz_cache *recalled = authz_cache_of(quota, identity);
     assert(json && bytes > 0);
     if (!recalled)
         return;

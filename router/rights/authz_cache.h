@@ -74,7 +74,7 @@ authz_cache_call(const struct identity *identity, const struct message *message)
     return last;
 }
 // Each is kept where there is room.
-void authz_cache_keep_call(struct quota *kept, struct identity *identity, const struct user *user,
+void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
                            const struct message *message, const struct rules_message *asked);
 // Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
 void authz_cache_keep_plain(struct identity *identity, const struct message *message);
@@ -89,5 +89,5 @@ static inline bool authz_cache_source(const struct identity *identity, const str
     const struct authz_cache_source *last = &identity->recalled->source;
     return last->changes == agents->changes && authz_cache_same(&last->text, json);
 }
-void authz_cache_keep_source(struct quota *kept, struct identity *identity, const struct agents *agents,
+void authz_cache_keep_source(struct quota *quota, struct identity *identity, const struct agents *agents,
                              const uint8_t *json, size_t bytes);

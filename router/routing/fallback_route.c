@@ -105,7 +105,7 @@ void fallback_route_take(struct shard *shard, struct mail *mail) {
     struct fallback *sought = fallback_find(shard, mail->connection);
     enum fallback_end how = (enum fallback_end)mail->detail;
     assert(mail->kind == MAIL_SOUGHT && !shard->run.count);
-    quota_give(&shard->kept, mail);
+    quota_give(&shard->quota, mail);
     if (sought)
         end(shard, sought, how);
     else if (how == FALLBACK_NOBODY)

@@ -115,7 +115,7 @@ static bool begin(const struct setup *setup, struct text *why) {
 // What is wrong ends the program.
 static bool end(bool failed, struct text *why) {
     (void)failed, (void)why;
-    if (world.kernel->keeping)
+    if (world.kernel->state)
         programs_hold(world.kernel, false);
     world_stop(&world);
     world_close(&world);
@@ -250,7 +250,7 @@ static bool speaks_lines(const char *child) {
 }
 
 static bool start_child(const char *child, int error, struct line **line, bool *lines) {
-    if (!world.kernel->keeping || !wait_until(is_ordered, child))
+    if (!world.kernel->state || !wait_until(is_ordered, child))
         return false;
     struct program *program = programs_ordered(world.kernel, child);
     *lines = speaks_lines(child);

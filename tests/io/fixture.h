@@ -55,7 +55,7 @@ static inline struct fixture *fixture_open(uint64_t buffers) {
                                  .buffers_lent = LENT,
                                  .backend = backend,
                                  .spin_ns = spin_ns,
-                                 .walled = spin_ns == 0}; // all is tried both ways
+                                 .restricted = spin_ns == 0}; // all is tried both ways
     if (io_open(&fixture->io, &options, &why) < 0)
         fail_msg("%s", why);
     return fixture;

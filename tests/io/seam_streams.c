@@ -137,10 +137,10 @@ static void what_is_taken_shows(void **state) {
         io_send(io, pair[0], 5, &vector, 1);
         uint32_t before;
         do {
-            before = io_acked(io, pair[0]);
+            before = io_ack_mark(io, pair[0]);
             assert_true(is_quiet(io));
-        } while (io_acked(io, pair[0]) != before);
-        for (size_t taken = 0; io_acked(io, pair[0]) == before;) {
+        } while (io_ack_mark(io, pair[0]) != before);
+        for (size_t taken = 0; io_ack_mark(io, pair[0]) == before;) {
             ssize_t count = read(pair[1], out, sizeof out);
             assert_true(count > 0 && (taken += (size_t)count) < sizeof bytes);
             io_run(io, 0);
@@ -176,12 +176,12 @@ static void little_is_kept_where_little_may_be(void **state) {
     tcp_pair(narrow);
     unix_pair(local);
     int before = send_buffer(local[0]);
-    io_narrow(io, narrow[0], 64 * 1024);
-    io_narrow(io, local[0], 16 * 1024);
+    io_limit_backlog(io, narrow[0], 64 * 1024);
+    io_limit_backlog(io, local[0], 16 * 1024);
     assert_int_equal(send_buffer(local[0]), before);
     assert_int_equal(send_buffer(narrow[0]), 2 * 64 * 1024);
     assert_true(fill(narrow[0]) < fill(wide[0]));
-    io_narrow(io, narrow[0], 0);
+    io_limit_backlog(io, narrow[0], 0);
     assert_true(send_buffer(narrow[0]) > 2 * 64 * 1024);
     assert_true(fill(narrow[0]) > 0);
     int *const pairs[] = {wide, narrow, local};
@@ -201,17 +201,17 @@ static void who_has_gone(void **state) {
             unix_pair(pair);
         else
             tcp_pair(pair);
-        assert_false(io_peer_gone(io, pair[0]));
+        assert_false(io_is_peer_gone(io, pair[0]));
         shutdown(pair[1], SHUT_WR);
         struct reading reading = {.socket = pair[0]};
         reading_arm(&reading, io);
         assert_int_equal(wait_event(io).result, 0);
-        assert_false(io_peer_gone(io, pair[0]));
+        assert_false(io_is_peer_gone(io, pair[0]));
         if (way == 1)
             shutdown(pair[1], SHUT_RDWR);
         else
             close(pair[1]);
-        assert_int_equal(io_peer_gone(io, pair[0]), way < 2);
+        assert_int_equal(io_is_peer_gone(io, pair[0]), way < 2);
         io_close_socket(io, pair[0]);
         if (way == 1)
             close(pair[1]);

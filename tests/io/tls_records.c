@@ -77,24 +77,24 @@ static void send_record(struct world *world, uint8_t type, const void *bytes, si
 }
 
 // The hub opens all of it, `piece` bytes at a time, with so much room; how it ends.
-static enum opened arrive(struct world *world, size_t piece, size_t room) {
-    enum opened opened = OPENED_MORE;
+static enum secure_result arrive(struct world *world, size_t piece, size_t room) {
+    enum secure_result result = SECURE_MORE;
     for (size_t at = 0; at < world->wire.count;) {
         size_t left = world->wire.count - at, count;
         struct secure_input input = {.bytes = world->wire.bytes + at, .count = left < piece ? left : piece};
         at += input.count;
-        while ((opened = tls_records_open(world->records, &world->secure, &input,
+        while ((result = tls_records_open(world->records, &world->secure, &input,
                                           world->opened.bytes + world->opened.count, room, &count)) ==
-               OPENED_BYTES) {
+               SECURE_BYTES) {
             assert_in_range(count, 1, room);
             world->opened.count += count;
         }
-        if (opened != OPENED_MORE)
+        if (result != SECURE_MORE)
             break;
         assert_int_equal(input.count, 0);
     }
     world->wire.count = 0;
-    return opened;
+    return result;
 }
 
 // The next record of what the hub said by itself, or sealed; its type.
@@ -187,7 +187,7 @@ static void what_is_sealed_is_opened_however_it_is_cut(void **state) {
                 send_record(world, DATA, text, sizes[index]);
                 sum += sizes[index];
             }
-            assert_int_equal(arrive(world, pieces[run / 4], rooms[run % 4]), OPENED_MORE);
+            assert_int_equal(arrive(world, pieces[run / 4], rooms[run % 4]), SECURE_MORE);
             pattern(all, sum, 0);
             assert_int_equal(world->opened.count, sum);
             assert_memory_equal(world->opened.bytes, all, sum);
@@ -227,13 +227,13 @@ static void keys_are_updated_as_the_peer_asks(void **state) {
     send_record(world, HANDSHAKE, update, sizeof update);
     assert_true(tls_keys_update(&world->out));
     send_record(world, DATA, "b", 1);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_MORE);
     assert_null(world->secure.said);
     send_record(world, HANDSHAKE, asking, 2); // in pieces
     send_record(world, HANDSHAKE, asking + 2, 3);
     assert_true(tls_keys_update(&world->out));
     send_record(world, DATA, "c", 1);
-    assert_int_equal(arrive(world, 7, ROOM), OPENED_MORE);
+    assert_int_equal(arrive(world, 7, ROOM), SECURE_MORE);
     expect_said(world, HANDSHAKE, update, sizeof update);
     assert_true(tls_keys_update(&world->in));
     seal(world, &(struct iovec){"d", 1}, 1);
@@ -278,21 +278,21 @@ static void what_says_nothing(void **state) {
     send_record(world, 0, padded, sizeof padded); // its type is the last byte that isn't zero
     send_record(world, ALERT, canceled, sizeof canceled);
     send_record(world, DATA, "b", 1);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_MORE);
     assert_int_equal(world->opened.count, 2);
     assert_memory_equal(world->opened.bytes, "ab", 2);
     for (unsigned round = 0; round < 32; round++)
         send_record(world, DATA, "", 0);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_MORE);
     seal(world, &(struct iovec){"c", 1}, 1); // who is spoken to may say nothing for as long again
     const uint8_t *at = world->wire.bytes;
     assert_int_equal(hear(world, &at, heard, &count), DATA);
     world->wire.count = 0;
     for (unsigned round = 0; round < 32; round++)
         send_record(world, DATA, "", 0);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_MORE);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_MORE);
     send_record(world, DATA, "", 0);
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_BROKEN);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_BROKEN);
     expect_alert(world, 10);
     world_close(world);
 }
@@ -301,12 +301,12 @@ static void ends(void **state) {
     (void)state;
     static const struct {
         uint8_t alert;
-        enum opened opened;
-    } each[] = {{0, OPENED_END}, {20, OPENED_BROKEN}, {80, OPENED_BROKEN}};
+        enum secure_result result;
+    } each[] = {{0, SECURE_END}, {20, SECURE_BROKEN}, {80, SECURE_BROKEN}};
     for (unsigned index = 0; index < sizeof each / sizeof *each; index++) {
         struct world *world = world_open(0);
         send_record(world, ALERT, (uint8_t[]){1, each[index].alert}, 2);
-        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].opened);
+        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].result);
         assert_null(world->secure.said); // alerts aren't answered
         tls_records_finish(world->records, &world->secure);
         expect_said(world, ALERT, (uint8_t[]){1, 0}, 2);
@@ -340,7 +340,7 @@ static void what_is_said_wrongly(void **state) {
         struct world *world = world_open(0);
         send_record(world, each[index].type, each[index].text, each[index].count);
         send_record(world, DATA, "x", 1);
-        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_BROKEN);
+        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_BROKEN);
         expect_alert(world, each[index].alert);
         assert_int_equal(world->opened.count, 0);
         world_close(world);
@@ -348,7 +348,7 @@ static void what_is_said_wrongly(void **state) {
     struct world *world = world_open(0);
     send_record(world, HANDSHAKE, "\30\0", 2);
     send_record(world, DATA, "x", 1); // among the pieces of another
-    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_BROKEN);
+    assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_BROKEN);
     expect_alert(world, 10);
     world_close(world);
 }
@@ -366,7 +366,7 @@ static void what_is_no_record(void **state) {
         struct world *world = world_open(0);
         memcpy(world->wire.bytes, each[index / 2].head, 5);
         world->wire.count = 5;
-        assert_int_equal(arrive(world, index % 2 ? 1 : 5, ROOM), OPENED_BROKEN);
+        assert_int_equal(arrive(world, index % 2 ? 1 : 5, ROOM), SECURE_BROKEN);
         expect_alert(world, each[index / 2].alert);
         world_close(world);
     }
@@ -380,11 +380,11 @@ static void what_was_changed_on_the_way(void **state) {
         struct world *world = world_open((unsigned)(at % SUITES));
         send_record(world, DATA, "0123456789", 10);
         world->wire.bytes[at] ^= 1;
-        enum opened opened = arrive(world, WIRE_BYTES, ROOM);
+        enum secure_result result = arrive(world, WIRE_BYTES, ROOM);
         if (at == 3 || at == 4) // it waits for more, or is cut short, or is too long
-            assert_true(opened == OPENED_BROKEN || opened == OPENED_MORE);
+            assert_true(result == SECURE_BROKEN || result == SECURE_MORE);
         else
-            assert_int_equal(opened, OPENED_BROKEN);
+            assert_int_equal(result, SECURE_BROKEN);
         assert_int_equal(world->opened.count, 0);
         world_close(world);
     }
@@ -400,7 +400,7 @@ static void records_lost_doubled_or_out_of_order(void **state) {
         memcpy(two, world->wire.bytes, sizeof two);
         memcpy(world->wire.bytes, two + (way == 1 ? 0 : 23), 23);
         memcpy(world->wire.bytes + 23, two + (way == 2 ? 23 : 0), 23);
-        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), OPENED_BROKEN);
+        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_BROKEN);
         expect_alert(world, 20);
         assert_int_equal(world->opened.count, way == 1);
         world_close(world);
@@ -427,7 +427,7 @@ static void records_of_the_largest_size(void **state) {
         memset(text + said, 0, sizeof text - said);
         text[said] = padding ? DATA : 0;
         send_record(world, padding ? 0 : DATA, text, said + padding);
-        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].good ? OPENED_MORE : OPENED_BROKEN);
+        assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].good ? SECURE_MORE : SECURE_BROKEN);
         assert_int_equal(world->opened.count, each[index].good ? said : 0);
         if (!each[index].good)
             expect_alert(world, 22);
@@ -442,9 +442,9 @@ static void without_memory(void **state) {
         struct world *world = world_open(0);
         send_record(world, DATA, text, sizeof text);
         memory_fail_after(0);
-        enum opened opened = arrive(world, way ? 10 : WIRE_BYTES, way ? ROOM : 10);
+        enum secure_result result = arrive(world, way ? 10 : WIRE_BYTES, way ? ROOM : 10);
         memory_fail_after(UINT64_MAX);
-        assert_int_equal(opened, OPENED_BROKEN);
+        assert_int_equal(result, SECURE_BROKEN);
         assert_true(world->secure.out_of_memory);
         world_close(world);
     }
@@ -460,10 +460,10 @@ static void what_comes_next_is_foreseen(void **state) {
     send_record(world, DATA, "0123456789", 10);
     struct secure_input input = {.bytes = world->wire.bytes, .count = world->wire.count};
     assert_int_equal(tls_records_open(world->records, &world->secure, &input, out, 100, &count),
-                     OPENED_BYTES);
+                     SECURE_BYTES);
     assert_int_equal(world->secure.next_bytes, 10);
     assert_int_equal(tls_records_open(world->records, &world->secure, &input, out, 100, &count),
-                     OPENED_BYTES);
+                     SECURE_BYTES);
     assert_int_equal(world->secure.next_bytes, 0);
     world_close(world);
 }

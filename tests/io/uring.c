@@ -123,16 +123,16 @@ static void a_look_brings_what_has_come(void **state) {
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
     uint64_t entries = io_entries(fixture->io);
-    assert_false(io_stirs(fixture->io));
+    assert_false(io_has_arrivals(fixture->io));
     write_all(pair[1], "x", 1);
     assert_false(io_next(fixture->io, &event));
-    assert_true(io_stirs(fixture->io));
+    assert_true(io_has_arrivals(fixture->io));
     assert_int_equal(io_entries(fixture->io), entries);
-    io_look(fixture->io);
+    io_poll(fixture->io);
     assert_int_equal(io_entries(fixture->io), entries + 1);
     take_byte(fixture->io);
     assert_false(io_next(fixture->io, &event));
-    assert_false(io_stirs(fixture->io));
+    assert_false(io_has_arrivals(fixture->io));
     close(pair[1]);
     assert_int_equal(wait_event(fixture->io).result, 0);
     io_close_socket(fixture->io, pair[0]);
@@ -151,8 +151,8 @@ static void a_look_hands_nothing_over(void **state) {
     take_byte(fixture->io);
     io_receive_into(fixture->io, -1, 2, &byte, 1); // would fail at once
     write_all(pair[1], "x", 1);
-    assert_true(io_stirs(fixture->io));
-    io_look(fixture->io);
+    assert_true(io_has_arrivals(fixture->io));
+    io_poll(fixture->io);
     take_byte(fixture->io);
     assert_false(io_next(fixture->io, &event));
     assert_int_equal(wait_event(fixture->io).token, 2);
@@ -173,7 +173,7 @@ static void where_something_was_handed_over_no_look_is_taken(void **state) {
     take_byte(fixture->io);
     io_shutdown(fixture->io, pair[0], SHUT_WR); // hands over what was noted
     write_all(pair[1], "x", 1);
-    assert_false(io_stirs(fixture->io));
+    assert_false(io_has_arrivals(fixture->io));
     assert_false(io_next(fixture->io, &event));
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
@@ -195,7 +195,7 @@ static void a_turn_with_enough_to_do_takes_no_look(void **state) {
     for (int at = 0; at < LENT / 2; at++)
         take_byte(fixture->io);
     write_all(pairs[0][1], "x", 1);
-    assert_false(io_stirs(fixture->io));
+    assert_false(io_has_arrivals(fixture->io));
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
     for (int at = 0; at < LENT / 2; at++) {
@@ -234,11 +234,11 @@ static int try_nothing(void) {
 static void behind_the_wall_there_is_only_what_the_hub_uses(void **state) {
     struct fixture *fixture = *state;
     int pair[2], more = eventfd(0, EFD_CLOEXEC);
-    assert_true(io_walled(fixture->io));
+    assert_true(io_is_restricted(fixture->io));
     assert_int_equal(try_nothing(), -EACCES);
     assert_int_equal(io_uring_register_eventfd(opened, more), -EACCES);
-    io_run(fixture->io, 0);  // sees that these completions have gone
-    io_lend(fixture->io, 1); // lists the buffers anew
+    io_run(fixture->io, 0);          // sees that these completions have gone
+    io_lend_buffers(fixture->io, 1); // lists the buffers anew
     unix_pair(pair);
     io_receive(fixture->io, pair[0], 1, true);
     assert_int_equal(write(pair[1], "x", 1), 1);
@@ -255,7 +255,7 @@ static void a_kernel_without_walls_is_said_to_be_one(void **state) {
     knows_no_walls = true;
     struct fixture *fixture = fixture_open(100);
     knows_no_walls = false;
-    assert_false(io_walled(fixture->io));
+    assert_false(io_is_restricted(fixture->io));
     assert_int_equal(try_nothing(), 0);
     fixture_close(fixture);
 }

@@ -66,7 +66,7 @@ static void little_waits(bool by_kernel) {
     uint64_t took_ns = run_for(held, UINT64_MAX);
     assert_in_range(took_ns, SECOND_NS / 20 - SECOND_NS / 1000, PATIENCE_NS / 2);
     assert_int_equal(drain(held), 2);
-    assert_int_equal(io_held(held->fixture->io), 1);
+    assert_int_equal(io_held_waits(held->fixture->io), 1);
     hold_close(held);
 }
 
@@ -109,7 +109,7 @@ static void what_comes_after_it_waits_no_more(bool by_kernel) {
     assert_int_equal(pthread_create(&thread, NULL, send_late, held), 0);
     run_for(held, UINT64_MAX);
     assert_int_equal(drain(held), 1);
-    assert_int_equal(io_held(held->fixture->io), 1);
+    assert_int_equal(io_held_waits(held->fixture->io), 1);
     pthread_join(thread, NULL);
     hold_close(held);
 }

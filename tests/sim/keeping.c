@@ -44,15 +44,15 @@ static uint64_t connection_at(const struct scene *scene, uint32_t shard, const c
 static uint64_t fill(struct scene *scene) {
     struct buffer_budget *budget = &scene->world.hub->budget;
     for (uint32_t shard = 0; shard < SHARDS; shard++)
-        quota_settle(&scene->world.shards[shard]->kept);
-    uint64_t left = quota_bytes_left(&scene->world.shards[0]->kept);
-    atomic_fetch_add(&budget->kept, left);
+        quota_settle(&scene->world.shards[shard]->quota);
+    uint64_t left = quota_bytes_left(&scene->world.shards[0]->quota);
+    atomic_fetch_add(&budget->quota_bytes, left);
     atomic_fetch_add(&budget->bytes, left);
     return left;
 }
 
 static void empty(struct scene *scene, uint64_t bytes) {
-    atomic_fetch_sub(&scene->world.hub->budget.kept, bytes);
+    atomic_fetch_sub(&scene->world.hub->budget.quota_bytes, bytes);
     atomic_fetch_sub(&scene->world.hub->budget.bytes, bytes);
 }
 
@@ -209,11 +209,11 @@ static void slots_of_a_burst_go_back(void **state) {
             party_ask(source, "work", 0, "\"targetAgent\":\"agent\"");
         scene_settle(&scene);
     }
-    uint64_t burst = atomic_load(&budget->kept);
+    uint64_t burst = atomic_load(&budget->quota_bytes);
     assert_true(burst > SOURCES * SHARDS * PARTY_ASKS_MAX * sizeof(struct pending));
     party_leave(agent);
     scene_pass(&scene, 5 * (uint64_t)SECOND);
-    uint64_t rest = atomic_load(&budget->kept);
+    uint64_t rest = atomic_load(&budget->quota_bytes);
     assert_true(rest < SHARDS * (PENDING_CHUNK * sizeof(struct pending) + 80 * 1024));
     for (uint32_t shard = 0; shard < SHARDS; shard++)
         assert_false(pending_table_has_rest(&scene.world.shards[shard]->pending));

@@ -121,8 +121,8 @@ struct kernel {
     struct cable *cables[CABLES_MAX];
     uint32_t cable_count;
     struct disk disk;
-    struct keeping_sim *keeping; // NULL: there is no keeper
-    sim_answers *answers;        // where the hub connects to; NULL: nobody is there
+    struct keeping_sim *state; // NULL: there is no keeper
+    sim_answers *answers;      // where the hub connects to; NULL: nobody is there
     void *answers_context;
     struct io *ios[IOS_MAX];
     uint32_t io_count;

@@ -21,49 +21,49 @@ struct keeping_sim {
 // --- The keeper
 
 struct keeper *programs_keep(struct kernel *kernel) {
-    struct keeping_sim *keeping = calloc(1, sizeof *keeping);
-    if (!keeping || kernel->keeping)
+    struct keeping_sim *state = calloc(1, sizeof *state);
+    if (!state || kernel->state)
         kernel_fail("no room for a keeper");
-    keeping->reports = cable_of_program(kernel, &keeping->reports_number);
-    keeping->numbers = 1;
-    keeping->keeper = (struct keeper){.commands = keeping->reports_number,
-                                      .reports = keeping->reports_number,
-                                      .process = 1,
-                                      .shared = calloc(1, sizeof(struct keeper_shared))};
-    if (!keeping->keeper.shared)
+    state->reports = cable_of_program(kernel, &state->reports_number);
+    state->numbers = 1;
+    state->keeper = (struct keeper){.commands = state->reports_number,
+                                    .reports = state->reports_number,
+                                    .process = 1,
+                                    .shared = calloc(1, sizeof(struct keeper_shared))};
+    if (!state->keeper.shared)
         abort();
-    kernel->keeping = keeping;
-    return &keeping->keeper;
+    kernel->state = state;
+    return &state->keeper;
 }
 
 void programs_forget(struct kernel *kernel) {
-    struct keeping_sim *keeping = kernel->keeping;
-    if (!keeping)
+    struct keeping_sim *state = kernel->state;
+    if (!state)
         return;
-    for (struct program *program = keeping->first, *next; program; program = next) {
+    for (struct program *program = state->first, *next; program; program = next) {
         next = program->next;
         if (program->state != PROGRAM_GONE)
             kernel_fail("a program of %s is left", program->name);
         free(program);
     }
-    if (!keeping->lost)
-        cable_close(keeping->reports);
-    kernel->sockets[keeping->reports_number].cable->hub_closed = true;
-    cable_settle(kernel->sockets[keeping->reports_number].cable);
-    kernel->sockets[keeping->reports_number] = (struct socket_entry){0};
-    free(keeping->keeper.shared);
-    free(keeping);
-    kernel->keeping = NULL;
+    if (!state->lost)
+        cable_close(state->reports);
+    kernel->sockets[state->reports_number].cable->hub_closed = true;
+    cable_settle(kernel->sockets[state->reports_number].cable);
+    kernel->sockets[state->reports_number] = (struct socket_entry){0};
+    free(state->keeper.shared);
+    free(state);
+    kernel->state = NULL;
 }
 
 void programs_hold(struct kernel *kernel, bool hold) {
-    kernel->keeping->held = hold;
-    for (struct program *program = kernel->keeping->first; program && !hold; program = program->next)
+    kernel->state->held = hold;
+    for (struct program *program = kernel->state->first; program && !hold; program = program->next)
         program->driven = program->leaves_others = false;
 }
 
 struct program *programs_first(const struct kernel *kernel) {
-    return kernel->keeping ? kernel->keeping->first : NULL;
+    return kernel->state ? kernel->state->first : NULL;
 }
 
 struct program *programs_ordered(const struct kernel *kernel, const char *name) {
@@ -77,8 +77,8 @@ struct program *programs_ordered(const struct kernel *kernel, const char *name) 
 static void report(struct kernel *kernel, const struct program *program, enum keeper_report_kind kind,
                    int32_t value) {
     struct keeper_report told = {kind, program->place, program->serial, value};
-    if (!kernel->keeping->lost)
-        cable_write(kernel->keeping->reports, &told, sizeof told);
+    if (!kernel->state->lost)
+        cable_write(kernel->state->reports, &told, sizeof told);
 }
 
 // --- A program's life
@@ -148,13 +148,13 @@ void program_fail(struct kernel *kernel, struct program *program, int error) {
 }
 
 void programs_lose_keeper(struct kernel *kernel) {
-    for (struct program *program = kernel->keeping->first; program; program = program->next) {
+    for (struct program *program = kernel->state->first; program; program = program->next) {
         if (program->state == PROGRAM_ORDERED)
             program_fail(kernel, program, EPIPE);
         kill_group(kernel, program);
     }
-    kernel->keeping->lost = true;
-    cable_close(kernel->keeping->reports);
+    kernel->state->lost = true;
+    cable_close(kernel->state->reports);
 }
 
 void programs_occupy_keeper(struct kernel *kernel, bool busy) {
@@ -169,7 +169,7 @@ static bool obeys(const struct program *program) {
 
 bool program_can_go_on(const struct kernel *kernel, const struct program *program) {
     if (program->state == PROGRAM_ORDERED)
-        return !kernel->keeping->held;
+        return !kernel->state->held;
     return (program->state == PROGRAM_RUNS && obeys(program)) ||
            (program->state == PROGRAM_ENDED && !program->leaves_others);
 }
@@ -202,10 +202,10 @@ void programs_pass(struct kernel *kernel) {
 // --- What the hub says
 
 static struct keeping_sim *keeping_of(struct io *io, int keeper) {
-    struct keeping_sim *keeping = io->kernel->keeping;
-    if (!keeping || keeper != keeping->keeper.commands)
+    struct keeping_sim *state = io->kernel->state;
+    if (!state || keeper != state->keeper.commands)
         kernel_fail("the hub speaks to a keeper that isn't there");
-    return keeping;
+    return state;
 }
 
 // As many texts as it says, and nothing behind them.
@@ -225,15 +225,15 @@ static const char *second_word(const struct keeper_command *command, const char 
     return command->words > 1 ? texts : "";
 }
 
-static void check_place(const struct keeping_sim *keeping, const struct keeper_command *command) {
-    for (const struct program *program = keeping->first; program; program = program->next)
+static void check_place(const struct keeping_sim *state, const struct keeper_command *command) {
+    for (const struct program *program = state->first; program; program = program->next)
         if (program->place == command->place && program->state != PROGRAM_GONE)
             kernel_fail("a program is started where one of %s is", program->name);
 }
 
 // Forgets those whom nobody asks for any more.
-static void sweep(struct keeping_sim *keeping) {
-    for (struct program **link = &keeping->first, *program; (program = *link);) {
+static void sweep(struct keeping_sim *state) {
+    for (struct program **link = &state->first, *program; (program = *link);) {
         if (program->state != PROGRAM_GONE || program->driven) {
             link = &program->next;
             continue;
@@ -244,17 +244,17 @@ static void sweep(struct keeping_sim *keeping) {
 }
 
 int io_start(struct io *io, int keeper, const void *packet, size_t bytes, int *in, int *out) {
-    struct keeping_sim *keeping = keeping_of(io, keeper);
+    struct keeping_sim *state = keeping_of(io, keeper);
     struct keeper_command command;
-    if (keeping->lost)
+    if (state->lost)
         return -EPIPE;
     if (random_chance(io->kernel->random, io->kernel->faults.keeper_busy))
         return -EAGAIN;
     memcpy(&command, packet, sizeof command);
     const char *texts = (const char *)packet + sizeof command;
     check_command(&command, texts, bytes - sizeof command);
-    check_place(keeping, &command);
-    sweep(keeping);
+    check_place(state, &command);
+    sweep(state);
     struct program *program = calloc(1, sizeof *program);
     if (!program)
         abort();
@@ -262,13 +262,13 @@ int io_start(struct io *io, int keeper, const void *packet, size_t bytes, int *i
     program->serial = command.serial;
     program->end_ms = command.value;
     program->kill_ns = UINT64_MAX;
-    program->number = ++keeping->numbers;
+    program->number = ++state->numbers;
     strncpy(program->name, texts, sizeof program->name - 1);
     strncpy(program->word, second_word(&command, texts), sizeof program->word - 1);
     program->in = cable_of_program(io->kernel, in);
     program->out = cable_of_program(io->kernel, out);
-    program->next = keeping->first;
-    keeping->first = program;
+    program->next = state->first;
+    state->first = program;
     return 0;
 }
 
@@ -279,18 +279,18 @@ void io_kill_group(struct io *io, int group) {
 }
 
 int io_tell_keeper(struct io *io, int keeper, const void *packet, size_t bytes) {
-    struct keeping_sim *keeping = keeping_of(io, keeper);
+    struct keeping_sim *state = keeping_of(io, keeper);
     struct keeper_command command;
     if (bytes != sizeof command)
         kernel_fail("an order of %zu bytes", bytes);
-    if (!keeping->lost && random_chance(io->kernel->random, io->kernel->faults.keeper_busy))
+    if (!state->lost && random_chance(io->kernel->random, io->kernel->faults.keeper_busy))
         return -EAGAIN;
     memcpy(&command, packet, sizeof command);
-    struct program *program = keeping->first;
+    struct program *program = state->first;
     while (program && (program->place != command.place || program->serial != command.serial))
         program = program->next;
     if (!program || program->state == PROGRAM_GONE)
-        return keeping->lost ? -EPIPE : 0;
+        return state->lost ? -EPIPE : 0;
     if (command.kind == KEEPER_END)
         kill_at(program, io->kernel->now_ns + command.value * MILLISECOND_NS);
     else

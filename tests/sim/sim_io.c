@@ -57,7 +57,7 @@ static uint32_t lent_max(const struct io *io, uint32_t buffers) {
     return most && most < buffers ? most : buffers;
 }
 
-void io_lend(struct io *io, uint32_t buffers) {
+void io_lend_buffers(struct io *io, uint32_t buffers) {
     if (!buffers)
         kernel_fail("no buffer may be lent");
     io->lent_max = lent_max(io, buffers < io->opened_for ? buffers : io->opened_for);
@@ -317,7 +317,7 @@ static void carry_out_all(struct io *io) {
 }
 
 // There is one hub in the simulation.
-void io_step_aside(struct io *io, int socket) {
+void io_yield_listener(struct io *io, int socket) {
     (void)io;
     (void)socket;
 }
@@ -346,7 +346,7 @@ void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
         queue_add(&cable->to_peer, bytes, count);
 }
 
-bool io_peer_gone(struct io *io, int socket) {
+bool io_is_peer_gone(struct io *io, int socket) {
     return cable_peer_gone(kernel_socket(io->kernel, socket)->cable);
 }
 
@@ -358,14 +358,14 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
 }
 
 // Nobody says the same twice.
-void io_narrow(struct io *io, int socket, uint32_t bytes) {
+void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
     struct cable *cable = kernel_socket(io->kernel, socket)->cable;
     if ((bytes > 0) == (cable->narrow_bytes > 0))
         kernel_fail("socket %d was made %s, which it was", socket, bytes ? "narrow" : "wide");
     cable->narrow_bytes = bytes;
 }
 
-uint32_t io_acked(struct io *io, int socket) {
+uint32_t io_ack_mark(struct io *io, int socket) {
     return kernel_socket(io->kernel, socket)->cable->shown;
 }
 
@@ -427,12 +427,12 @@ bool io_next(struct io *io, struct io_event *event) {
     return true;
 }
 
-bool io_stirs(struct io *io) {
+bool io_has_arrivals(struct io *io) {
     sim_preempt();
     return io->event_end != io->gathered && io->entries == io->entered;
 }
 
-void io_look(struct io *io) {
+void io_poll(struct io *io) {
     if (io->event_end == io->gathered || io->entries != io->entered)
         kernel_fail("a look was taken that doesn't pay");
     io->gathered = io->event_end;
@@ -468,7 +468,7 @@ uint64_t io_entries(const struct io *io) {
     return io->entries;
 }
 
-uint64_t io_held(const struct io *io) {
+uint64_t io_held_waits(const struct io *io) {
     (void)io; // a simulated wait is as long as it takes
     return 0;
 }

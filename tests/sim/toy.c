@@ -97,12 +97,12 @@ static void say(struct toy *toy, enum toy_type type, const uint8_t *bytes, size_
     secure_say(&toy->secure, record, toy_seal(&toy->out, type, bytes, count, record));
 }
 
-static enum opened fail(struct toy *toy) {
+static enum secure_result fail(struct toy *toy) {
     say(toy, TOY_ALERT, NULL, 0);
-    return OPENED_BROKEN;
+    return SECURE_BROKEN;
 }
 
-static enum opened give(struct toy *toy, uint8_t *out, size_t room, size_t *count) {
+static enum secure_result give(struct toy *toy, uint8_t *out, size_t room, size_t *count) {
     size_t left = toy_count(&toy->in) - toy->opened_at;
     *count = left < room ? left : room;
     memcpy(out, toy->in.record + TOY_HEAD_BYTES + toy->opened_at, *count);
@@ -110,7 +110,7 @@ static enum opened give(struct toy *toy, uint8_t *out, size_t room, size_t *coun
     toy->opened = toy->opened_at < toy_count(&toy->in);
     if (!toy->opened)
         toy_next(&toy->in);
-    return OPENED_BYTES;
+    return SECURE_BYTES;
 }
 
 // Who has dialled speaks first.
@@ -141,38 +141,38 @@ static bool meet(struct toy *toy) {
 }
 
 // OPENED_MORE: it says nothing to anybody but the cipher.
-static enum opened judge(struct toy *toy) {
+static enum secure_result judge(struct toy *toy) {
     enum toy_type type = (enum toy_type)toy->in.record[0];
     if (type == TOY_HELLO && toy->secure.server && !toy->secure.established) {
         toy_next(&toy->in);
-        return OPENED_SHAKEN;
+        return SECURE_SHAKEN;
     }
     if (type == TOY_HELLO && !toy->greeted) {
         if (!meet(toy))
             return fail(toy);
     } else if (type == TOY_DONE && toy->greeted && !toy->secure.established) {
         toy_next(&toy->in);
-        return OPENED_SHAKEN;
+        return SECURE_SHAKEN;
     } else if (!toy->secure.established) {
         return fail(toy);
     } else if (type == TOY_END) {
-        return OPENED_END;
+        return SECURE_END;
     } else if (type == TOY_ASK) {
         say(toy, TOY_TOLD, toy->in.record + TOY_HEAD_BYTES, toy_count(&toy->in));
     } else if (type == TOY_DATA) {
         toy->opened = toy_count(&toy->in) > 0;
         toy->opened_at = 0;
         if (toy->opened)
-            return OPENED_BYTES;
+            return SECURE_BYTES;
     } else {
         return fail(toy);
     }
     toy_next(&toy->in);
-    return OPENED_MORE;
+    return SECURE_MORE;
 }
 
-static enum opened toy_open(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
-                            size_t *count) {
+static enum secure_result toy_open(struct secure *secure, struct secure_input *input, uint8_t *out,
+                                   size_t room, size_t *count) {
     struct toy *toy = toy_of(secure);
     if (secure->server && !toy->greeted)
         greet(toy);
@@ -181,14 +181,14 @@ static enum opened toy_open(struct secure *secure, struct secure_input *input, u
         size_t taken = toy_take(&toy->in, input->bytes, input->count, &whole, &broken);
         input->bytes += taken;
         input->count -= taken;
-        enum opened opened = broken ? fail(toy) : whole ? judge(toy) : OPENED_MORE;
-        if (!toy->opened && (opened != OPENED_MORE || !whole))
-            return opened;
+        enum secure_result result = broken ? fail(toy) : whole ? judge(toy) : SECURE_MORE;
+        if (!toy->opened && (result != SECURE_MORE || !whole))
+            return result;
     }
-    enum opened opened = give(toy, out, room, count);
+    enum secure_result result = give(toy, out, room, count);
     bool foreseen = !toy->opened && input->count >= TOY_HEAD_BYTES;
     secure->next_bytes = foreseen ? (uint32_t)input->bytes[1] << 8 | input->bytes[2] : 0;
-    return opened;
+    return result;
 }
 
 // Where it is sent from, as TLS does it.

@@ -71,7 +71,7 @@ static void open_shards(struct world *world) {
 static void fill_kept(struct world *world, uint32_t room) {
     uint64_t max = atomic_load(&world->hub->budget.bytes_max) / 4;
     world->kept_bytes = room && room < max ? max - room : 0;
-    atomic_fetch_add(&world->hub->budget.kept, world->kept_bytes);
+    atomic_fetch_add(&world->hub->budget.quota_bytes, world->kept_bytes);
     atomic_fetch_add(&world->hub->budget.bytes, world->kept_bytes);
 }
 
@@ -207,8 +207,9 @@ static void check_phase(const struct world *world, uint32_t index) {
 static void check_settled(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
-        if (peer && peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && !peer->awaited &&
-            !peer->exchanges && outbox_empty(&peer->connection.outbox) && !peer->connection.shipment)
+        if (peer && peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) &&
+            !peer->awaited && !peer->exchanges && outbox_empty(&peer->connection.outbox) &&
+            !peer->connection.shipment)
             kernel_fail("shard %u keeps connection %llx, which is owed nothing", shard->index,
                         (unsigned long long)peer->name);
     }
@@ -396,15 +397,15 @@ void world_check_agents(const struct world *world) {
 
 // What others would have the hub keep.
 static void empty_kept(struct world *world) {
-    atomic_fetch_sub(&world->hub->budget.kept, world->kept_bytes);
+    atomic_fetch_sub(&world->hub->budget.quota_bytes, world->kept_bytes);
     atomic_fetch_sub(&world->hub->budget.bytes, world->kept_bytes);
 }
 
 static void check_hub(const struct hub *hub) {
-    if (atomic_load(&hub->budget.bytes) || atomic_load(&hub->budget.kept))
+    if (atomic_load(&hub->budget.bytes) || atomic_load(&hub->budget.quota_bytes))
         kernel_fail("%llu bytes are still counted as held, %llu of them as kept",
                     (unsigned long long)atomic_load(&hub->budget.bytes),
-                    (unsigned long long)atomic_load(&hub->budget.kept));
+                    (unsigned long long)atomic_load(&hub->budget.quota_bytes));
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++) {
         if (atomic_load(&hub->connections[shard]))
             kernel_fail("shard %u still counts connections", shard);

@@ -12,17 +12,17 @@ static bool has_room(const struct shard *shard) {
 }
 
 static struct fallback *make(struct shard *shard, const struct message *message) {
-    struct fallback *sought = quota_take_zeroed(&shard->kept, 1, sizeof *sought);
+    struct fallback *sought = quota_take_zeroed(&shard->quota, 1, sizeof *sought);
     assert(!message_is_request(message) && !message->returned);
     if (!sought)
         return NULL;
     sought->number = (uint64_t)shard->index << (64 - HUB_ID_SHARD_BITS) | (shard->sought.last + 1);
     sought->message = message_copy_keep(shard, message, false);
-    if (sought->message && hash_table_add(&shard->sought.by_number, &sought->bin, sought->number))
+    if (sought->message && hash_table_add(&shard->sought.by_number, &sought->node, sought->number))
         return sought;
     if (sought->message)
         message_copy_drop(shard, sought->message);
-    quota_give(&shard->kept, sought);
+    quota_give(&shard->quota, sought);
     return NULL;
 }
 
@@ -47,9 +47,9 @@ uint64_t fallback_keep(struct shard *shard, const struct message *message, bool 
 }
 
 struct fallback *fallback_find(const struct shard *shard, uint64_t number) {
-    struct hash_node *bin = hash_table_find(&shard->sought.by_number, number);
-    assert(!bin || fallback_shard(number) == shard->index);
-    return bin ? hash_table_entry(bin, struct fallback, bin) : NULL;
+    struct hash_node *node = hash_table_find(&shard->sought.by_number, number);
+    assert(!node || fallback_shard(number) == shard->index);
+    return node ? hash_table_entry(node, struct fallback, node) : NULL;
 }
 
 // Also one that is about to go.
@@ -67,9 +67,9 @@ void fallback_forget(struct shard *shard, struct fallback *sought) {
     wheel_disarm(&sought->timer);
     list_remove(&sought->by_source);
     peer->stalled = !list_empty(&peer->annex->sought) || !list_empty(&peer->annex->stalled);
-    hash_table_remove(&shard->sought.by_number, &sought->bin);
+    hash_table_remove(&shard->sought.by_number, &sought->node);
     message_copy_drop(shard, sought->message);
-    quota_give(&shard->kept, sought);
+    quota_give(&shard->quota, sought);
     peer_settle(shard, peer);
 }
 

@@ -12,7 +12,7 @@
 enum { FALLBACK_MS = 2000 };
 
 struct fallback {
-    struct hash_node bin;  // of shard.sought.by_number
+    struct hash_node node; // of shard.sought.by_number
     struct list by_source; // in annex.sought
     struct timer timer;
     uint64_t number;

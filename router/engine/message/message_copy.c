@@ -13,7 +13,7 @@ static bool keep_attachment(struct shard *shard, struct message_copy *offered,
     offered->attachment = NULL;
     if (!attachment)
         return true;
-    offered->attachment = quota_take(&shard->kept, bytes);
+    offered->attachment = quota_take(&shard->quota, bytes);
     if (offered->attachment)
         memcpy(offered->attachment, attachment, bytes);
     return offered->attachment != NULL;
@@ -28,7 +28,7 @@ static void keep_credential(struct message_copy *offered, const struct peer *pee
 }
 
 struct message_copy *message_copy_keep(struct shard *shard, const struct message *message, bool is_offer) {
-    struct message_copy *offered = quota_take(&shard->kept, sizeof *offered);
+    struct message_copy *offered = quota_take(&shard->quota, sizeof *offered);
     if (!offered)
         return NULL;
     keep_credential(offered, message->peer);
@@ -42,8 +42,8 @@ struct message_copy *message_copy_keep(struct shard *shard, const struct message
         frame_copy(&shard->buffers, message->frame, &offered->unit, &offered->frame))
         return offered;
     digest_wipe(&offered->digest, sizeof offered->digest);
-    quota_give(&shard->kept, offered->attachment);
-    quota_give(&shard->kept, offered);
+    quota_give(&shard->quota, offered->attachment);
+    quota_give(&shard->quota, offered);
     return NULL;
 }
 
@@ -60,6 +60,6 @@ void message_copy_drop(struct shard *shard, struct message_copy *offered) {
     assert(offered->frame.buffer->references > 0);
     buffer_drop(offered->frame.buffer);
     digest_wipe(&offered->digest, sizeof offered->digest);
-    quota_give(&shard->kept, offered->attachment);
-    quota_give(&shard->kept, offered);
+    quota_give(&shard->quota, offered->attachment);
+    quota_give(&shard->quota, offered);
 }

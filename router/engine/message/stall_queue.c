@@ -30,12 +30,12 @@ static bool keep_frame(struct shard *shard, struct stalled_unit *stalled, const 
 
 void stall_queue_keep(struct shard *shard, struct peer *peer, const struct frame *frame,
                       struct exchange *exchange, bool is_member) {
-    struct stalled_unit *stalled = quota_take_zeroed(&shard->kept, 1, sizeof *stalled);
+    struct stalled_unit *stalled = quota_take_zeroed(&shard->quota, 1, sizeof *stalled);
     assert(peer->stalled && peer->annex);
     if (stalled)
         stalled->is_member = is_member;
     if (!stalled || !keep_frame(shard, stalled, frame)) {
-        quota_give(&shard->kept, stalled);
+        quota_give(&shard->quota, stalled);
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
@@ -68,7 +68,7 @@ void stall_queue_end(struct shard *shard, struct stalled_unit *stalled) {
         exchange_miss(shard, stalled->exchange);
     buffer_drop(stalled->frame.buffer);
     digest_wipe(&stalled->digest, sizeof stalled->digest);
-    quota_give(&shard->kept, stalled);
+    quota_give(&shard->quota, stalled);
 }
 
 void stall_queue_leave(struct shard *shard, struct peer *peer) {

@@ -334,7 +334,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
                   (peer->annex && peer->annex->end_leaves);
     // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
-    if (left || event->result < 0 || io_peer_gone(shard->io, peer->connection.socket))
+    if (left || event->result < 0 || io_is_peer_gone(shard->io, peer->connection.socket))
         peer_close(shard, peer, COUNTERS_COUNT);
     else
         peer_ended(shard, peer);

@@ -299,15 +299,15 @@ static void abandon_some(struct shard *shard, struct list *requests, uint32_t *l
 
 void completion_abandon_all(struct shard *shard, struct peer *source) {
     uint32_t all = UINT32_MAX;
-    abandon_some(shard, &source->asked.requests, &all);
+    abandon_some(shard, &source->request_index.requests, &all);
     assert(completion_all_abandoned(source));
 }
 
 void completion_abandon_in_parts(struct shard *shard, struct peer *source) {
     assert(connection_shard(source->name) == shard->index && source->state != PEER_OPEN);
     if (list_empty(&shard->abandoned))
-        abandon_some(shard, &source->asked.requests, &shard->ends_left);
-    list_move_all(&source->asked.requests, &shard->abandoned);
+        abandon_some(shard, &source->request_index.requests, &shard->ends_left);
+    list_move_all(&source->request_index.requests, &shard->abandoned);
 }
 
 void completion_abandon_on(struct shard *shard) {
@@ -316,7 +316,7 @@ void completion_abandon_on(struct shard *shard) {
 }
 
 void completion_end_endless(struct shard *shard, struct peer *source) {
-    struct list *requests = &source->asked.requests;
+    struct list *requests = &source->request_index.requests;
     assert(source->state == PEER_ENDED);
     for (struct list *node = requests->next, *next; node != requests; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_source);
@@ -327,7 +327,7 @@ void completion_end_endless(struct shard *shard, struct peer *source) {
 }
 
 static void end_endless_of(struct shard *shard, struct peer *source) {
-    struct list *requests = &source->asked.requests;
+    struct list *requests = &source->request_index.requests;
     for (struct list *node = requests->next, *next; node != requests; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_source);
         next = node->next;
@@ -349,8 +349,8 @@ void completion_end_all(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        while (peer && !list_empty(&peer->asked.requests))
-            end_for(shard, list_entry(peer->asked.requests.next, struct pending, by_source),
+        while (peer && !list_empty(&peer->request_index.requests))
+            end_for(shard, list_entry(peer->request_index.requests.next, struct pending, by_source),
                     ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
     }
 }

@@ -47,7 +47,7 @@ void completion_abandon_in_parts(struct shard *shard, struct peer *source);
 // Once a turn: goes on with those.
 void completion_abandon_on(struct shard *shard);
 static inline bool completion_all_abandoned(const struct peer *source) {
-    return source->asked.kept_bytes == 0;
+    return source->request_index.kept_bytes == 0;
 }
 // Who asked has half-closed: what has no end of its own is given up.
 void completion_end_endless(struct shard *shard, struct peer *source);

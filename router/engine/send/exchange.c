@@ -11,7 +11,7 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN); // from others nothing is read
     struct exchange *exchange = freelist_take(&shard->exchange_spares);
     if (!exchange)
-        exchange = quota_take_anyway(&shard->kept, sizeof *exchange);
+        exchange = quota_take_anyway(&shard->quota, sizeof *exchange);
     if (!exchange)
         return NULL;
     *exchange = (struct exchange){.connection = peer->name, .due = 1, .opened_ms = shard_now_ms(shard)};
@@ -34,7 +34,7 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
         peer->exchanges--;
         peer->exchange_bytes -= exchange->bytes;
     }
-    freelist_give(&shard->exchange_spares, &shard->kept, exchange);
+    freelist_give(&shard->exchange_spares, &shard->quota, exchange);
     if (peer)
         peer_settle(shard, peer);
 }

@@ -159,7 +159,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
     send_bound(shard, peer, peer->exchange_bytes);
-    if (peer_is_deaf(peer) || connection->shipment || connection->held || connection->outbox.waiting) {
+    if (peer_is_deaf(peer) || connection->shipment || connection->held || connection->outbox.index) {
         send_queue_chain(shard, peer, frame);
         return;
     }

@@ -18,7 +18,7 @@ static void look_later(struct shard *shard) {
 }
 
 bool slow_reader_ask(struct shard *shard, struct peer *peer) {
-    uint32_t taken = io_acked(shard->io, peer->connection.socket);
+    uint32_t taken = io_ack_mark(shard->io, peer->connection.socket);
     bool news = !peer->probed || taken != peer->taken;
     if (!peer->probed)
         peer->sending_ms = shard_tick(shard);

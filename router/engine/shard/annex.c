@@ -20,7 +20,7 @@ struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_
     return annex;
 }
 
-void annex_give(struct quota *kept, struct quota *places, struct annex *annex) {
+void annex_give(struct quota *quota, struct quota *places, struct annex *annex) {
     if (!annex)
         return;
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
@@ -28,22 +28,22 @@ void annex_give(struct quota *kept, struct quota *places, struct annex *annex) {
     assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct pool_affinity *affinity; (affinity = annex->affinities);) {
         annex->affinities = affinity->next;
-        quota_give(kept, affinity);
+        quota_give(quota, affinity);
     }
-    quota_give(kept, annex->attachment);
-    hcs_viewer_give(kept, annex->viewer);
-    quota_give(kept, annex->departure);
+    quota_give(quota, annex->attachment);
+    hcs_viewer_give(quota, annex->viewer);
+    quota_give(quota, annex->departure);
     quota_give(places, annex);
 }
 
-bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes) {
+bool annex_attach(struct quota *quota, struct annex *annex, const char *agent, size_t bytes) {
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
     struct attachment *attachment = annex->attachment;
     if (!attachment || attachment->bytes < bytes) {
-        attachment = quota_take(kept, sizeof *attachment + bytes);
+        attachment = quota_take(quota, sizeof *attachment + bytes);
         if (!attachment)
             return false;
-        quota_give(kept, annex->attachment);
+        quota_give(quota, annex->attachment);
         annex->attachment = attachment;
     }
     attachment->bytes = (uint32_t)bytes;

@@ -89,6 +89,6 @@ struct annex {
 // Makes one for a peer; its timer is of this kind. NULL without memory.
 struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_kind);
 // Gives back all that is in it; NULL is allowed. Nothing may be in its lists, and its timer not be armed.
-void annex_give(struct quota *kept, struct quota *places, struct annex *annex);
+void annex_give(struct quota *quota, struct quota *places, struct annex *annex);
 // Puts another attachment in the place of the one that there is. False where there is no room: then that stays.
-bool annex_attach(struct quota *kept, struct annex *annex, const char *agent, size_t bytes);
+bool annex_attach(struct quota *quota, struct annex *annex, const char *agent, size_t bytes);

@@ -76,13 +76,13 @@ void identity_publish(struct shard *shard) {
         atomic_store_explicit(told, oldest, memory_order_relaxed);
 }
 
-void identity_give(struct quota *kept, struct quota *places, struct identity *identity) {
+void identity_give(struct quota *quota, struct quota *places, struct identity *identity) {
     if (!identity)
         return;
     assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
     digest_wipe(&identity->digest, sizeof identity->digest);
-    quota_give(kept, identity->id);
-    quota_give(kept, identity->recalled);
+    quota_give(quota, identity->id);
+    quota_give(quota, identity->recalled);
     quota_give(places, identity);
 }
 

@@ -102,7 +102,7 @@ void identity_uncount(struct identity *identity);
 // Tells the acceptor which is the oldest without a credential. Once a turn.
 void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.
-void identity_give(struct quota *kept, struct quota *places, struct identity *identity);
+void identity_give(struct quota *quota, struct quota *places, struct identity *identity);
 
 // Whether two users, of whatever edition, are the same one. NULL is nobody's.
 bool identity_same(const struct user *one, const struct user *other);

@@ -4,10 +4,10 @@
 
 #include "core/rights/account.h"
 
-void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept) {
-    name_map_init(&streams->by_id, key, kept);
-    name_map_init(&streams->by_handle, key, kept);
-    name_map_init(&streams->by_client, key, kept);
+void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *quota) {
+    name_map_init(&streams->by_id, key, quota);
+    name_map_init(&streams->by_handle, key, quota);
+    name_map_init(&streams->by_client, key, quota);
     list_init(&streams->live);
     list_init(&streams->ended);
     list_init(&streams->over);
@@ -25,9 +25,9 @@ void hcs_shard_deinit(struct hcs_shard *streams) {
     name_map_deinit(&streams->by_client);
 }
 
-void hcs_viewer_give(struct quota *kept, struct hcs_viewer *viewer) {
+void hcs_viewer_give(struct quota *quota, struct hcs_viewer *viewer) {
     if (!viewer)
         return;
     account_drop(viewer->account);
-    quota_give(kept, viewer);
+    quota_give(quota, viewer);
 }

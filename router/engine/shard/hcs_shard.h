@@ -51,9 +51,9 @@ struct hcs_shard {
 };
 
 // Gives it back. NULL is allowed.
-void hcs_viewer_give(struct quota *kept, struct hcs_viewer *viewer);
+void hcs_viewer_give(struct quota *quota, struct hcs_viewer *viewer);
 
-void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *kept);
+void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *quota);
 void hcs_shard_deinit(struct hcs_shard *streams);
 
 // Some of what waited for a peer has been sent.

@@ -93,7 +93,7 @@ static void forget_editions(struct hub *hub) {
 // What is kept goes when those leave for whom it is: under a bound of which it takes more than half, nothing
 // might be received any more for good.
 static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
-    uint64_t kept = atomic_load_explicit(&hub->budget.kept, memory_order_relaxed);
+    uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
     if (kept <= memory_bytes_max / 2)
         return true;
     fprintf(stderr,
@@ -141,7 +141,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
 }
 
 void hub_destroy(struct hub *hub) {
-    assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.kept) == 0);
+    assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.quota_bytes) == 0);
     for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
         memory_give((void *)hub->owed[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {

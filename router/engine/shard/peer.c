@@ -84,7 +84,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
     peer->heard_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
-    request_index_init(&peer->asked);
+    request_index_init(&peer->request_index);
     subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
@@ -250,7 +250,7 @@ static bool has_finished(struct shard *shard, struct peer *peer) {
 
 void peer_settle(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
-    if (peer->state == PEER_ENDED && list_empty(&peer->asked.requests) && peer->awaited == 0 &&
+    if (peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) && peer->awaited == 0 &&
         peer_all_sent(peer))
         part(shard, peer);
     if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->farewell)
@@ -299,16 +299,16 @@ static void drop_partial(struct peer *peer) {
 void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
     assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
-    assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->asked.requests));
+    assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->request_index.requests));
     assert(!peer->admission.waiting && !peer->arrears && !peer->spread_round);
     list_remove(&peer->standing);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
     drop_partial(peer);
-    request_index_deinit(&peer->asked, &shard->kept);
+    request_index_deinit(&peer->request_index, &shard->quota);
     if (peer->annex)
-        identity_give(&shard->kept, &shard->places, peer->annex->identity);
-    annex_give(&shard->kept, &shard->places, peer->annex);
+        identity_give(&shard->quota, &shard->places, peer->annex->identity);
+    annex_give(&shard->quota, &shard->places, peer->annex);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     slot_give(shard, slot_of(peer->name));

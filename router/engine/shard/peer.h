@@ -85,13 +85,13 @@ struct peer {
     struct timer timer;  // frame timeout, idle timeout or linger, by state
     uint32_t taken;      // io_acked, when the kernel was last asked (slow_reader.c)
 
-    uint32_t missed;            // events that it could not take and hasn't been told of (send.c)
-    uint32_t awaited;           // orders and the like under way, whose answer this peer waits for
-    uint32_t exchanges;         // of its own, not answered yet (exchange.c)
-    uint64_t exchange_bytes;    // that their answers hold
-    struct request_index asked; // its requests under way
-    struct order *farewell;     // made with the first registration, so that leaving needs no memory
-    struct admission admission; // of its orders to the registry
+    uint32_t missed;                    // events that it could not take and hasn't been told of (send.c)
+    uint32_t awaited;                   // orders and the like under way, whose answer this peer waits for
+    uint32_t exchanges;                 // of its own, not answered yet (exchange.c)
+    uint64_t exchange_bytes;            // that their answers hold
+    struct request_index request_index; // its requests under way
+    struct order *farewell;             // made with the first registration, so that leaving needs no memory
+    struct admission admission;         // of its orders to the registry
     struct subscriber subscriber;
     struct annex *annex; // what few peers need (annex.h); NULL: nothing of it
     struct arrears

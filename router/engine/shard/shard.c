@@ -33,14 +33,14 @@ static void init_tables(struct shard *shard) {
     shard_take_settings(shard);
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
-    quota_init(&shard->kept, &hub->budget);
-    if (hub->settings.shard_count * QUOTA_LITTLE_BYTES > shard->kept.little_bytes)
-        shard->kept.little_bytes = hub->settings.shard_count * QUOTA_LITTLE_BYTES;
+    quota_init(&shard->quota, &hub->budget);
+    if (hub->settings.shard_count * QUOTA_LITTLE_BYTES > shard->quota.little_bytes)
+        shard->quota.little_bytes = hub->settings.shard_count * QUOTA_LITTLE_BYTES;
     quota_init_beside(&shard->places, &hub->budget);
-    agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->kept);
+    agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->quota);
     shard->agents.topics.demand = hub->demand;
-    pending_table_init(&shard->pending, shard->index, &shard->kept);
-    hash_table_init(&shard->sought.by_number, &shard->kept);
+    pending_table_init(&shard->pending, shard->index, &shard->quota);
+    hash_table_init(&shard->sought.by_number, &shard->quota);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);
     if (hub->settings.bounds)
@@ -59,7 +59,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->abandoned);
     list_init(&shard->closing);
     list_init(&shard->unknown);
-    hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->kept);
+    hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->quota);
     timer_init(&shard->streams.look_timer, TIMER_STREAMS);
     shard->endings_last = &shard->endings;
     list_init(&shard->exchanges);
@@ -109,7 +109,7 @@ static int open_io(struct shard *shard, const char **why) {
                                  .backend = settings->io,
                                  .spin_ns = settings->spin_ns,
                                  .hold_ns = settings->hold_ns,
-                                 .walled = settings->sandbox.mode != SANDBOX_OFF};
+                                 .restricted = settings->sandbox.mode != SANDBOX_OFF};
     int failed = io_open(&shard->io, &options, why);
     if (failed)
         return failed;
@@ -160,8 +160,8 @@ void shard_close(struct shard *shard) {
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
     hash_table_deinit(&shard->sought.by_number);
-    freelist_release(&shard->exchange_spares, &shard->kept);
-    quota_deinit(&shard->kept);
+    freelist_release(&shard->exchange_spares, &shard->quota);
+    quota_deinit(&shard->quota);
     quota_deinit(&shard->places);
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);

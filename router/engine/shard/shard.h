@@ -119,7 +119,7 @@ struct shard {
     struct unit_limits unit_limits;
     struct unit_limits unknown_limits; // of those of whom it isn't known who they are
 
-    struct quota kept;
+    struct quota quota;
     struct quota places; // what connections take by being there: --max-connections bounds that
     struct buffer_pool buffers;
     struct parcel_pool parcels;

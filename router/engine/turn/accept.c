@@ -53,7 +53,7 @@ void accept_listen(struct shard *shard, const struct accept_socket *sockets, uin
 void accept_step_aside(struct shard *shard) {
     assert(shard->phase == HUB_SERVING);
     for (uint32_t index = 0; index < shard->listener_count; index++)
-        io_step_aside(shard->io, shard->listeners[index]);
+        io_yield_listener(shard->io, shard->listeners[index]);
 }
 
 static void refuse_socket(struct shard *shard, int socket) {

@@ -150,7 +150,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_DEPARTURE:
         child_transport_user_left(shard, mail->connection);
-        quota_give(&shard->kept, mail);
+        quota_give(&shard->quota, mail);
         break;
     case MAIL_OFFER_BACK:
     case MAIL_OFFER_TAKEN:

@@ -35,7 +35,7 @@ static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     hcs_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
-    assert(list_empty(&peer->asked.requests) && !peer->farewell && !peer->admission.waiting);
+    assert(list_empty(&peer->request_index.requests) && !peer->farewell && !peer->admission.waiting);
 }
 
 // Shard 0 is told, once and behind the cancels of what it asked; when the hub ends, nobody needs to be.
@@ -45,7 +45,7 @@ static void tell_departure(struct shard *shard, struct peer *peer) {
         return;
     if (shard->index == 0) {
         child_transport_user_left(shard, peer->name);
-        quota_give(&shard->kept, annex->departure);
+        quota_give(&shard->quota, annex->departure);
         annex->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {
         *annex->departure = (struct mail){.kind = MAIL_DEPARTURE, .connection = peer->name};

@@ -296,7 +296,7 @@ void pressure_shrink(struct shard *shard) {
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
     pending_table_shrink(&shard->pending);
-    freelist_shrink(&shard->exchange_spares, &shard->kept);
+    freelist_shrink(&shard->exchange_spares, &shard->quota);
     memory_collect();
     if (has_rest(shard))
         shrink_later(shard);

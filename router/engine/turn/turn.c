@@ -54,7 +54,7 @@ static void follow_settings(struct shard *shard) {
     rights_review_all(shard);
     if (!same_times(shard_limits(shard), &before))
         peers_rewatch(shard);
-    io_lend(shard->io, shard_buffers_lent(shard));
+    io_lend_buffers(shard->io, shard_buffers_lent(shard));
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);
 }
@@ -230,9 +230,9 @@ static void run(struct shard *shard) {
 // came is read before it, as between two turns: who was answered by another shard may ask at once what has come of it.
 static bool look_again(struct shard *shard, unsigned looks) {
     assert(!shard->endings && !shard->run.count);
-    if (looks == LOOKS_AGAIN_MAX || !io_stirs(shard->io))
+    if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))
         return false;
-    io_look(shard->io);
+    io_poll(shard->io);
     inbox_read_mail(shard);
     read_fairness_pass(shard); // the time that this took is nobody's
     return true;
@@ -252,7 +252,7 @@ bool turn_take(struct shard *shard) {
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
-    stats_set(&shard->stats, COUNT_WAITS_HELD, io_held(shard->io));
+    stats_set(&shard->stats, COUNT_WAITS_HELD, io_held_waits(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
     tls_receive_shake(shard);
     peer_teardown_carry_out(shard);

@@ -241,7 +241,7 @@ static void free_child(struct shard *shard, struct child *child) {
     if (child->modern)
         child->of->other = NULL;
     seat->annex->child = NULL;
-    capabilities_drop(&shard->kept, child->opening);
+    capabilities_drop(&shard->quota, child->opening);
     child->opening = NULL;
     drop_queue(shard, seat);
     child_be(child, CHILD_REMOVED);
@@ -340,7 +340,7 @@ static bool is_idle(const struct shard *shard, const struct child *child) {
     const struct peer *seat = child->seat;
     uint32_t silent = shard_since(shard, seat->heard_ms), still = shard_since(shard, seat->sending_ms);
     return !owes(shard, child) && outbox_empty(&seat->connection.outbox) &&
-           list_empty(&seat->asked.requests) && silent >= child->settings->idle_ms &&
+           list_empty(&seat->request_index.requests) && silent >= child->settings->idle_ms &&
            still >= child->settings->idle_ms;
 }
 

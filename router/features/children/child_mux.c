@@ -22,7 +22,7 @@ bool child_mux_find(const struct agent *agent) {
 static bool prepare_departure(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (annex && !annex->departure)
-        annex->departure = quota_take(&shard->kept, sizeof *annex->departure);
+        annex->departure = quota_take(&shard->quota, sizeof *annex->departure);
     return annex && annex->departure;
 }
 

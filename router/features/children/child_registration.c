@@ -37,7 +37,7 @@ static struct capabilities *own_capabilities(struct shard *shard, const struct c
     text_init(&text);
     child_settings_capabilities(child->settings, &text);
     struct capabilities *capabilities =
-        text.failed ? NULL : capabilities_create(&shard->kept, text.bytes, text.length);
+        text.failed ? NULL : capabilities_create(&shard->quota, text.bytes, text.length);
     text_deinit(&text);
     return capabilities;
 }
@@ -71,10 +71,10 @@ bool child_register(struct shard *shard, struct child *child, const struct piece
         return false;
     order->resting = resting;
     order->capabilities = capabilities
-                              ? capabilities_create(&shard->kept, capabilities->bytes, capabilities->count)
+                              ? capabilities_create(&shard->quota, capabilities->bytes, capabilities->count)
                               : own_capabilities(shard, child);
     if (answer)
-        order->answer = capabilities_create(&shard->kept, answer->bytes, answer->count);
+        order->answer = capabilities_create(&shard->quota, answer->bytes, answer->count);
     if (!order->capabilities || (answer && !order->answer)) {
         order_destroy(shard, order);
         return false;
@@ -92,7 +92,7 @@ bool child_register_absent(struct shard *shard, struct child *child) {
         return false;
     order->resting = order->absent = true;
     order->hermes = false;
-    order->capabilities = capabilities_create(&shard->kept, "{}", 2);
+    order->capabilities = capabilities_create(&shard->quota, "{}", 2);
     if (!order->capabilities) {
         order_destroy(shard, order);
         return false;

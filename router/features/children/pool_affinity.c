@@ -48,7 +48,7 @@ struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct
     if (agent)
         return agent;
     if (!affinity) {
-        affinity = quota_take(&shard->kept, sizeof *affinity);
+        affinity = quota_take(&shard->quota, sizeof *affinity);
         if (!affinity)
             return chosen;
         affinity->next = annex->affinities;

@@ -4,10 +4,10 @@
 #include <string.h>
 
 void cluster_members_init(struct cluster_members *cluster_members, const struct siphash_key *key,
-                          struct quota *kept) {
-    *cluster_members = (struct cluster_members){.kept = kept};
+                          struct quota *quota) {
+    *cluster_members = (struct cluster_members){.quota = quota};
     cluster_members->key = *key;
-    name_map_init(&cluster_members->by_name, key, kept);
+    name_map_init(&cluster_members->by_name, key, quota);
     list_init(&cluster_members->all);
 }
 
@@ -53,7 +53,7 @@ static struct cluster_member *cluster_members_add(struct cluster_members *cluste
                                                   bool needed, bool heeds) {
     uint32_t place = free_place(cluster_members);
     struct cluster_member *fresh =
-        place < CLUSTER_MEMBERS_MAX || needed ? quota_take(cluster_members->kept, sizeof *fresh) : NULL;
+        place < CLUSTER_MEMBERS_MAX || needed ? quota_take(cluster_members->quota, sizeof *fresh) : NULL;
     if (!fresh)
         return NULL;
     *fresh =
@@ -61,7 +61,7 @@ static struct cluster_member *cluster_members_add(struct cluster_members *cluste
     memcpy(fresh->name, name, HUB_NAME_BYTES);
     fresh->secret = siphash_table(&cluster_members->key, name, HUB_NAME_BYTES);
     if (!name_map_add(&cluster_members->by_name, fresh->name, HUB_NAME_BYTES, fresh)) {
-        quota_give(cluster_members->kept, fresh);
+        quota_give(cluster_members->quota, fresh);
         return NULL;
     }
     list_init(&fresh->owes);
@@ -145,8 +145,8 @@ void cluster_members_remove(struct cluster_members *cluster_members, struct clus
     assert(cluster_members->unfenced >= remote->is_unfenced);
     cluster_members->unfenced -= remote->is_unfenced;
     publish(cluster_members);
-    quota_give(cluster_members->kept, remote->named);
-    quota_give(cluster_members->kept, remote);
+    quota_give(cluster_members->quota, remote->named);
+    quota_give(cluster_members->quota, remote);
 }
 
 static bool has_named(const struct cluster_member *remote, uint64_t named) {

@@ -68,11 +68,11 @@ struct cluster_members {
     uint64_t stranger_ms;
     struct cluster_members_shared told;
     struct siphash_key key;
-    struct quota *kept;
+    struct quota *quota;
 };
 
 void cluster_members_init(struct cluster_members *cluster_members, const struct siphash_key *key,
-                          struct quota *kept);
+                          struct quota *quota);
 // All of them must have been removed.
 void cluster_members_deinit(struct cluster_members *cluster_members);
 

@@ -8,9 +8,9 @@
 #include "router/forwarding/remote_target.h"
 
 struct seeking {
-    struct mail mail;     // in which it goes home
-    struct list link;     // in seekings.all
-    struct hash_node bin; // of seekings.by_number
+    struct mail mail;      // in which it goes home
+    struct list link;      // in seekings.all
+    struct hash_node node; // of seekings.by_number
     uint64_t number;
     uint64_t ping;   // that is said behind it; 0: it isn't said yet
     uint64_t sought; // its number where it is kept
@@ -20,7 +20,7 @@ void fallback_watch_init(struct fallback_watch *fallback_watch, struct shard *sh
     assert(shard->index == 0);
     *fallback_watch = (struct fallback_watch){.shard = shard};
     list_init(&fallback_watch->all);
-    hash_table_init(&fallback_watch->by_number, &shard->kept);
+    hash_table_init(&fallback_watch->by_number, &shard->quota);
 }
 
 static struct seeking *oldest(const struct fallback_watch *fallback_watch) {
@@ -33,9 +33,9 @@ static void settle(struct fallback_watch *fallback_watch, struct seeking *seekin
     struct shard *shard = fallback_watch->shard;
     uint32_t to = fallback_shard(seeking->sought);
     list_remove(&seeking->link);
-    hash_table_remove(&fallback_watch->by_number, &seeking->bin);
+    hash_table_remove(&fallback_watch->by_number, &seeking->node);
     if (shard->phase == HUB_CLOSING || shard->phase == HUB_STOPPED) { // all peers go
-        quota_give(&shard->kept, seeking);
+        quota_give(&shard->quota, seeking);
         return;
     }
     assert(to < shard->hub->settings.shard_count);
@@ -54,12 +54,12 @@ void fallback_watch_forget(struct fallback_watch *fallback_watch) {
 
 static struct seeking *add(struct fallback_watch *fallback_watch, uint64_t sought) {
     static_assert(offsetof(struct seeking, mail) == 0, "what is given back is what was taken");
-    struct seeking *seeking = quota_take(&fallback_watch->shard->kept, sizeof *seeking);
+    struct seeking *seeking = quota_take(&fallback_watch->shard->quota, sizeof *seeking);
     if (!seeking)
         return NULL;
     *seeking = (struct seeking){.number = fallback_watch->last + 1, .sought = sought};
-    if (!hash_table_add(&fallback_watch->by_number, &seeking->bin, seeking->number)) {
-        quota_give(&fallback_watch->shard->kept, seeking);
+    if (!hash_table_add(&fallback_watch->by_number, &seeking->node, seeking->number)) {
+        quota_give(&fallback_watch->shard->quota, seeking);
         return NULL;
     }
     fallback_watch->last = seeking->number;
@@ -101,8 +101,8 @@ void fallback_watch_answered(struct fallback_watch *fallback_watch, uint64_t pon
 
 // No two have one number, which is its own hash: they are given out in turn.
 bool fallback_watch_nobody(struct fallback_watch *fallback_watch, uint64_t number) {
-    struct hash_node *bin = hash_table_find(&fallback_watch->by_number, number);
-    if (bin)
-        settle(fallback_watch, hash_table_entry(bin, struct seeking, bin), FALLBACK_NOBODY);
-    return bin != NULL;
+    struct hash_node *node = hash_table_find(&fallback_watch->by_number, number);
+    if (node)
+        settle(fallback_watch, hash_table_entry(node, struct seeking, node), FALLBACK_NOBODY);
+    return node != NULL;
 }

@@ -254,69 +254,70 @@ static struct inbound_request *visitor_of(struct link *link, const char hub[HUB_
 }
 
 // Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.
-static void answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark, struct span list,
+static void answer(struct link *link, const uint8_t *bytes, const struct hub_header *header, struct span list,
                    const char *here, const char *remote_target) {
     struct text lists[2];
     const char *keys[] = {remote_target, here};
     for (unsigned at = 0; at < 2; at++)
         text_init(&lists[at]);
     for (uint64_t number; hub_header_next(bytes, &list, &number);) {
-        bool is_here = number && visitor_of(link, mark->hub, number);
+        bool is_here = number && visitor_of(link, header->hub, number);
         if (number && keys[is_here] && has_room(&lists[is_here]))
             nats_publish_put_number(&lists[is_here], number);
     }
     for (unsigned at = 0; at < 2; at++) {
         if (lists[at].length || lists[at].failed)
-            nats_publish_list(link, mark->hub, keys[at], &lists[at]);
+            nats_publish_list(link, header->hub, keys[at], &lists[at]);
         text_deinit(&lists[at]);
     }
 }
 
-void heartbeat_heard(struct link *link, const struct hub_header *mark) {
+void heartbeat_heard(struct link *link, const struct hub_header *header) {
     struct cluster_members *cluster_members = neighbours_of(link);
-    if (!mark->given || !mark->has_hub || link_is_own(link, mark->hub))
+    if (!header->given || !header->has_hub || link_is_own(link, header->hub))
         return;
-    bool is_new = !cluster_members_find(cluster_members, mark->hub);
-    struct cluster_member *heard =
-        cluster_members_hear_of(cluster_members, mark->hub, shard_now_ms(link->shard), mark->knows_fences);
+    bool is_new = !cluster_members_find(cluster_members, header->hub);
+    struct cluster_member *heard = cluster_members_hear_of(cluster_members, header->hub,
+                                                           shard_now_ms(link->shard), header->knows_fences);
     link->unsettled |= heard && is_new;
     if (heard)
-        heard->is_joint |= mark->is_joint;
+        heard->is_joint |= header->is_joint;
     if (heard && is_new && link->state == LINK_UP)
         nats_publish_beat(link); // who has just come knows nobody yet
 }
 
-void heartbeat_beaten(struct link *link, const struct hub_header *mark) {
-    assert(mark->given && mark->has_hub);
-    if (!link_is_own(link, mark->hub) && !mark->leaves && !mark->knows_fences &&
-        !cluster_members_find(neighbours_of(link), mark->hub))
+void heartbeat_beaten(struct link *link, const struct hub_header *header) {
+    assert(header->given && header->has_hub);
+    if (!link_is_own(link, header->hub) && !header->leaves && !header->knows_fences &&
+        !cluster_members_find(neighbours_of(link), header->hub))
         cluster_members_meet_stranger(neighbours_of(link), shard_now_ms(link->shard));
 }
 
-void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
-    struct span list = mark->taken;
+void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
+    struct span list = header->taken;
     uint64_t number;
-    assert(mark->given && mark->has_hub);
-    if (link_is_own(link, mark->hub))
+    assert(header->given && header->has_hub);
+    if (link_is_own(link, header->hub))
         return; // of the link before this one
-    heartbeat_heard(link, mark);
-    const struct cluster_member *remote = cluster_members_find(neighbours_of(link), mark->hub);
+    heartbeat_heard(link, header);
+    const struct cluster_member *remote = cluster_members_find(neighbours_of(link), header->hub);
     while (hub_header_next(bytes, &list, &number))
         if (number)
-            note_taker(link, mark->hub, number);
-    list = mark->gone;
+            note_taker(link, header->hub, number);
+    list = header->gone;
     while (hub_header_next(bytes, &list, &number))
         note_gone(link, remote, number);
-    list = mark->none;
+    list = header->none;
     while (hub_header_next(bytes, &list, &number))
         note_none(link, remote, number);
-    answer(link, bytes, mark, mark->asked, NULL, "gone");
-    answer(link, bytes, mark, mark->sought, "taken", "none");
-    struct inbound_request *inbound = mark->cancelled ? visitor_of(link, mark->hub, mark->cancelled) : NULL;
+    answer(link, bytes, header, header->asked, NULL, "gone");
+    answer(link, bytes, header, header->sought, "taken", "none");
+    struct inbound_request *inbound =
+        header->cancelled ? visitor_of(link, header->hub, header->cancelled) : NULL;
     if (inbound)
-        cancel_visitor(link, inbound, !mark->is_nobodys);
-    if (mark->leaves)
-        heartbeat_hub_gone(link, mark->hub);
+        cancel_visitor(link, inbound, !header->is_nobodys);
+    if (header->leaves)
+        heartbeat_hub_gone(link, header->hub);
 }
 
 struct pending *heartbeat_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {

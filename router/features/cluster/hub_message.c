@@ -7,19 +7,19 @@
 // Another hub has let it in by the same limits, and then made it longer: by the ids that it has here, and a canonical head.
 enum { GROWTH_BYTES_MAX = 1024 };
 
-static struct unit_limits limits_of(const struct shard *shard, const struct hub_header *mark) {
+static struct unit_limits limits_of(const struct shard *shard, const struct hub_header *header) {
     struct unit_limits limits = shard->unit_limits;
-    uint32_t more = mark->has_hub ? GROWTH_BYTES_MAX : 0;
+    uint32_t more = header->has_hub ? GROWTH_BYTES_MAX : 0;
     return (struct unit_limits){limits.header_bytes_max + more, limits.body_bytes_max + more};
 }
 
 // The level may be less than the field says: once that was approved. What can't be read no hub lets out, but whoever may publish.
-static void direct(struct directives *directives, const struct hub_header *mark) {
-    directives->governance = mark->level;
-    directives->governance_given = mark->level != GOVERNANCE_AUTONOMOUS;
-    directives->timeout_given = mark->time_ms > 0;
-    if (mark->time_ms)
-        directives->timeout_ms = mark->time_ms;
+static void direct(struct directives *directives, const struct hub_header *header) {
+    directives->governance = header->level;
+    directives->governance_given = header->level != GOVERNANCE_AUTONOMOUS;
+    directives->timeout_given = header->time_ms > 0;
+    if (header->time_ms)
+        directives->timeout_ms = header->time_ms;
 }
 
 // No fields: the body is what the server says that it is.
@@ -53,22 +53,22 @@ static bool open_frame(const struct frame *frame, uint32_t at, const struct unit
 
 bool hub_message_read_body(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                            struct hub_message *out, enum error *error) {
-    const struct hub_header *mark = &out->mark;
-    struct unit_limits limits = limits_of(shard, mark);
-    uint32_t at = said->headers.at + mark->bytes;
-    bool has_fields = mark->given && frame->unit->body_at - at > sizeof "\r\n" - 1;
+    const struct hub_header *header = &out->header;
+    struct unit_limits limits = limits_of(shard, header);
+    uint32_t at = said->headers.at + header->bytes;
+    bool has_fields = header->given && frame->unit->body_at - at > sizeof "\r\n" - 1;
     out->unit = (struct unit){0};
     *error = ERROR_PARSE;
     bool is_whole =
         has_fields ? open_frame(frame, at, &limits, out, error) : open_bare(frame, &limits, out, error);
-    if (is_whole && mark->given)
-        direct(&out->unit.directives, mark);
+    if (is_whole && header->given)
+        direct(&out->unit.directives, header);
     return is_whole;
 }
 
 bool hub_message_read(struct shard *shard, const struct frame *frame, const struct nats_message *said,
                       struct hub_message *out, enum error *error) {
-    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &out->mark);
+    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &out->header);
     return hub_message_read_body(shard, frame, said, out, error);
 }
 

@@ -8,7 +8,7 @@
 
 // A message as a peer would have sent it: what stands behind the hubs' own line is a frame with its header block.
 struct hub_message {
-    struct hub_header mark;
+    struct hub_header header;
     struct unit unit;
     struct frame frame;
 };

@@ -15,7 +15,7 @@ static bool pass_on(struct link *link, const struct frame *frame, const struct n
     struct message message;
     enum error error;
     assert(!pending->cancelled);
-    if (!hub_message_read(link->shard, frame, said, &opened, &error) || !opened.mark.given)
+    if (!hub_message_read(link->shard, frame, said, &opened, &error) || !opened.header.given)
         return false;
     message_begin(&message, link->peer, NULL);
     message.frame = &opened.frame;
@@ -29,13 +29,13 @@ static bool pass_on(struct link *link, const struct frame *frame, const struct n
 
 void inbound_cancel_take(struct link *link, const struct frame *frame, const struct nats_message *said,
                          uint64_t number) {
-    struct hub_header mark;
-    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &mark);
-    if (!mark.given || !mark.has_hub || !number) {
+    struct hub_header header;
+    hub_header_read(frame->buffer->bytes + frame->at, said->headers, &header);
+    if (!header.given || !header.has_hub || !number) {
         hub_message_count_unreadable(link->shard);
         return;
     }
-    struct pending *pending = heartbeat_pending(link, mark.hub, number);
+    struct pending *pending = heartbeat_pending(link, header.hub, number);
     if (pending && !pending->cancelled && !pass_on(link, frame, said, pending))
         hub_message_count_unreadable(link->shard);
 }

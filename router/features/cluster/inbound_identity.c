@@ -7,11 +7,11 @@
 #include "router/rights/authn.h"
 
 const struct user *inbound_identity_user(const struct shard *shard, const uint8_t *bytes,
-                                         const struct hub_header *mark, bool *known) {
+                                         const struct hub_header *header, bool *known) {
     const struct users *users = shard->settings->users;
     const struct user *user =
-        users && mark->given && mark->has_hub && mark->user.bytes
-            ? users_by_name(users, (const char *)bytes + mark->user.at, mark->user.bytes)
+        users && header->given && header->has_hub && header->user.bytes
+            ? users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes)
             : NULL;
     *known = !users || user;
     return user;
@@ -26,10 +26,10 @@ void inbound_identity_enter(struct link *link) {
     identity->looked = true;
 }
 
-void inbound_identity_begin(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
+void inbound_identity_begin(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
     struct identity *identity = identity_of(link->peer);
     bool known;
-    const struct user *user = inbound_identity_user(link->shard, bytes, mark, &known);
+    const struct user *user = inbound_identity_user(link->shard, bytes, header, &known);
     if (identity && user)
         authn_speaks(identity, user, CREDENTIAL_HUB);
 }

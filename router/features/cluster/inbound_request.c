@@ -18,7 +18,7 @@
 
 static struct attachment *room_for_name(struct link *link) {
     if (!link->attached)
-        link->attached = quota_take(&link->shard->kept, sizeof *link->attached + AGENT_ID_BYTES_MAX);
+        link->attached = quota_take(&link->shard->quota, sizeof *link->attached + AGENT_ID_BYTES_MAX);
     return link->attached;
 }
 
@@ -41,10 +41,10 @@ static enum error attach(struct link *link, enum subject_kind kind, const uint8_
 }
 
 // What a hub says to all who name it comes by itself, and what it says to one who offers it, too.
-static enum telling telling_of(enum subject_kind kind, const struct hub_header *mark) {
+static enum telling telling_of(enum subject_kind kind, const struct hub_header *header) {
     if (kind == SUBJECT_NOTICE)
         return TELLING_ALL;
-    return kind == SUBJECT_METHOD && mark->given && mark->has_hub ? TELLING_ONE : TELLING_ANY;
+    return kind == SUBJECT_METHOD && header->given && header->has_hub ? TELLING_ONE : TELLING_ANY;
 }
 
 static void route_from(struct shard *shard, struct link *link, struct hub_message *opened,
@@ -65,14 +65,15 @@ static void route_visitor(struct shard *shard, struct link *link, struct hub_mes
     }
     enum error error;
     struct inbound_request *inbound =
-        inbound_response_enter(link, exchange, &opened->mark, inbound_address, &error);
+        inbound_response_enter(link, exchange, &opened->header, inbound_address, &error);
     if (inbound && inbound->hub)
-        exchange->offered = opened->mark.offered < UINT32_MAX ? (uint32_t)opened->mark.offered : UINT32_MAX;
-    exchange->probed = opened->mark.probes;
+        exchange->offered =
+            opened->header.offered < UINT32_MAX ? (uint32_t)opened->header.offered : UINT32_MAX;
+    exchange->probed = opened->header.probes;
     if (inbound)
         route_from(shard, link, opened, exchange, inbound);
     else if (error)
-        inbound_response_refuse(link, inbound_address->reply, inbound_address->reply_bytes, &opened->mark,
+        inbound_response_refuse(link, inbound_address->reply, inbound_address->reply_bytes, &opened->header,
                                 error, false, 0);
     else
         hub_message_count_unreadable(shard);
@@ -109,27 +110,27 @@ static bool serves_here(struct shard *shard, const struct attachment *name) {
 }
 
 // Whoever is asked for has subscribed to what came. While the hub moves it may be asked by itself.
-static void answer_probe(struct link *link, const struct hub_header *mark, uint64_t number) {
-    assert(mark->given && mark->probes);
-    uint32_t there = link_is_own(link, mark->hub) ? PROBE_NOBODY : PROBE_SOMEBODY;
-    if (there && mark->attaches && serves_here(link->shard, link->peer->annex->attachment))
+static void answer_probe(struct link *link, const struct hub_header *header, uint64_t number) {
+    assert(header->given && header->probes);
+    uint32_t there = link_is_own(link, header->hub) ? PROBE_NOBODY : PROBE_SOMEBODY;
+    if (there && header->attaches && serves_here(link->shard, link->peer->annex->attachment))
         there = PROBE_SERVES_HERE;
-    if (mark->has_hub && number)
-        nats_publish_back(link, mark->hub, number, there, false);
+    if (header->has_hub && number)
+        nats_publish_back(link, header->hub, number, there, false);
     else
         hub_message_count_unreadable(link->shard);
 }
 
 // What that hub says of whom it may reach, in `fence`; false: nothing.
-static bool read_fence(const struct link *link, const uint8_t *bytes, const struct hub_header *mark,
+static bool read_fence(const struct link *link, const uint8_t *bytes, const struct hub_header *header,
                        struct remote_acl *acl) {
-    bool given =
-        mark->given && mark->has_hub && (mark->is_approved || mark->denied.bytes || mark->holds.bytes);
+    bool given = header->given && header->has_hub &&
+                 (header->is_approved || header->denied.bytes || header->holds.bytes);
     assert(!link->peer->annex->acl);
     if (!given)
         return false;
-    remote_acl_read(acl, bytes, mark->denied, mark->holds);
-    acl->approved = mark->is_approved;
+    remote_acl_read(acl, bytes, header->denied, header->holds);
+    acl->approved = header->is_approved;
     acl->user = identity_user(link->peer);
     return true;
 }
@@ -140,12 +141,12 @@ static bool is_name(const uint8_t *text, size_t bytes) {
 }
 
 // NULL: there is none any more.
-static void name_source(struct annex *annex, const uint8_t *bytes, const struct hub_header *mark) {
-    bool is_said = mark && mark->given && mark->has_hub;
-    bool named = is_said && is_name(bytes + mark->agent.at, mark->agent.bytes);
-    annex->hub = is_said ? mark->hub : NULL;
-    annex->named = named ? (const char *)bytes + mark->agent.at : NULL;
-    annex->named_bytes = named ? mark->agent.bytes : 0;
+static void name_source(struct annex *annex, const uint8_t *bytes, const struct hub_header *header) {
+    bool is_said = header && header->given && header->has_hub;
+    bool named = is_said && is_name(bytes + header->agent.at, header->agent.bytes);
+    annex->hub = is_said ? header->hub : NULL;
+    annex->named = named ? (const char *)bytes + header->agent.at : NULL;
+    annex->named_bytes = named ? header->agent.bytes : 0;
 }
 
 // How what came is answered.
@@ -186,12 +187,12 @@ static void route_call(struct shard *shard, struct link *link, const uint8_t *by
                        enum answering answering) {
     struct remote_acl acl;
     assert(answering != ANSWERED || inbound_address->reply_bytes > 0);
-    inbound_identity_begin(link, bytes, &opened->mark);
-    name_source(link->peer->annex, bytes, &opened->mark);
-    link->peer->annex->acl = read_fence(link, bytes, &opened->mark, &acl) ? &acl : NULL;
+    inbound_identity_begin(link, bytes, &opened->header);
+    name_source(link->peer->annex, bytes, &opened->header);
+    link->peer->annex->acl = read_fence(link, bytes, &opened->header, &acl) ? &acl : NULL;
     if (answering == ANSWERED)
         route_visitor(shard, link, opened, inbound_address);
-    else if (opened->mark.probes)
+    else if (opened->header.probes)
         hub_message_count_unreadable(shard); // it would be delivered
     else if (answering == DEFERRED)
         route_deferred(shard, link, opened);
@@ -208,35 +209,36 @@ void inbound_request_take(struct shard *shard, struct link *link, const struct f
     struct hub_message opened;
     enum error error;
     assert(kind <= SUBJECT_NOTICE);
-    hub_header_read(bytes, said->headers, &opened.mark);
+    hub_header_read(bytes, said->headers, &opened.header);
     bool is_copy = kind == SUBJECT_EVENT || kind == SUBJECT_NOTICE;
     stats_count(&shard->stats, COUNT_CROSSED_IN);
     if (hub_message_read_body(shard, frame, said, &opened, &error))
         error = hub_message_is_array(&opened.frame) ? ERROR_INVALID_REQUEST
                                                     : attach(link, kind, bytes + token.at, token.bytes);
-    link->peer->annex->telling = telling_of(kind, &opened.mark);
-    bool is_own = opened.mark.has_hub && link_is_own(link, opened.mark.hub);
-    bool asks =
-        said->reply.bytes && !(opened.mark.given && inbound_response_is_unanswered(reply, said->reply.bytes));
+    link->peer->annex->telling = telling_of(kind, &opened.header);
+    bool is_own = opened.header.has_hub && link_is_own(link, opened.header.hub);
+    bool asks = said->reply.bytes &&
+                !(opened.header.given && inbound_response_is_unanswered(reply, said->reply.bytes));
     enum answering answering = !asks ? UNANSWERED : ANSWERED;
     if (asks && is_copy && is_for_another_hub(link, kind, bytes, token))
         answering = DEFERRED;
     struct inbound_address inbound_address = {bytes + said->subject.at, reply, said->subject.bytes,
                                               answering == DEFERRED ? 0 : said->reply.bytes};
-    if (opened.mark.probes && !opened.mark.is_judged && said->reply.bytes && !asks && kind < SUBJECT_EVENT) {
+    if (opened.header.probes && !opened.header.is_judged && said->reply.bytes && !asks &&
+        kind < SUBJECT_EVENT) {
         // That somebody has heard it is known there by the server's silence.
-    } else if (opened.mark.probes &&
-               (is_own || !opened.mark.is_judged || kind >= SUBJECT_EVENT || !opened.mark.has_hub)) {
-        answer_probe(link, &opened.mark, inbound_response_number(reply, said->reply.bytes));
+    } else if (opened.header.probes &&
+               (is_own || !opened.header.is_judged || kind >= SUBJECT_EVENT || !opened.header.has_hub)) {
+        answer_probe(link, &opened.header, inbound_response_number(reply, said->reply.bytes));
     } else if (error) {
         hub_message_count_unreadable(shard);
-        inbound_response_refuse(link, reply, inbound_address.reply_bytes, &opened.mark, error,
+        inbound_response_refuse(link, reply, inbound_address.reply_bytes, &opened.header, error,
                                 hub_message_head_is_too_large(&opened), frame->unit->body_bytes);
     } else if (is_own) {
         // While the hub moves to another server it may get what it has asked of others. Who is here might be who asks; what was
         // offered goes back. What is for all, those who are here have got.
         if (!is_copy)
-            inbound_response_refuse(link, reply, said->reply.bytes, &opened.mark, ERROR_TARGET_DISCONNECTED,
+            inbound_response_refuse(link, reply, said->reply.bytes, &opened.header, ERROR_TARGET_DISCONNECTED,
                                     false, 0);
     } else {
         route_call(shard, link, bytes, &opened, &inbound_address, answering);

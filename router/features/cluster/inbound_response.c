@@ -45,7 +45,7 @@ static bool is_in_inbox(const struct cluster_member *hub, const uint8_t *reply, 
 }
 
 struct inbound_request *inbound_response_enter(struct link *link, struct exchange *exchange,
-                                               const struct hub_header *mark,
+                                               const struct hub_header *header,
                                                const struct inbound_address *inbound_address,
                                                enum error *error) {
     const uint8_t *reply = inbound_address->reply;
@@ -56,11 +56,12 @@ struct inbound_request *inbound_response_enter(struct link *link, struct exchang
     if (inbound_address->reply_bytes > SUBJECT_BYTES_MAX)
         return NULL;
     struct span digits = last_token(reply, inbound_address->reply_bytes);
-    bool has_hub = mark->given && mark->has_hub && hub_header_read_digits(reply, digits, &passage.number) &&
+    bool has_hub = header->given && header->has_hub &&
+                   hub_header_read_digits(reply, digits, &passage.number) &&
                    passage.number != 0; // no hub's request has that one, but anybody can write it
     if (has_hub)
         passage.hub =
-            cluster_members_hear(&inflight->cluster_members, mark->hub, shard_now_ms(link->shard), true);
+            cluster_members_hear(&inflight->cluster_members, header->hub, shard_now_ms(link->shard), true);
     else
         passage.number = 0;
     if (passage.hub) {
@@ -117,16 +118,17 @@ uint64_t inbound_response_number(const uint8_t *reply, uint32_t reply_bytes) {
 }
 
 void inbound_response_refuse(struct link *link, const uint8_t *reply, uint32_t reply_bytes,
-                             const struct hub_header *mark, enum error error, bool by_head, uint64_t bytes) {
-    uint64_t number = mark->given ? inbound_response_number(reply, reply_bytes) : 0;
+                             const struct hub_header *header, enum error error, bool by_head,
+                             uint64_t bytes) {
+    uint64_t number = header->given ? inbound_response_number(reply, reply_bytes) : 0;
     assert(error != ERROR_NONE);
     if (reply_bytes == 0 || reply_bytes > SUBJECT_BYTES_MAX)
         return;
-    if (mark->given && inbound_response_is_unanswered(reply, reply_bytes))
+    if (header->given && inbound_response_is_unanswered(reply, reply_bytes))
         return;
-    if (mark->has_hub && mark->offered && number) {
+    if (header->has_hub && header->offered && number) {
         stats_count(&link->shard->stats, COUNT_OFFERS_DECLINED);
-        nats_publish_back(link, mark->hub, number, 0, false);
+        nats_publish_back(link, header->hub, number, 0, false);
         return;
     }
     struct text data;
@@ -135,7 +137,7 @@ void inbound_response_refuse(struct link *link, const uint8_t *reply, uint32_t r
         reply_data_text(&data, "fault", "the request is over the other hub's limit");
         hub_message_put_excess(link->shard, by_head, bytes, &data);
     }
-    send_error(link, number, error, &data, reply, reply_bytes, !mark->given, true);
+    send_error(link, number, error, &data, reply, reply_bytes, !header->given, true);
     text_deinit(&data);
 }
 

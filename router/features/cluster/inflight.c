@@ -6,13 +6,13 @@
 #include "router/engine/send/exchange.h"
 #include "router/features/cluster/nats_subscriptions.h"
 
-void inflight_init(struct inflight *inflight, const struct siphash_key *key, struct quota *kept) {
-    *inflight = (struct inflight){.kept = kept};
+void inflight_init(struct inflight *inflight, const struct siphash_key *key, struct quota *quota) {
+    *inflight = (struct inflight){.quota = quota};
     inflight->key = *key;
     inflight->secret = siphash_table(key, "crossings", 9);
-    hash_table_init(&inflight->out, kept);
-    hash_table_init(&inflight->in, kept);
-    cluster_members_init(&inflight->cluster_members, key, kept);
+    hash_table_init(&inflight->out, quota);
+    hash_table_init(&inflight->in, quota);
+    cluster_members_init(&inflight->cluster_members, key, quota);
     list_init(&inflight->untaken);
     list_init(&inflight->strays);
     list_init(&inflight->again);
@@ -42,13 +42,13 @@ void inflight_deinit(struct inflight *inflight) {
     cluster_members_deinit(&inflight->cluster_members);
     hash_table_deinit(&inflight->out);
     hash_table_deinit(&inflight->in);
-    freelist_release(&inflight->out_spares, inflight->kept);
-    freelist_release(&inflight->in_spares, inflight->kept);
+    freelist_release(&inflight->out_spares, inflight->quota);
+    freelist_release(&inflight->in_spares, inflight->quota);
 }
 
 void inflight_shrink(struct inflight *inflight) {
-    freelist_shrink(&inflight->out_spares, inflight->kept);
-    freelist_shrink(&inflight->in_spares, inflight->kept);
+    freelist_shrink(&inflight->out_spares, inflight->quota);
+    freelist_shrink(&inflight->in_spares, inflight->quota);
 }
 
 enum { TOKEN_BYTES_SHORT = OUTBOUND_REQUEST_BYTES_MIN - sizeof(struct outbound_request) };
@@ -57,15 +57,15 @@ static struct outbound_request *take_crossing(struct inflight *inflight, uint32_
     struct outbound_request *spare =
         token_bytes <= TOKEN_BYTES_SHORT ? freelist_take(&inflight->out_spares) : NULL;
     uint32_t bytes = token_bytes < TOKEN_BYTES_SHORT ? TOKEN_BYTES_SHORT : token_bytes;
-    return spare ? spare : quota_take(inflight->kept, sizeof *spare + bytes);
+    return spare ? spare : quota_take(inflight->quota, sizeof *spare + bytes);
 }
 
 static void give_crossing(struct inflight *inflight, struct outbound_request *outbound) {
     assert(!outbound->rest);
     if (outbound->token_bytes <= TOKEN_BYTES_SHORT)
-        freelist_give(&inflight->out_spares, inflight->kept, outbound);
+        freelist_give(&inflight->out_spares, inflight->quota, outbound);
     else
-        quota_give(inflight->kept, outbound);
+        quota_give(inflight->quota, outbound);
 }
 
 struct outbound_request *inflight_add(struct inflight *inflight, uint64_t hub_id, enum subject_kind kind,
@@ -77,7 +77,7 @@ struct outbound_request *inflight_add(struct inflight *inflight, uint64_t hub_id
     *outbound =
         (struct outbound_request){.hub_id = hub_id, .kind = (uint8_t)kind, .token_bytes = token_bytes};
     memcpy(outbound->token, token, token_bytes);
-    if (!hash_table_add(&inflight->out, &outbound->bin, hash_table_hash(hub_id, inflight->secret))) {
+    if (!hash_table_add(&inflight->out, &outbound->node, hash_table_hash(hub_id, inflight->secret))) {
         give_crossing(inflight, outbound);
         return NULL;
     }
@@ -86,10 +86,10 @@ struct outbound_request *inflight_add(struct inflight *inflight, uint64_t hub_id
 }
 
 static struct outbound_request *look_up(const struct inflight *inflight, uint64_t hub_id) {
-    struct hash_node *bin = hash_table_find(&inflight->out, hash_table_hash(hub_id, inflight->secret));
-    while (bin && hash_table_entry(bin, struct outbound_request, bin)->hub_id != hub_id)
-        bin = hash_table_next(bin);
-    return bin ? hash_table_entry(bin, struct outbound_request, bin) : NULL;
+    struct hash_node *node = hash_table_find(&inflight->out, hash_table_hash(hub_id, inflight->secret));
+    while (node && hash_table_entry(node, struct outbound_request, node)->hub_id != hub_id)
+        node = hash_table_next(node);
+    return node ? hash_table_entry(node, struct outbound_request, node) : NULL;
 }
 
 struct outbound_request *inflight_find(struct inflight *inflight, uint64_t hub_id) {
@@ -107,22 +107,22 @@ struct outbound_request *inflight_find_sent(struct inflight *inflight, uint64_t 
 struct outbound_request_rest *inflight_rest(struct inflight *inflight, struct outbound_request *outbound) {
     assert(inflight_find(inflight, outbound->hub_id) == outbound);
     if (!outbound->rest)
-        outbound->rest = quota_take_zeroed(inflight->kept, 1, sizeof *outbound->rest);
+        outbound->rest = quota_take_zeroed(inflight->quota, 1, sizeof *outbound->rest);
     return outbound->rest;
 }
 
 static void give_rest(struct inflight *inflight, struct outbound_request *outbound) {
     assert(outbound->rest);
-    quota_give(inflight->kept, outbound->rest->words);
-    quota_give(inflight->kept, outbound->rest->refusal);
-    quota_give(inflight->kept, outbound->rest);
+    quota_give(inflight->quota, outbound->rest->words);
+    quota_give(inflight->quota, outbound->rest->refusal);
+    quota_give(inflight->quota, outbound->rest);
     outbound->rest = NULL;
 }
 
 void inflight_take_out(struct inflight *inflight, struct outbound_request *outbound) {
     assert(inflight_find(inflight, outbound->hub_id) == outbound);
     inflight->found = NULL;
-    hash_table_remove(&inflight->out, &outbound->bin);
+    hash_table_remove(&inflight->out, &outbound->node);
     list_remove(&outbound->link);
     if (__builtin_expect(outbound->rest != NULL, false))
         give_rest(inflight, outbound);
@@ -176,11 +176,11 @@ static bool is_there(const struct inbound_request *inbound, const struct reply_a
 
 static struct inbound_request *look_for(const struct inflight *inflight, const struct reply_address *passage,
                                         uint64_t hash) {
-    struct hash_node *bin = hash_table_find(&inflight->in, hash);
+    struct hash_node *node = hash_table_find(&inflight->in, hash);
     assert(passage->reply_bytes <= SUBJECT_BYTES_MAX);
-    while (bin && !is_there(hash_table_entry(bin, struct inbound_request, bin), passage))
-        bin = hash_table_next(bin);
-    return bin ? hash_table_entry(bin, struct inbound_request, bin) : NULL;
+    while (node && !is_there(hash_table_entry(node, struct inbound_request, node), passage))
+        node = hash_table_next(node);
+    return node ? hash_table_entry(node, struct inbound_request, node) : NULL;
 }
 
 struct inbound_request *inflight_visitor(const struct inflight *inflight, const struct cluster_member *hub,
@@ -192,15 +192,15 @@ struct inbound_request *inflight_visitor(const struct inflight *inflight, const 
 
 static struct inbound_request *take_visitor(struct inflight *inflight, uint32_t reply_bytes) {
     struct inbound_request *spare = reply_bytes ? NULL : freelist_take(&inflight->in_spares);
-    return spare ? spare : quota_take(inflight->kept, sizeof *spare + reply_bytes);
+    return spare ? spare : quota_take(inflight->quota, sizeof *spare + reply_bytes);
 }
 
 static void give_visitor(struct inflight *inflight, struct inbound_request *inbound) {
     assert(!inbound->exchange || inbound->exchange->inbound != inbound);
     if (inbound->reply_bytes)
-        quota_give(inflight->kept, inbound);
+        quota_give(inflight->quota, inbound);
     else
-        freelist_give(&inflight->in_spares, inflight->kept, inbound);
+        freelist_give(&inflight->in_spares, inflight->quota, inbound);
 }
 
 struct inbound_request *inflight_enter(struct inflight *inflight, struct exchange *exchange,
@@ -218,7 +218,7 @@ struct inbound_request *inflight_enter(struct inflight *inflight, struct exchang
                                         .reply_bytes = passage->reply_bytes};
     if (passage->reply_bytes)
         memcpy(inbound->reply, passage->reply, passage->reply_bytes);
-    if (!hash_table_add(&inflight->in, &inbound->bin, hash)) {
+    if (!hash_table_add(&inflight->in, &inbound->node, hash)) {
         give_visitor(inflight, inbound);
         return NULL;
     }
@@ -232,9 +232,9 @@ struct inbound_request *inflight_enter(struct inflight *inflight, struct exchang
 void inflight_leave(struct inflight *inflight, struct inbound_request *inbound) {
     assert(inbound->exchange->inbound == inbound);
     inbound->exchange->inbound = NULL;
-    hash_table_remove(&inflight->in, &inbound->bin);
+    hash_table_remove(&inflight->in, &inbound->node);
     list_remove(&inbound->link);
     if (inbound->present)
-        nats_subscriptions_left(inbound->present, inflight->kept);
+        nats_subscriptions_left(inbound->present, inflight->quota);
     give_visitor(inflight, inbound);
 }

@@ -43,8 +43,8 @@ struct outbound_request_rest {
 // A request of this hub's. Many are under way, so that each lies in no near cache when something is heard of it: what is looked at
 // then lies in one line.
 struct outbound_request {
-    struct hash_node bin; // of crossings.out
-    struct list link;     // in crossings.untaken or .again, or among what its taker owes
+    struct hash_node node; // of crossings.out
+    struct list link;      // in crossings.untaken or .again, or among what its taker owes
     uint64_t hub_id;
     struct cluster_member *taker;       // the hub that has it; NULL: none has said so yet
     struct outbound_request_rest *rest; // or NULL
@@ -73,7 +73,7 @@ static_assert(offsetof(struct outbound_request, sent_ms) == CACHE_LINE_BYTES,
 // A request of another hub's, or of somebody who speaks to the server without being one.
 struct inbound_request {
     struct list link;           // among what its hub has asked; of one that no hub asked, in crossings.strays
-    struct hash_node bin;       // of crossings.in
+    struct hash_node node;      // of crossings.in
     struct exchange *exchange;  // whose answer is its
     uint64_t number;            // of a hub's: the hub id there; else 0
     struct cluster_member *hub; // that asked; NULL: it wasn't one
@@ -91,10 +91,10 @@ struct inflight {
     struct list again; // requests of which their sources' shards are to send a copy to another hub
     struct cluster_members cluster_members;
     struct freelist out_spares, in_spares; // of those whose names are short, of those without a reply
-    struct quota *kept;
+    struct quota *quota;
 };
 
-void inflight_init(struct inflight *inflight, const struct siphash_key *key, struct quota *kept);
+void inflight_init(struct inflight *inflight, const struct siphash_key *key, struct quota *quota);
 // Forgets all of it; visitors' exchanges have none any more.
 void inflight_forget(struct inflight *inflight);
 // Likewise, and gives back the tables.

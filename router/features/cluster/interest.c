@@ -97,14 +97,14 @@ static uint32_t count_lines(const uint8_t *body, uint32_t bytes) {
 
 // Whether there was room.
 static bool keep(struct link *link, struct cluster_member *remote, uint32_t count) {
-    quota_give(&link->shard->kept, remote->named);
+    quota_give(&link->shard->quota, remote->named);
     remote->named_count = 0;
-    remote->named = count ? quota_take(&link->shard->kept, count * sizeof *remote->named) : NULL;
+    remote->named = count ? quota_take(&link->shard->quota, count * sizeof *remote->named) : NULL;
     return count == 0 || remote->named;
 }
 
-bool interest_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes) {
-    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, mark->hub);
+bool interest_take(struct link *link, const struct hub_header *header, const uint8_t *body, uint32_t bytes) {
+    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
     uint32_t count = count_lines(body, bytes), at = 0;
     if (bytes && body[bytes - 1] != '\n')
         return false;

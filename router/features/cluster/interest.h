@@ -10,4 +10,4 @@
 void interest_follow(struct link *link);
 void interest_beat(struct link *link);
 // Another hub says what is named there. False: it can't be read.
-bool interest_take(struct link *link, const struct hub_header *mark, const uint8_t *body, uint32_t bytes);
+bool interest_take(struct link *link, const struct hub_header *header, const uint8_t *body, uint32_t bytes);

@@ -224,8 +224,8 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->socket = -1;
     link->pause_ms = LINK_PAUSE_MS_MIN;
     timer_init(&link->timer, TIMER_LINK);
-    nats_subscriptions_init(&link->presence, key, &shard->kept);
-    inflight_init(&link->inflight, key, &shard->kept);
+    nats_subscriptions_init(&link->presence, key, &shard->quota);
+    inflight_init(&link->inflight, key, &shard->quota);
     fallback_watch_init(&link->fallback_watch, shard);
     return link;
 }
@@ -235,7 +235,7 @@ static void drop(struct link *link) {
     wheel_disarm(&link->timer);
     inflight_deinit(&link->inflight); // visitors know under which name they came
     nats_subscriptions_deinit(&link->presence);
-    quota_give(&link->shard->kept, link->attached);
+    quota_give(&link->shard->quota, link->attached);
     acks_forget(&link->acks);
     memory_give(link);
 }

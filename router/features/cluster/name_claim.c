@@ -140,9 +140,9 @@ static void take_word(struct link *link, struct cluster_member *remote, uint64_t
         count_as_free(link, order);
 }
 
-void name_claim_hear(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
-    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, mark->hub);
-    struct span held = mark->held, free = mark->free;
+void name_claim_hear(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
+    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
+    struct span held = header->held, free = header->free;
     uint64_t number;
     while (hub_header_next(bytes, &held, &number))
         take_word(link, remote, number, true);
@@ -160,38 +160,39 @@ void name_claim_nobody(struct link *link, uint64_t number) {
 
 // Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
 static bool may_be_taken(const struct shard *shard, const struct agent *agent, const uint8_t *bytes,
-                         const struct hub_header *mark) {
+                         const struct hub_header *header) {
     bool known;
-    const struct user *user = inbound_identity_user(shard, bytes, mark, &known);
-    return mark->takes_over && shard->settings->takeover && !agent->child && known &&
+    const struct user *user = inbound_identity_user(shard, bytes, header, &known);
+    return header->takes_over && shard->settings->takeover && !agent->child && known &&
            (!user || identity_same(user, agent->owner));
 }
 
-static bool is_held(struct link *link, const uint8_t *text, const struct hub_header *mark, const char *id,
+static bool is_held(struct link *link, const uint8_t *text, const struct hub_header *header, const char *id,
                     size_t bytes) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, id, bytes);
     if (agent)
-        return !may_be_taken(shard, agent, text, mark) || !registry_yield(shard, link->peer->name, agent);
+        return !may_be_taken(shard, agent, text, header) || !registry_yield(shard, link->peer->name, agent);
     struct order *order = claim_table_find(shard->asking, id, bytes);
-    if (order && memcmp(link->hub, mark->hub, HUB_NAME_BYTES) < 0)
+    if (order && memcmp(link->hub, header->hub, HUB_NAME_BYTES) < 0)
         return true;
     if (order)
         registry_asked(shard, order, true);
     return false;
 }
 
-bool name_claim_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark,
+bool name_claim_take(struct link *link, const uint8_t *bytes, const struct hub_header *header,
                      struct span token) {
     char id[AGENT_ID_BYTES_MAX];
     struct text list;
     assert(link->peer);
     size_t count = subject_unescape(id, sizeof id, bytes + token.at, token.bytes);
-    if (!mark->given || !mark->has_hub || !mark->holder || count == SIZE_MAX || !agent_id_valid(id, count))
+    if (!header->given || !header->has_hub || !header->holder || count == SIZE_MAX ||
+        !agent_id_valid(id, count))
         return false;
     text_init(&list);
-    nats_publish_put_number(&list, mark->holder);
-    nats_publish_list(link, mark->hub, is_held(link, bytes, mark, id, count) ? "held" : "free", &list);
+    nats_publish_put_number(&list, header->holder);
+    nats_publish_list(link, header->hub, is_held(link, bytes, header, id, count) ? "held" : "free", &list);
     text_deinit(&list);
     return true;
 }

@@ -13,8 +13,8 @@ void name_claim_expire(struct link *link);
 // When that is so for the next one; UINT64_MAX: for none.
 uint64_t name_claim_due_ms(const struct link *link);
 // Another hub asks for a name, as in a subject. False: it can't be read.
-bool name_claim_take(struct link *link, const uint8_t *bytes, const struct hub_header *mark,
+bool name_claim_take(struct link *link, const uint8_t *bytes, const struct hub_header *header,
                      struct span token);
 // What another hub answers; or the server, where there is none.
-void name_claim_hear(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
+void name_claim_hear(struct link *link, const uint8_t *bytes, const struct hub_header *header);
 void name_claim_nobody(struct link *link, uint64_t number);

@@ -112,21 +112,21 @@ static void note_told(struct cluster_member *remote, const struct agent *agent) 
 }
 
 // What finds no room in the link's queue is asked for again.
-static void tell(struct link *link, struct cluster_member *remote, const struct hub_header *mark) {
+static void tell(struct link *link, struct cluster_member *remote, const struct hub_header *header) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all;
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
-    uint64_t room = max < PART_BYTES_MAX ? max : PART_BYTES_MAX, last = mark->claim;
+    uint64_t room = max < PART_BYTES_MAX ? max : PART_BYTES_MAX, last = header->claim;
     struct text body;
     const struct agent *told = NULL;
     bool more = false;
-    assert(mark->claim);
+    assert(header->claim);
     if (!send_has_room(shard, link->peer))
         return;
     text_init(&body);
-    for (const struct list *node = begin_of(shard, remote, mark->claim); node != all; node = node->next) {
+    for (const struct list *node = begin_of(shard, remote, header->claim); node != all; node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
-        if (agent->serial < mark->claim || !is_told(agent))
+        if (agent->serial < header->claim || !is_told(agent))
             continue;
         more = body.length + LINE_BYTES_MAX + PART_HEAD_BYTES > room && body.length;
         if (more)
@@ -136,8 +136,8 @@ static void tell(struct link *link, struct cluster_member *remote, const struct 
         last = agent->serial;
     }
     struct said_number numbers[] = {
-        {"claims", mark->claim}, {"last", last}, {more ? "more" : NULL, 1}, {NULL, 0}};
-    nats_publish_numbers(link, mark->hub, numbers, &body);
+        {"claims", header->claim}, {"last", last}, {more ? "more" : NULL, 1}, {NULL, 0}};
+    nats_publish_numbers(link, header->hub, numbers, &body);
     note_told(remote, told);
     text_deinit(&body);
 }
@@ -199,10 +199,10 @@ static bool judge_all(struct link *link, struct cluster_member *remote, const ui
 }
 
 // What yields may not hear of it, so it is asked once more until nothing has to.
-static void go_on(struct link *link, struct cluster_member *remote, const struct hub_header *mark) {
+static void go_on(struct link *link, struct cluster_member *remote, const struct hub_header *header) {
     assert(remote->unsettled);
-    if (mark->more && mark->last > remote->claimed) {
-        remote->claimed = mark->last;
+    if (header->more && header->last > remote->claimed) {
+        remote->claimed = header->last;
         pull(link, remote);
         return;
     }
@@ -211,19 +211,20 @@ static void go_on(struct link *link, struct cluster_member *remote, const struct
     remote->disputed = false;
 }
 
-static bool hear_claims(struct link *link, const struct hub_header *mark, const uint8_t *body,
+static bool hear_claims(struct link *link, const struct hub_header *header, const uint8_t *body,
                         uint32_t bytes) {
     static const struct said_number yield[] = {{"yield", 1}, {NULL, 0}};
-    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, mark->hub);
+    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
     struct text yields;
-    if (!remote || !remote->unsettled || mark->claims != remote->claimed + 1 || !is_lesser(link, mark->hub))
+    if (!remote || !remote->unsettled || header->claims != remote->claimed + 1 ||
+        !is_lesser(link, header->hub))
         return true;
     text_init(&yields);
     bool good = judge_all(link, remote, body, bytes, &yields);
     if (yields.length)
-        nats_publish_numbers(link, mark->hub, yield, &yields);
+        nats_publish_numbers(link, header->hub, yield, &yields);
     text_deinit(&yields);
-    go_on(link, remote, mark);
+    go_on(link, remote, header);
     return good;
 }
 
@@ -242,17 +243,17 @@ static bool hear_yields(struct link *link, const uint8_t *body, uint32_t bytes) 
     return at == bytes;
 }
 
-bool name_conflict_take(struct link *link, const struct hub_header *mark, const uint8_t *body,
+bool name_conflict_take(struct link *link, const struct hub_header *header, const uint8_t *body,
                         uint32_t bytes) {
-    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, mark->hub);
-    assert(mark->given && mark->has_hub);
-    if (remote && mark->settle && is_lesser(link, mark->hub))
+    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
+    assert(header->given && header->has_hub);
+    if (remote && header->settle && is_lesser(link, header->hub))
         name_conflict_begin(link, remote);
-    if (remote && mark->claim == 1)
+    if (remote && header->claim == 1)
         remote->unsettled = false; // it asks by itself
-    if (mark->claim)
-        tell(link, remote, mark);
-    if (mark->claims)
-        return hear_claims(link, mark, body, bytes);
-    return !mark->yields || is_lesser(link, mark->hub) || hear_yields(link, body, bytes);
+    if (header->claim)
+        tell(link, remote, header);
+    if (header->claims)
+        return hear_claims(link, header, body, bytes);
+    return !header->yields || is_lesser(link, header->hub) || hear_yields(link, body, bytes);
 }

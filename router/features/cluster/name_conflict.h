@@ -13,5 +13,5 @@ void name_conflict_begin(struct link *link, struct cluster_member *remote);
 void name_conflict_follow(struct link *link);
 void name_conflict_beat(struct link *link);
 // What another hub says to this one alone. False: it can't be read.
-bool name_conflict_take(struct link *link, const struct hub_header *mark, const uint8_t *body,
+bool name_conflict_take(struct link *link, const struct hub_header *header, const uint8_t *body,
                         uint32_t bytes);

@@ -22,7 +22,7 @@ static bool register_link(struct shard *shard, struct peer *peer) {
     order->agent_id_bytes = sizeof HUB_LINK_ID - 1;
     order->governance = GOVERNANCE_COUNT - 1;
     order->absent = true;
-    order->capabilities = capabilities_create(&shard->kept, "{}", 2);
+    order->capabilities = capabilities_create(&shard->quota, "{}", 2);
     if (!order->capabilities) {
         order_destroy(shard, order);
         return false;

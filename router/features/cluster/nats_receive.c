@@ -68,29 +68,29 @@ static void take_signs(struct shard *shard, struct link *link, const struct fram
     const uint8_t *bytes = frame->buffer->bytes + frame->at;
     struct hub_message opened;
     enum error error;
-    hub_header_read(bytes, said->headers, &opened.mark);
-    if (!opened.mark.given || !opened.mark.has_hub) {
+    hub_header_read(bytes, said->headers, &opened.header);
+    if (!opened.header.given || !opened.header.has_hub) {
         hub_message_count_unreadable(shard);
         return;
     }
-    heartbeat_take(link, bytes, &opened.mark);
+    heartbeat_take(link, bytes, &opened.header);
     if (kind == SUBJECT_BEAT)
-        heartbeat_beaten(link, &opened.mark);
-    if (opened.mark.inquired && !link_is_own(link, opened.mark.hub))
-        remote_directory_answer(link, bytes, &opened.mark);
-    if (link_is_own(link, opened.mark.hub))
+        heartbeat_beaten(link, &opened.header);
+    if (opened.header.inquired && !link_is_own(link, opened.header.hub))
+        remote_directory_answer(link, bytes, &opened.header);
+    if (link_is_own(link, opened.header.hub))
         return;
-    if (opened.mark.names && !interest_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+    if (opened.header.names && !interest_take(link, &opened.header, frame_body(frame), frame->body.bytes))
         hub_message_count_unreadable(shard);
-    if (kind != SUBJECT_HUB || opened.mark.names)
+    if (kind != SUBJECT_HUB || opened.header.names)
         return;
-    name_claim_hear(link, bytes, &opened.mark);
-    if (!name_conflict_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+    name_claim_hear(link, bytes, &opened.header);
+    if (!name_conflict_take(link, &opened.header, frame_body(frame), frame->body.bytes))
         hub_message_count_unreadable(shard);
-    if (frame->body.bytes == 0 || opened.mark.claims || opened.mark.yields)
+    if (frame->body.bytes == 0 || opened.header.claims || opened.header.yields)
         return;
-    if (opened.mark.part) {
-        if (!remote_directory_take(link, &opened.mark, frame_body(frame), frame->body.bytes))
+    if (opened.header.part) {
+        if (!remote_directory_take(link, &opened.header, frame_body(frame), frame->body.bytes))
             hub_message_count_unreadable(shard);
         return;
     }
@@ -155,12 +155,12 @@ static void take_for_hub(struct shard *shard, struct link *link, const struct fr
 
 static void take_holder(struct shard *shard, struct link *link, const uint8_t *bytes,
                         const struct nats_message *said, struct span token) {
-    struct hub_header mark;
-    hub_header_read(bytes, said->headers, &mark);
-    if (mark.given && mark.has_hub && link_is_own(link, mark.hub))
+    struct hub_header header;
+    hub_header_read(bytes, said->headers, &header);
+    if (header.given && header.has_hub && link_is_own(link, header.hub))
         return; // of the link before this one
-    heartbeat_heard(link, &mark);
-    if (!name_claim_take(link, bytes, &mark, token))
+    heartbeat_heard(link, &header);
+    if (!name_claim_take(link, bytes, &header, token))
         hub_message_count_unreadable(shard);
 }
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 void nats_subscriptions_init(struct nats_subscriptions *presence, const struct siphash_key *key,
-                             struct quota *kept) {
-    *presence = (struct nats_subscriptions){.kept = kept, .is_behind = true};
-    name_map_init(&presence->by_subject, key, kept);
+                             struct quota *quota) {
+    *presence = (struct nats_subscriptions){.quota = quota, .is_behind = true};
+    name_map_init(&presence->by_subject, key, quota);
     list_init(&presence->all);
 }
 
@@ -33,10 +33,10 @@ struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *pre
     return present;
 }
 
-void nats_subscriptions_left(struct nats_subscription *present, struct quota *kept) {
+void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota) {
     assert(present->visitors > 0);
     if (--present->visitors == 0 && present->is_gone)
-        quota_give(kept, present);
+        quota_give(quota, present);
 }
 
 static void let_go(struct nats_subscriptions *presence, struct nats_subscription *present) {
@@ -48,7 +48,7 @@ static void let_go(struct nats_subscriptions *presence, struct nats_subscription
     list_remove(&present->link);
     present->is_gone = true;
     if (!present->visitors)
-        quota_give(presence->kept, present);
+        quota_give(presence->quota, present);
 }
 
 void nats_subscriptions_forget(struct nats_subscriptions *presence) {
@@ -65,7 +65,7 @@ void nats_subscriptions_deinit(struct nats_subscriptions *presence) {
 static struct nats_subscription *nats_subscriptions_add(struct nats_subscriptions *presence,
                                                         enum subject_kind kind, const char *subject,
                                                         size_t bytes, size_t token_bytes) {
-    struct nats_subscription *present = quota_take(presence->kept, sizeof *present + bytes);
+    struct nats_subscription *present = quota_take(presence->quota, sizeof *present + bytes);
     if (!present)
         return NULL;
     assert(token_bytes < bytes);
@@ -73,7 +73,7 @@ static struct nats_subscription *nats_subscriptions_add(struct nats_subscription
         .kind = kind, .bytes = (uint32_t)bytes, .token_at = (uint32_t)(bytes - token_bytes)};
     memcpy(present->subject, subject, bytes);
     if (!name_map_add(&presence->by_subject, present->subject, bytes, present)) {
-        quota_give(presence->kept, present);
+        quota_give(presence->quota, present);
         return NULL;
     }
     list_append(&presence->all, &present->link);

@@ -32,11 +32,11 @@ struct nats_subscriptions {
     bool is_behind;     // for want of memory: it tries again
     bool named_changed; // what is named for notifications, since that was looked at
     struct nats_subscription *found[NATS_SUBSCRIPTIONS_FOUND]; // last, by how their subjects end; NULL: none
-    struct quota *kept;
+    struct quota *quota;
 };
 
 void nats_subscriptions_init(struct nats_subscriptions *presence, const struct siphash_key *key,
-                             struct quota *kept);
+                             struct quota *quota);
 // Forgets all subscriptions: they went with the link.
 void nats_subscriptions_forget(struct nats_subscriptions *presence);
 void nats_subscriptions_deinit(struct nats_subscriptions *presence);
@@ -47,7 +47,7 @@ void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct
 struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
                                                   size_t bytes);
 // Somebody who came under that name has gone.
-void nats_subscriptions_left(struct nats_subscription *present, struct quota *kept);
+void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota);
 static inline bool nats_subscriptions_is_behind(const struct nats_subscriptions *presence,
                                                 const struct agents *agents) {
     return presence->changes != agents->changes || presence->is_behind;

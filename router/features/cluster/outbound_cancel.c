@@ -38,7 +38,7 @@ static void keep_words(struct link *link, struct outbound_request *outbound, con
         parcel->bytes <= COPY_BYTES_MAX ? inflight_rest(&link->inflight, outbound) : NULL;
     if (!rest)
         return;
-    rest->words = quota_take(&link->shard->kept, parcel->bytes);
+    rest->words = quota_take(&link->shard->quota, parcel->bytes);
     rest->words_bytes = rest->words ? (uint32_t)parcel->bytes : 0;
     if (rest->words)
         parcel_copy(parcel, (uint8_t *)rest->words);

@@ -119,10 +119,10 @@ static void end_refused(struct link *link, struct outbound_request *outbound) {
 }
 
 void outbound_request_answered(struct link *link, struct outbound_request *outbound,
-                               const struct hub_header *mark, struct frame *frame) {
-    bool is_hub = mark->given && mark->has_hub, refuses = is_hub && mark->refused;
-    link->peer->annex->unsaid = is_hub && mark->unsaid;
-    if (!refuses || !outbound_retry_keep(link, outbound, mark, frame))
+                               const struct hub_header *header, struct frame *frame) {
+    bool is_hub = header->given && header->has_hub, refuses = is_hub && header->refused;
+    link->peer->annex->unsaid = is_hub && header->unsaid;
+    if (!refuses || !outbound_retry_keep(link, outbound, header, frame))
         route_answer(link, outbound, frame, refuses);
     else if (!outbound_retry_next(link, outbound))
         end_refused(link, outbound);
@@ -239,7 +239,7 @@ static struct outbound_request *note_crossing(struct link *link, const struct pa
     outbound->level = bearing->level;
     outbound->offered = bearing->offered;
     outbound->returns = parcel->returns;
-    outbound->kept = parcel->kept;
+    outbound->kept = parcel->retriable;
     outbound->probes = bearing->probes;
     outbound->fenced = bearing->fenced;
     assert(outbound->returns || !outbound->offered);

@@ -11,7 +11,7 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
 struct peer *outbound_request_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
 // A hub has answered it (`mark`: and says so). What refuses it may not be the end of it.
 void outbound_request_answered(struct link *link, struct outbound_request *outbound,
-                               const struct hub_header *mark, struct frame *frame);
+                               const struct hub_header *header, struct frame *frame);
 // Nobody was there: it ends as it would here.
 void outbound_request_nobody(struct link *link, struct outbound_request *outbound);
 // Another hub wants it approved, and it can't be held here.

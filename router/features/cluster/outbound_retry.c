@@ -22,9 +22,9 @@ static void note_asked(struct outbound_refusal *refusal, const struct cluster_me
         refusal->asked[remote->place / 64] |= UINT64_C(1) << remote->place % 64;
 }
 
-bool outbound_retry_keep(struct link *link, struct outbound_request *outbound, const struct hub_header *mark,
-                         const struct frame *said) {
-    assert(mark->given && mark->has_hub && mark->refused);
+bool outbound_retry_keep(struct link *link, struct outbound_request *outbound,
+                         const struct hub_header *header, const struct frame *said) {
+    assert(header->given && header->has_hub && header->refused);
     if (!outbound->kept || outbound->taker || outbound->kind == SUBJECT_AGENT)
         return false;
     if (outbound_request_refusal(outbound))
@@ -32,13 +32,13 @@ bool outbound_retry_keep(struct link *link, struct outbound_request *outbound, c
     uint32_t bytes = said->body.bytes;
     struct outbound_request_rest *rest =
         bytes <= REFUSAL_BYTES_MAX ? inflight_rest(&link->inflight, outbound) : NULL;
-    struct outbound_refusal *refusal = rest ? quota_take(&link->shard->kept, sizeof *refusal + bytes) : NULL;
+    struct outbound_refusal *refusal = rest ? quota_take(&link->shard->quota, sizeof *refusal + bytes) : NULL;
     if (!refusal)
         return false;
     *refusal = (struct outbound_refusal){.bytes = bytes};
     memcpy(refusal->text, frame_body(said), bytes);
-    memcpy(refusal->last, mark->hub, HUB_NAME_BYTES);
-    note_asked(refusal, cluster_members_find(&link->inflight.cluster_members, mark->hub));
+    memcpy(refusal->last, header->hub, HUB_NAME_BYTES);
+    note_asked(refusal, cluster_members_find(&link->inflight.cluster_members, header->hub));
     rest->refusal = refusal;
     return true;
 }

@@ -10,7 +10,7 @@
 // Whether that hub may have it: who has taken it, else whoever was asked last. What others still say of it is nobody's.
 bool outbound_retry_may_have(const struct outbound_request *outbound, const char hub[HUB_NAME_BYTES]);
 // Keeps what a hub says instead of taking a request. False: it is the answer.
-bool outbound_retry_keep(struct link *link, struct outbound_request *outbound, const struct hub_header *mark,
-                         const struct frame *said);
+bool outbound_retry_keep(struct link *link, struct outbound_request *outbound,
+                         const struct hub_header *header, const struct frame *said);
 // The next one is to be asked. False: there is none, or no memory to ask it.
 bool outbound_retry_next(struct link *link, struct outbound_request *outbound);

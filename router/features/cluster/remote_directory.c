@@ -84,20 +84,20 @@ uint64_t remote_directory_due_ms(const struct link *link) {
     return oldest && oldest->number ? oldest->asked_ms + LINK_INQUIRE_MS : UINT64_MAX;
 }
 
-bool remote_directory_take(struct link *link, const struct hub_header *mark, const uint8_t *body,
+bool remote_directory_take(struct link *link, const struct hub_header *header, const uint8_t *body,
                            uint32_t bytes) {
     struct list *all = &link->shard->inquiries, *node = all->next;
-    const struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, mark->hub);
+    const struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
     bool good = bytes >= 2 && body[0] == '[' && body[bytes - 1] == ']' && json_valid(body, bytes);
-    assert(mark->given && mark->part);
-    while (node != all && inquiry_at(node)->number != mark->part)
+    assert(header->given && header->part);
+    while (node != all && inquiry_at(node)->number != header->part)
         node = node->next;
     if (!good || !remote || node == all)
         return good; // what comes too late is no fault
     struct directory_query *inquiry = inquiry_at(node);
     directory_inquiry_add(link->shard, inquiry, body, bytes);
-    inquiry->partial |= mark->cut;
-    if (!mark->more && remote->place < CLUSTER_MEMBERS_MAX)
+    inquiry->partial |= header->cut;
+    if (!header->more && remote->place < CLUSTER_MEMBERS_MAX)
         inquiry->awaited[remote->place / 64] &= ~(UINT64_C(1) << remote->place % 64);
     if (is_answered(inquiry) || inquiry->too_large || inquiry->overloaded)
         finish(link, inquiry, false);
@@ -108,7 +108,7 @@ bool remote_directory_take(struct link *link, const struct hub_header *mark, con
 
 struct answering {
     struct link *link;
-    const struct hub_header *mark;
+    const struct hub_header *header;
     struct text part;
     size_t bytes_max;
     bool cut;
@@ -117,8 +117,8 @@ struct answering {
 static void send_part(struct answering *answering, bool more) {
     struct text *part = &answering->part;
     text_put(part, part->length ? "]" : "[]");
-    nats_publish_part(answering->link, answering->mark->hub, answering->mark->inquired, more, answering->cut,
-                      part);
+    nats_publish_part(answering->link, answering->header->hub, answering->header->inquired, more,
+                      answering->cut, part);
     text_deinit(part);
     text_init(part);
 }
@@ -145,20 +145,20 @@ static bool put_one(void *context, const struct text *agent) {
     return has_share(link);
 }
 
-void remote_directory_answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark) {
+void remote_directory_answer(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
     struct shard *shard = link->shard;
     char capability[METHOD_BYTES_MAX];
     uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
-    struct answering answering = {.link = link, .mark = mark};
+    struct answering answering = {.link = link, .header = header};
     bool is_known;
-    assert(mark->inquired);
+    assert(header->inquired);
     answering.bytes_max = max <= PART_HEAD_BYTES                   ? 0
                           : max - PART_HEAD_BYTES < PART_BYTES_MAX ? max - PART_HEAD_BYTES
                                                                    : PART_BYTES_MAX;
     text_init(&answering.part);
-    size_t count =
-        subject_unescape(capability, sizeof capability, bytes + mark->capability.at, mark->capability.bytes);
-    const struct user *user = inbound_identity_user(shard, bytes, mark, &is_known);
+    size_t count = subject_unescape(capability, sizeof capability, bytes + header->capability.at,
+                                    header->capability.bytes);
+    const struct user *user = inbound_identity_user(shard, bytes, header, &is_known);
     bool has_room = has_share(link);
     answering.cut = !has_room;
     if (count != SIZE_MAX && is_known && has_room) // else nobody here can have it, or may be seen

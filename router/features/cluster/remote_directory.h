@@ -11,7 +11,7 @@ void remote_directory_expire(struct link *link);
 // When that is so for the next one; UINT64_MAX: for none.
 uint64_t remote_directory_due_ms(const struct link *link);
 // Another hub asks.
-void remote_directory_answer(struct link *link, const uint8_t *bytes, const struct hub_header *mark);
+void remote_directory_answer(struct link *link, const uint8_t *bytes, const struct hub_header *header);
 // A part of an answer has come. False: it isn't one.
-bool remote_directory_take(struct link *link, const struct hub_header *mark, const uint8_t *body,
+bool remote_directory_take(struct link *link, const struct hub_header *header, const uint8_t *body,
                            uint32_t bytes);

@@ -42,7 +42,7 @@ void spill_report_back(struct link *link, struct outbound_request *outbound,
 
 // Without memory for that it is kept until it ends.
 void spill_report_taken(struct link *link, const struct outbound_request *outbound) {
-    struct notice *notice = quota_take(&link->shard->kept, sizeof *notice);
+    struct notice *notice = quota_take(&link->shard->quota, sizeof *notice);
     assert((outbound->returns || outbound->kept) && outbound->taker);
     if (notice)
         tell(link, notice, MAIL_OFFER_TAKEN, outbound->hub_id);
@@ -70,7 +70,7 @@ static void post(struct shard *shard, struct again *again, uint32_t to) {
 bool spill_report_again(struct link *link, struct outbound_request *outbound,
                         const char hub[HUB_NAME_BYTES]) {
     struct shard *shard = link->shard;
-    struct again *again = quota_take(&shard->kept, sizeof *again + outbound->token_bytes);
+    struct again *again = quota_take(&shard->quota, sizeof *again + outbound->token_bytes);
     assert(outbound->kept && outbound_request_refusal(outbound));
     if (!again)
         return false;
@@ -106,13 +106,13 @@ static void take_again(struct shard *shard, struct again *again) {
                                .bytes = again->token_bytes};
     if (again->is_over) {
         end_again(shard, again);
-        quota_give(&shard->kept, again);
+        quota_give(&shard->quota, again);
         return;
     }
     memcpy(to.token, again->token, again->token_bytes);
     again->is_over = true;
     if (spill_return_again(shard, again->hub_id, again->mail.connection, &to))
-        quota_give(&shard->kept, again);
+        quota_give(&shard->quota, again);
     else
         post(shard, again, connection_shard(again->mail.connection));
 }
@@ -124,7 +124,7 @@ void spill_report_arrived(struct shard *shard, struct mail *mail) {
     }
     struct notice *notice = list_entry(mail, struct notice, mail), copy = *notice;
     assert(hub_id_shard(notice->hub_id) == shard->index);
-    quota_give(&shard->kept, notice);
+    quota_give(&shard->quota, notice);
     if (copy.mail.kind == MAIL_OFFER_BACK)
         spill_return_take(shard, copy.hub_id, copy.mail.connection, &copy.returned);
     else

@@ -75,19 +75,19 @@ static bool keep_attachment(struct shard *shard, struct held_message *held, cons
     assert(!held->attachment);
     if (!attachment)
         return true;
-    held->attachment = quota_take(&shard->kept, bytes);
+    held->attachment = quota_take(&shard->quota, bytes);
     if (held->attachment)
         memcpy(held->attachment, attachment, bytes);
     return held->attachment != NULL;
 }
 
 static struct held_message *make(struct shard *shard, const struct message *message) {
-    struct held_message *held = quota_take_zeroed(&shard->kept, 1, sizeof *held);
+    struct held_message *held = quota_take_zeroed(&shard->quota, 1, sizeof *held);
     if (!held)
         return NULL;
     if (!keep_attachment(shard, held, message) || !gate_quota_keep(shard, held, message->frame)) {
-        quota_give(&shard->kept, held->attachment);
-        quota_give(&shard->kept, held);
+        quota_give(&shard->quota, held->attachment);
+        quota_give(&shard->quota, held);
         return NULL;
     }
     describe(shard, held, message);
@@ -103,9 +103,9 @@ static void unmake(struct shard *shard, struct held_message *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
     gate_quota_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
-    quota_give(&shard->kept, held->attachment);
+    quota_give(&shard->quota, held->attachment);
     digest_wipe(&held->digest, sizeof held->digest);
-    quota_give(&shard->kept, held);
+    quota_give(&shard->quota, held);
 }
 
 // --- Holding

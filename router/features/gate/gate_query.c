@@ -51,7 +51,7 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
                                size_t name_bytes, const struct ruling *ruling) {
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
     size_t bytes = to.id_bytes + name_bytes + ruling->approver_bytes + ruling->feedback_bytes;
-    struct gate_query *errand = quota_take(&shard->kept, sizeof *errand + bytes);
+    struct gate_query *errand = quota_take(&shard->quota, sizeof *errand + bytes);
     if (!errand) {
         refuse_keeping(shard, message, NULL);
         return NULL;
@@ -153,7 +153,7 @@ static void gate_query_end(struct shard *shard, struct gate_query *errand) {
     if (errand->is_request)
         answer(shard, errand);
     text_deinit(&errand->list);
-    quota_give(&shard->kept, errand);
+    quota_give(&shard->quota, errand);
 }
 
 // --- On its way

@@ -20,11 +20,11 @@ static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (!annex || annex->viewer)
         return annex ? annex->viewer : NULL;
-    struct hcs_viewer *viewer = quota_take_zeroed(&shard->kept, 1, sizeof *viewer);
+    struct hcs_viewer *viewer = quota_take_zeroed(&shard->quota, 1, sizeof *viewer);
     if (!viewer)
         return NULL;
     if (!shard->settings->users && !(viewer->account = account_create(0))) {
-        quota_give(&shard->kept, viewer);
+        quota_give(&shard->quota, viewer);
         return NULL;
     }
     viewer->peer = peer;
@@ -54,10 +54,10 @@ static void put_texts(struct hcs_client *client, const struct hcs_start *wish) {
 
 static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer *viewer,
                                           const struct hcs_start *wish) {
-    if (!quota_is_fair(&shard->kept, viewer->kept_bytes))
+    if (!quota_is_fair(&shard->quota, viewer->kept_bytes))
         return NULL;
     size_t text_bytes = (size_t)wish->id_bytes + wish->request_id_bytes + wish->target_bytes;
-    struct hcs_client *client = quota_take_zeroed(&shard->kept, 1, sizeof *client + text_bytes);
+    struct hcs_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + text_bytes);
     if (!client)
         return NULL;
     client->connection = client->key.connection = viewer->peer->name;
@@ -109,7 +109,7 @@ static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
     assert(shard->streams.out > 0);
     shard->streams.out--;
     account_drop(client->account);
-    quota_give(&shard->kept, client);
+    quota_give(&shard->quota, client);
 }
 
 // The peer knows it no more; whether it has gone or the session has let it go.
@@ -241,7 +241,7 @@ static void look_later(struct shard *shard) {
 
 static void begin_over(struct shard *shard, struct hcs_viewer *viewer) {
     list_append(&shard->streams.over, &viewer->over);
-    viewer->taken = io_acked(shard->io, viewer->peer->connection.socket);
+    viewer->taken = io_ack_mark(shard->io, viewer->peer->connection.socket);
     viewer->taken_ms = shard_tick(shard);
     viewer->stuck = false;
     look_later(shard);
@@ -273,7 +273,7 @@ void hcs_client_look_at_eased(struct shard *shard) {
 }
 
 static void look_at(struct shard *shard, struct hcs_viewer *viewer) {
-    uint32_t taken = io_acked(shard->io, viewer->peer->connection.socket);
+    uint32_t taken = io_ack_mark(shard->io, viewer->peer->connection.socket);
     bool before = viewer->stuck;
     if (taken != viewer->taken)
         viewer->taken_ms = shard_tick(shard);

@@ -159,7 +159,7 @@ static const char *read_posted(struct shard *shard, const struct frame *frame, s
 static struct hcs_http_frame *errand_make(struct shard *shard, const struct peer *peer,
                                           const struct frame *frame) {
     assert(frame->body.bytes > 0 && !frame->unit->names_user);
-    struct hcs_http_frame *errand = quota_take_zeroed(&shard->kept, 1, sizeof *errand);
+    struct hcs_http_frame *errand = quota_take_zeroed(&shard->quota, 1, sizeof *errand);
     if (!errand)
         return NULL;
     errand->connection = peer->name;
@@ -167,7 +167,7 @@ static struct hcs_http_frame *errand_make(struct shard *shard, const struct peer
     errand->parcel = parcel_forward(&shard->parcels, frame);
     if (errand->parcel)
         return errand;
-    quota_give(&shard->kept, errand);
+    quota_give(&shard->quota, errand);
     return NULL;
 }
 
@@ -204,5 +204,5 @@ void hcs_http_posted(struct shard *shard, struct hcs_http_frame *errand) {
     if (!peer && error)
         send_release(shard, error);
     errand->done(shard, peer, errand->context, peer ? error : NULL);
-    quota_give(&shard->kept, errand);
+    quota_give(&shard->quota, errand);
 }

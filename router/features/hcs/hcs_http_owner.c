@@ -21,7 +21,7 @@ static void hcs_http_owner_give(struct shard *shard, struct hcs_session *session
     assert(session->http_owner_count > 0 && http_owner->streams == 0);
     list_remove(&http_owner->link);
     session->http_owner_count--;
-    quota_give(&shard->kept, http_owner);
+    quota_give(&shard->quota, http_owner);
 }
 
 // The oldest that has no stream open.
@@ -43,7 +43,7 @@ struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_sessi
     if (!http_owner) {
         if (session->http_owner_count >= SESSION_VOICES_MAX)
             forget_one(shard, session);
-        http_owner = quota_take_zeroed(&shard->kept, 1, sizeof *http_owner + bytes);
+        http_owner = quota_take_zeroed(&shard->quota, 1, sizeof *http_owner + bytes);
         if (!http_owner)
             return NULL;
         http_owner->user = client->user;

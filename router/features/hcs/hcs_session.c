@@ -55,20 +55,20 @@ static void hcs_session_init(struct shard *shard, struct hcs_session *session,
     list_init(&session->clients);
     list_init(&session->http_owners);
     timer_init(&session->timer, TIMER_SESSION);
-    history_init(&session->history, &shard->kept);
+    history_init(&session->history, &shard->quota);
 }
 
 struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_client *client,
                                      const struct agent *producer) {
     size_t text_bytes =
         (size_t)client->id_bytes + client->request_id_bytes + client->target_bytes + producer->id_bytes;
-    struct hcs_session *session = quota_take_zeroed(&shard->kept, 1, sizeof *session + text_bytes);
+    struct hcs_session *session = quota_take_zeroed(&shard->quota, 1, sizeof *session + text_bytes);
     if (!session)
         return NULL;
     hcs_session_init(shard, session, client, producer);
     if (!file(shard, session)) {
         account_drop(session->account);
-        quota_give(&shard->kept, session);
+        quota_give(&shard->quota, session);
         return NULL;
     }
     session->producer = producer->home->connection;
@@ -368,5 +368,5 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
     assert(shard->streams.ended_count > 0);
     shard->streams.ended_count--;
     account_drop(session->account);
-    quota_give(&shard->kept, session);
+    quota_give(&shard->quota, session);
 }

@@ -266,7 +266,7 @@ void http_forget(struct shard *shard, struct peer *peer) {
     if (annex && annex->deferred) {
         peer_blot(peer, annex->deferred->buffer->bytes + annex->deferred->at, annex->deferred->unit.bytes);
         buffer_drop(annex->deferred->buffer);
-        quota_give(&shard->kept, annex->deferred);
+        quota_give(&shard->quota, annex->deferred);
         annex->deferred = NULL;
     }
     for (struct list *node; annex && (node = list_take(&annex->exchanges));) {

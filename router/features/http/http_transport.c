@@ -28,12 +28,12 @@ static void preflight(struct shard *shard, struct exchange *exchange) {
 static bool is_crowded(const struct shard *shard, const struct annex *annex) {
     uint32_t count = annex->exchange_count;
     return count > HTTP_PIPELINED_MAX ||
-           !quota_is_fair(&shard->kept, (uint64_t)count * sizeof(struct exchange));
+           !quota_is_fair(&shard->quota, (uint64_t)count * sizeof(struct exchange));
 }
 
 // What takes the connection over waits until all before it has been answered. What comes behind it isn't heard.
 static void defer(struct shard *shard, struct http_call *call) {
-    struct http_deferred *deferred = quota_take(&shard->kept, sizeof *deferred);
+    struct http_deferred *deferred = quota_take(&shard->quota, sizeof *deferred);
     if (!deferred) {
         call->exchange->http.closes = true;
         http_answer(shard, call->exchange, 503, NULL, NULL);
@@ -141,7 +141,7 @@ static void http_resume(struct shard *shard, struct peer *peer) {
     dispatch(shard, &call);
     hear_no_more(shard, peer);
     buffer_drop(deferred->buffer);
-    quota_give(&shard->kept, deferred);
+    quota_give(&shard->quota, deferred);
 }
 
 // --- What can't be read

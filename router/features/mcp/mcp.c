@@ -37,10 +37,10 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
     struct span value = answer->value[good ? KEY_RESULT : KEY_ERROR];
     if (!mcp)
         return false;
-    struct capabilities *kept = capabilities_create(&shard->kept, body + value.at, value.bytes);
+    struct capabilities *kept = capabilities_create(&shard->quota, body + value.at, value.bytes);
     if (!kept)
         return false;
-    capabilities_drop(&shard->kept, mcp->answer);
+    capabilities_drop(&shard->quota, mcp->answer);
     mcp->answer = kept;
     mcp->era = good ? MCP_LEGACY : MCP_MODERN;
     mcp->version = (struct span){0};

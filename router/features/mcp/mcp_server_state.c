@@ -10,10 +10,10 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     struct annex *annex = child->seat->annex;
     if (annex->mcp)
         return annex->mcp;
-    annex->mcp = quota_take_zeroed(&shard->kept, 1, sizeof *annex->mcp);
+    annex->mcp = quota_take_zeroed(&shard->quota, 1, sizeof *annex->mcp);
     if (!annex->mcp)
         return NULL;
-    mcp_users_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+    mcp_users_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->quota);
     parcel_list_init(&annex->mcp->waiting);
     annex->mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     return annex->mcp;
@@ -35,6 +35,6 @@ void mcp_server_state_give(struct shard *shard, struct peer *seat) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
     mcp_users_deinit(&mcp->sharing);
-    capabilities_drop(&shard->kept, mcp->answer);
-    quota_give(&shard->kept, mcp);
+    capabilities_drop(&shard->quota, mcp->answer);
+    quota_give(&shard->quota, mcp);
 }

@@ -32,9 +32,9 @@ static struct per_client *per_client_of(struct shard *shard, const struct child 
     struct annex *annex = stand_in->seat->annex;
     if (annex->each)
         return annex->each;
-    annex->each = quota_take_zeroed(&shard->kept, 1, sizeof *annex->each);
+    annex->each = quota_take_zeroed(&shard->quota, 1, sizeof *annex->each);
     if (annex->each)
-        mcp_users_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->kept);
+        mcp_users_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->quota);
     return annex->each;
 }
 
@@ -44,7 +44,7 @@ void per_client_close(struct shard *shard, struct peer *seat) {
         return;
     seat->annex->each = NULL;
     mcp_users_deinit(&each->sharing);
-    quota_give(&shard->kept, each);
+    quota_give(&shard->quota, each);
 }
 
 // The instance goes as any connection does: what is kept of it is its name.

@@ -12,7 +12,7 @@
 
 static void per_client_session_forget(struct shard *shard, struct child *child) {
     assert(child->of && shard->index == 0);
-    capabilities_drop(&shard->kept, child->opening);
+    capabilities_drop(&shard->quota, child->opening);
     child->opening = NULL;
     child->opening_id = 0;
     child->opened = child->reopens = false;
@@ -31,7 +31,7 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
     if (!lookup_has(&lookup, KEY_PARAMS) || lookup.type[KEY_PARAMS] != JSON_OBJECT ||
         params.bytes > CAPABILITIES_BYTES_MAX)
         return;
-    child->opening = capabilities_create(&shard->kept, body + params.at, params.bytes);
+    child->opening = capabilities_create(&shard->quota, body + params.at, params.bytes);
     child->opening_id = child->opening ? parcel->hub_id : 0;
 }
 

@@ -17,28 +17,28 @@
 
 struct small_hub {
     struct buffer_budget budget;
-    struct quota kept;
+    struct quota quota;
     struct agents agents;
 };
 
 static void small_open(struct small_hub *hub, uint64_t memory_bytes) {
     *hub = (struct small_hub){.budget = {.bytes_max = memory_bytes}};
-    quota_init(&hub->kept, &hub->budget);
-    agents_init(&hub->agents, &TABLE_KEY, &hub->kept);
+    quota_init(&hub->quota, &hub->budget);
+    agents_init(&hub->agents, &TABLE_KEY, &hub->quota);
 }
 
 // All that was kept has been given back.
 static void small_close(struct small_hub *hub) {
-    assert_int_equal(hub->kept.used, 0);
+    assert_int_equal(hub->quota.used, 0);
     agents_deinit(&hub->agents);
-    quota_deinit(&hub->kept);
-    assert_int_equal(atomic_load(&hub->budget.kept), 0);
+    quota_deinit(&hub->quota);
+    assert_int_equal(atomic_load(&hub->budget.quota_bytes), 0);
 }
 
 static struct agent *put(struct agents *agents, const char *id, uint64_t connection,
                          const char *capabilities) {
-    struct agent_offer offer = {.connection = connection, .id = id, .id_bytes = strlen(id)};
-    return put_offer(agents, &offer, capabilities, strlen(capabilities));
+    struct agent_profile profile = {.connection = connection, .id = id, .id_bytes = strlen(id)};
+    return put_offer(agents, &profile, capabilities, strlen(capabilities));
 }
 
 static uint32_t owed_by_connection(const void *context, uint64_t connection) {
@@ -320,13 +320,13 @@ static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t c
     for (unsigned index = 0; index < NAMES; index++)
         bytes += (size_t)snprintf(text + bytes, 24, "%s\"%s-%u\"", index ? "," : "{\"methods\":[", id, index);
     bytes += (size_t)snprintf(text + bytes, 24, "]}");
-    struct agent_offer offer = {.connection = connection,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .judged_for = SHARDS,
-                                .set_aside = &set_aside};
-    struct agent *agent = put_offer(&hub->agents, &offer, text, bytes);
-    quota_accept(&hub->kept, set_aside); // there is no other shard
+    struct agent_profile profile = {.connection = connection,
+                                    .id = id,
+                                    .id_bytes = strlen(id),
+                                    .judged_for = SHARDS,
+                                    .set_aside = &set_aside};
+    struct agent *agent = put_offer(&hub->agents, &profile, text, bytes);
+    quota_accept(&hub->quota, set_aside); // there is no other shard
     return agent;
 }
 
@@ -340,23 +340,23 @@ static void agents_take_no_more_than_their_share(void **state) {
     unsigned counts[3] = {0};
     for (unsigned connection = 0; connection < 3; connection++)
         for (unsigned number = 0;; number++) {
-            int64_t used = hub.kept.used;
+            int64_t used = hub.quota.used;
             snprintf(id, sizeof id, "%u.%u", connection, number);
             if (!put_large(&hub, id, connection + 1)) {
-                assert_true(hub.kept.used <= used + used / 2); // a table may have grown
+                assert_true(hub.quota.used <= used + used / 2); // a table may have grown
                 assert_null(agents_find(&hub.agents, id, strlen(id)));
                 break;
             }
             counts[connection]++;
         }
     assert_true(counts[0] > 20 && counts[1] > 0 && counts[2] > 0);
-    assert_int_equal(hub.kept.refused, 3);
+    assert_int_equal(hub.quota.refused, 3);
     assert_non_null(put(&hub.agents, "small", 9, "{\"methods\":[\"m\"]}"));
-    assert_true(atomic_load(&hub.budget.kept) <= quota_bytes_max(&hub.kept));
+    assert_true(atomic_load(&hub.budget.quota_bytes) <= quota_bytes_max(&hub.quota));
     for (uint64_t connection = 1; connection <= 3; connection++)
         agents_remove_home(&hub.agents, agents_home(&hub.agents, connection));
-    quota_settle(&hub.kept);
-    assert_true(hub.kept.used < 8192); // of what was much, nothing is left but for the small one
+    quota_settle(&hub.quota);
+    assert_true(hub.quota.used < 8192); // of what was much, nothing is left but for the small one
     assert_non_null(put_large(&hub, "again", 1));
     agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
     agents_remove_home(&hub.agents, agents_home(&hub.agents, 9));
@@ -369,9 +369,9 @@ static void an_update_without_room_leaves_the_old_one(void **state) {
     struct small_hub hub;
     small_open(&hub, 1 << 20);
     assert_non_null(put(&hub.agents, "a", 1, "{\"methods\":[\"old\"]}"));
-    int64_t used = hub.kept.used;
+    int64_t used = hub.quota.used;
     assert_null(put_large(&hub, "a", 1));
-    assert_true(hub.kept.used < used + 4096); // nothing of it is left in the tables of names
+    assert_true(hub.quota.used < used + 4096); // nothing of it is left in the tables of names
     assert_string_equal(choose(&hub.agents, "old", 0, owed), "a");
     assert_string_equal(choose(&hub.agents, "a-1", 0, owed), "nobody");
     assert_null(put_large(&hub, "a", 2)); // nor does it change hands
@@ -395,22 +395,22 @@ static void capabilities_are_shared_by_all_shards(void **state) {
     small_open(&hub, 64 << 20);
     quota_init(&other_kept, &hub.budget);
     agents_init(&other, &TABLE_KEY, &other_kept);
-    struct agent_offer offer = {.connection = 1, .id = "a", .id_bytes = 1};
-    offer.capabilities = capabilities_create(&hub.kept, text, sizeof text);
-    assert_ptr_equal(agents_put(&hub.agents, &offer)->capabilities, offer.capabilities);
-    assert_ptr_equal(agents_put(&other, &offer)->capabilities, offer.capabilities);
-    capabilities_drop(&hub.kept, offer.capabilities);
-    assert_true(hub.kept.used + other_kept.used < 2 * TEXT_BYTES);
+    struct agent_profile profile = {.connection = 1, .id = "a", .id_bytes = 1};
+    profile.capabilities = capabilities_create(&hub.quota, text, sizeof text);
+    assert_ptr_equal(agents_put(&hub.agents, &profile)->capabilities, profile.capabilities);
+    assert_ptr_equal(agents_put(&other, &profile)->capabilities, profile.capabilities);
+    capabilities_drop(&hub.quota, profile.capabilities);
+    assert_true(hub.quota.used + other_kept.used < 2 * TEXT_BYTES);
     agents_remove_home(&hub.agents, agents_home(&hub.agents, 1));
     assert_memory_equal(agents_find(&other, "a", 1)->capabilities->text, text, sizeof text);
     agents_remove_home(&other, agents_home(&other, 1));
-    assert_true(hub.kept.used >= TEXT_BYTES); // the one took it, the other one gave it back
-    assert_int_equal(hub.kept.used + other_kept.used, 0);
+    assert_true(hub.quota.used >= TEXT_BYTES); // the one took it, the other one gave it back
+    assert_int_equal(hub.quota.used + other_kept.used, 0);
     agents_deinit(&hub.agents);
     agents_deinit(&other);
-    quota_deinit(&hub.kept);
+    quota_deinit(&hub.quota);
     quota_deinit(&other_kept);
-    assert_int_equal(atomic_load(&hub.budget.kept), 0);
+    assert_int_equal(atomic_load(&hub.budget.quota_bytes), 0);
 }
 
 static void an_agent_may_change_hands(void **state) {

@@ -20,9 +20,9 @@ static uint32_t nothing_owed(const void *context, uint64_t connection) {
 static void put(struct agents *agents, const char *id, uint64_t connection, enum governance governance) {
     static const char capabilities[] =
         "{\"methods\":[\"work\",\"governance/approval\"],\"tools\":[\"ci\"],\"review\":true}";
-    struct agent_offer offer = {
+    struct agent_profile profile = {
         .connection = connection, .id = id, .id_bytes = strlen(id), .governance = governance};
-    assert_non_null(put_offer(agents, &offer, capabilities, sizeof capabilities - 1));
+    assert_non_null(put_offer(agents, &profile, capabilities, sizeof capabilities - 1));
 }
 
 enum target { ABSENT, STRING, TOO_LONG, NOT_A_STRING };
@@ -117,7 +117,7 @@ static void tools_and_approvers(void **state) {
     struct agents agents;
     agents_init(&agents, &TABLE_KEY, account());
     put(&agents, "only", 1, GOVERNANCE_MANUAL);
-    struct agent_offer human = {.connection = 2, .id = "human", .id_bytes = 5};
+    struct agent_profile human = {.connection = 2, .id = "human", .id_bytes = 5};
     assert_non_null(put_offer(&agents, &human, "{}", 2));
     for (size_t index = 0; index < sizeof table / sizeof *table; index++) {
         struct rules_message message = {
@@ -146,13 +146,13 @@ static const char *chosen(struct agents *agents, const char *target) {
 
 static void offer_child(struct agents *agents, const char *id, uint64_t connection, bool resting,
                         bool absent) {
-    struct agent_offer offer = {.connection = connection,
-                                .id = id,
-                                .id_bytes = strlen(id),
-                                .pool_bytes = 4,
-                                .resting = resting,
-                                .absent = absent};
-    assert_non_null(put_offer(agents, &offer, "{}", 2));
+    struct agent_profile profile = {.connection = connection,
+                                    .id = id,
+                                    .id_bytes = strlen(id),
+                                    .pool_bytes = 4,
+                                    .resting = resting,
+                                    .absent = absent};
+    assert_non_null(put_offer(agents, &profile, "{}", 2));
 }
 
 // The instances of a child: who runs comes first, in turn; who is absent is nobody.
@@ -184,7 +184,7 @@ static void who_is_for_its_own_hub(void **state) {
     struct agents agents;
     (void)state;
     agents_init(&agents, &TABLE_KEY, account());
-    struct agent_offer own = {.connection = 1, .id = "own", .id_bytes = 3, .here_only = true};
+    struct agent_profile own = {.connection = 1, .id = "own", .id_bytes = 3, .here_only = true};
     assert_non_null(put_offer(&agents, &own, capabilities, sizeof capabilities - 1));
     for (unsigned from_elsewhere = 0; from_elsewhere < 2; from_elsewhere++) {
         struct rules_message message = {

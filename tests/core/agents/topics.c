@@ -169,8 +169,9 @@ static void set_up(struct agents *agents, struct subscriber *subscriber) {
 static bool put(struct agents *agents, struct subscriber *subscriber, const char *id, const char *events) {
     char text[512];
     size_t bytes = (size_t)snprintf(text, sizeof text, "{\"events\":%s}", events);
-    struct agent_offer offer = {.connection = 5, .subscriber = subscriber, .id = id, .id_bytes = strlen(id)};
-    return put_offer(agents, &offer, text, bytes) != NULL;
+    struct agent_profile profile = {
+        .connection = 5, .subscriber = subscriber, .id = id, .id_bytes = strlen(id)};
+    return put_offer(agents, &profile, text, bytes) != NULL;
 }
 
 // The patterns in force, in their order, with commas.

@@ -7,17 +7,17 @@ static const struct siphash_key TABLE_KEY = {{17, 4}};
 
 static inline struct quota *account(void) {
     static struct buffer_budget budget = {.bytes_max = UINT64_C(1) << 40};
-    static struct quota kept;
-    if (!kept.budget)
-        quota_init(&kept, &budget);
-    return &kept;
+    static struct quota quota;
+    if (!quota.budget)
+        quota_init(&quota, &budget);
+    return &quota;
 }
 
 // Puts an agent whose capabilities are this text.
-static inline struct agent *put_offer(struct agents *agents, struct agent_offer *offer, const char *text,
+static inline struct agent *put_offer(struct agents *agents, struct agent_profile *profile, const char *text,
                                       size_t bytes) {
-    offer->capabilities = capabilities_create(agents->kept, text, bytes);
-    struct agent *agent = offer->capabilities ? agents_put(agents, offer) : NULL;
-    capabilities_drop(agents->kept, offer->capabilities);
+    profile->capabilities = capabilities_create(agents->quota, text, bytes);
+    struct agent *agent = profile->capabilities ? agents_put(agents, profile) : NULL;
+    capabilities_drop(agents->quota, profile->capabilities);
     return agent;
 }

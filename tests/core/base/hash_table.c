@@ -15,14 +15,14 @@ enum { THINGS = 400 };
 
 static struct thing {
     uint64_t padding;
-    struct hash_node bin;
+    struct hash_node node;
     bool there;
 } things[THINGS];
 
 static bool is_found(const struct hash_table *hash_table, const struct thing *thing, uint64_t hash) {
-    for (struct hash_node *bin = hash_table_find(hash_table, hash); bin; bin = hash_table_next(bin)) {
-        assert_true(bin->hash == hash);
-        if (hash_table_entry(bin, struct thing, bin) == thing)
+    for (struct hash_node *node = hash_table_find(hash_table, hash); node; node = hash_table_next(node)) {
+        assert_true(node->hash == hash);
+        if (hash_table_entry(node, struct thing, node) == thing)
             return true;
     }
     return false;
@@ -42,9 +42,9 @@ static void any_sequence_agrees_with_a_table(void **state) {
             size_t index = (number >> 8) % THINGS;
             struct thing *thing = &things[index];
             if (thing->there)
-                hash_table_remove(&hash_table, &thing->bin);
+                hash_table_remove(&hash_table, &thing->node);
             else
-                assert_true(hash_table_add(&hash_table, &thing->bin, hash_table_hash(index % hashes, 99)));
+                assert_true(hash_table_add(&hash_table, &thing->node, hash_table_hash(index % hashes, 99)));
             thing->there = !thing->there;
             if (round % 50)
                 continue;
@@ -54,7 +54,7 @@ static void any_sequence_agrees_with_a_table(void **state) {
         }
         for (size_t index = 0; index < THINGS; index++)
             if (things[index].there)
-                hash_table_remove(&hash_table, &things[index].bin);
+                hash_table_remove(&hash_table, &things[index].node);
         hash_table_deinit(&hash_table);
     }
 }
@@ -76,16 +76,16 @@ static void without_memory_it_doesnt_grow(void **state) {
     (void)state;
     hash_table_init(&hash_table, account());
     memory_fail(0, 1);
-    assert_false(hash_table_add(&hash_table, &things[0].bin, 0));
+    assert_false(hash_table_add(&hash_table, &things[0].node, 0));
     for (size_t index = 0; index < THINGS; index++) {
         if (index)
             memory_fail(0, 1); // what needs none doesn't count
-        assert_true(hash_table_add(&hash_table, &things[index].bin, index));
+        assert_true(hash_table_add(&hash_table, &things[index].node, index));
     }
     assert_true(hash_table.capacity < THINGS);
     for (size_t index = 0; index < THINGS; index++) {
         assert_true(is_found(&hash_table, &things[index], index));
-        hash_table_remove(&hash_table, &things[index].bin);
+        hash_table_remove(&hash_table, &things[index].node);
     }
     assert_null(hash_table_find(&hash_table, 7));
     hash_table_deinit(&hash_table);

@@ -15,39 +15,39 @@
 enum { KIBIBYTE = 1024, MEMORY_BYTES = 1 << 20, BOUND = MEMORY_BYTES / 4, BLOCKS_MAX = 4096 };
 
 static uint64_t held(const struct buffer_budget *budget) {
-    assert_int_equal(atomic_load(&budget->bytes), atomic_load(&budget->kept));
-    return atomic_load(&budget->kept);
+    assert_int_equal(atomic_load(&budget->bytes), atomic_load(&budget->quota_bytes));
+    return atomic_load(&budget->quota_bytes);
 }
 
 static void what_is_taken_counts_until_it_is_given_back(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct quota kept;
-    quota_init(&kept, &budget);
-    uint8_t *one = quota_take(&kept, 1000), *two = quota_take_zeroed(&kept, 100, 500);
+    struct quota quota;
+    quota_init(&quota, &budget);
+    uint8_t *one = quota_take(&quota, 1000), *two = quota_take_zeroed(&quota, 100, 500);
     assert_non_null(one);
     assert_non_null(two);
     for (size_t at = 0; at < 50000; at++)
         assert_int_equal(two[at], 0);
-    assert_int_equal(kept.used, memory_bytes(one) + memory_bytes(two));
+    assert_int_equal(quota.used, memory_bytes(one) + memory_bytes(two));
     assert_true(held(&budget) >= 51000 && held(&budget) <= 51000 + 51000 / 4 + 2 * QUOTA_GRANT_BYTES);
     memset(two, 7, 50000);
-    two = quota_resize(&kept, two, 90000);
+    two = quota_resize(&quota, two, 90000);
     assert_int_equal(two[49999], 7);
-    assert_int_equal(kept.used, memory_bytes(one) + memory_bytes(two));
-    two = quota_resize(&kept, two, 100);
+    assert_int_equal(quota.used, memory_bytes(one) + memory_bytes(two));
+    two = quota_resize(&quota, two, 100);
     assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES + 2000);
-    quota_give(&kept, one);
-    quota_give(&kept, two);
-    quota_give(&kept, NULL);
-    assert_int_equal(kept.used, 0);
-    quota_settle(&kept);
+    quota_give(&quota, one);
+    quota_give(&quota, two);
+    quota_give(&quota, NULL);
+    assert_int_equal(quota.used, 0);
+    quota_settle(&quota);
     assert_int_equal(held(&budget), 0);
 }
 
-static unsigned take_all(struct quota *kept, void *blocks[BLOCKS_MAX], size_t bytes) {
+static unsigned take_all(struct quota *quota, void *blocks[BLOCKS_MAX], size_t bytes) {
     unsigned count = 0;
-    while (count < BLOCKS_MAX && (blocks[count] = quota_take(kept, bytes)))
+    while (count < BLOCKS_MAX && (blocks[count] = quota_take(quota, bytes)))
         count++;
     return count;
 }
@@ -57,28 +57,28 @@ static void a_quarter_can_be_kept_and_no_more(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct quota kept, other;
-    quota_init(&kept, &budget);
+    struct quota quota, other;
+    quota_init(&quota, &budget);
     quota_init(&other, &budget);
-    assert_int_equal(quota_bytes_max(&kept), BOUND);
-    assert_null(quota_take(&kept, BOUND + 1));
-    assert_int_equal(kept.refused, 1);
+    assert_int_equal(quota_bytes_max(&quota), BOUND);
+    assert_null(quota_take(&quota, BOUND + 1));
+    assert_int_equal(quota.refused, 1);
     assert_int_equal(held(&budget), 0);
     for (size_t bytes = 100; bytes <= 100000; bytes *= 10) {
-        unsigned count = take_all(&kept, blocks, bytes);
+        unsigned count = take_all(&quota, blocks, bytes);
         size_t each = memory_bytes(blocks[0]);
         assert_int_equal(count, BOUND / each);
         assert_true(held(&budget) <= BOUND);
         if (bytes == 100)
             assert_null(quota_take(&other, KIBIBYTE));
-        assert_null(quota_resize(&kept, blocks[0], bytes + BOUND));
-        assert_int_equal(kept.used, count * each);
+        assert_null(quota_resize(&quota, blocks[0], bytes + BOUND));
+        assert_int_equal(quota.used, count * each);
         while (count)
-            quota_give(&kept, blocks[--count]);
+            quota_give(&quota, blocks[--count]);
         assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES);
     }
     assert_int_equal(atomic_load(&budget.refused), 0); // nobody need be closed for this
-    quota_deinit(&kept);
+    quota_deinit(&quota);
     quota_deinit(&other);
     assert_int_equal(held(&budget), 0);
 }
@@ -88,23 +88,23 @@ static void messages_and_what_is_kept_share_the_bound(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES, .bytes = MEMORY_BYTES - 100 * KIBIBYTE};
-    struct quota kept;
-    quota_init(&kept, &budget);
-    unsigned count = take_all(&kept, blocks, 1000);
+    struct quota quota;
+    quota_init(&quota, &budget);
+    unsigned count = take_all(&quota, blocks, 1000);
     assert_int_equal(count, 100 * KIBIBYTE / memory_bytes(blocks[0]));
     assert_true(atomic_load(&budget.bytes) <= MEMORY_BYTES);
     assert_true(atomic_load(&budget.refused) > 0);
     atomic_store(&budget.bytes_max, 2 * MEMORY_BYTES); // as an operator may
-    assert_int_equal(quota_bytes_max(&kept), 2 * BOUND);
-    blocks[count] = quota_take(&kept, 1000);
+    assert_int_equal(quota_bytes_max(&quota), 2 * BOUND);
+    blocks[count] = quota_take(&quota, 1000);
     assert_non_null(blocks[count]);
     atomic_store(&budget.bytes_max, 4 * KIBIBYTE);
-    assert_int_equal(quota_bytes_left(&kept), 0);
-    assert_null(quota_take(&kept, 60000));
+    assert_int_equal(quota_bytes_left(&quota), 0);
+    assert_null(quota_take(&quota, 60000));
     for (unsigned index = 0; index <= count; index++)
-        quota_give(&kept, blocks[index]);
-    quota_deinit(&kept);
-    assert_int_equal(atomic_load(&budget.kept), 0);
+        quota_give(&quota, blocks[index]);
+    quota_deinit(&quota);
+    assert_int_equal(atomic_load(&budget.quota_bytes), 0);
     assert_int_equal(atomic_load(&budget.bytes), MEMORY_BYTES - 100 * KIBIBYTE);
 }
 
@@ -131,17 +131,17 @@ static void what_one_account_took_another_one_may_give_back(void **state) {
 static void grants_spare_the_hubs_account(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct quota kept;
-    quota_init(&kept, &budget);
-    void *first = quota_take(&kept, 100);
+    struct quota quota;
+    quota_init(&quota, &budget);
+    void *first = quota_take(&quota, 100);
     uint64_t before = held(&budget);
     for (unsigned round = 0; round < 1000; round++) {
-        void *memory = quota_take(&kept, 200);
-        quota_give(&kept, memory);
+        void *memory = quota_take(&quota, 200);
+        quota_give(&quota, memory);
         assert_int_equal(held(&budget), before);
     }
-    quota_give(&kept, first);
-    quota_deinit(&kept);
+    quota_give(&quota, first);
+    quota_deinit(&quota);
 }
 
 static void what_is_set_aside_is_there_for_who_accepts_it(void **state) {
@@ -171,20 +171,20 @@ static void what_is_set_aside_is_there_for_who_accepts_it(void **state) {
 static void without_memory_nothing_counts(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct quota kept;
-    quota_init(&kept, &budget);
-    void *memory = quota_take(&kept, 100);
-    int64_t used = kept.used;
+    struct quota quota;
+    quota_init(&quota, &budget);
+    void *memory = quota_take(&quota, 100);
+    int64_t used = quota.used;
     memory_fail_after(0);
-    assert_null(quota_take(&kept, 100000));
-    assert_null(quota_take_zeroed(&kept, 10, 10000));
-    assert_null(quota_resize(&kept, memory, 100000));
+    assert_null(quota_take(&quota, 100000));
+    assert_null(quota_take_zeroed(&quota, 10, 10000));
+    assert_null(quota_resize(&quota, memory, 100000));
     memory_fail_after(UINT64_MAX);
-    assert_int_equal(kept.used, used);
-    assert_int_equal(kept.refused, 0);
+    assert_int_equal(quota.used, used);
+    assert_int_equal(quota.refused, 0);
     assert_true(held(&budget) <= 2 * QUOTA_GRANT_BYTES);
-    quota_give(&kept, memory);
-    quota_deinit(&kept);
+    quota_give(&quota, memory);
+    quota_deinit(&quota);
     assert_int_equal(held(&budget), 0);
 }
 
@@ -194,28 +194,28 @@ static void a_share_is_what_is_left(void **state) {
     static void *blocks[BLOCKS_MAX];
     enum { TAKERS = 3, BLOCK = 3 * KIBIBYTE };
     struct buffer_budget budget = {.bytes_max = 16 * MEMORY_BYTES};
-    struct quota kept;
+    struct quota quota;
     unsigned count = 0;
-    quota_init(&kept, &budget);
-    uint64_t reserve = quota_bytes_max(&kept) / 4, left = quota_bytes_left(&kept) - reserve;
+    quota_init(&quota, &budget);
+    uint64_t reserve = quota_bytes_max(&quota) / 4, left = quota_bytes_left(&quota) - reserve;
     for (unsigned taker = 0; taker < TAKERS; taker++) {
         uint64_t held_by = 0;
-        while (count < BLOCKS_MAX && quota_is_fair(&kept, held_by + BLOCK)) {
-            blocks[count] = quota_take(&kept, BLOCK);
+        while (count < BLOCKS_MAX && quota_is_fair(&quota, held_by + BLOCK)) {
+            blocks[count] = quota_take(&quota, BLOCK);
             held_by += memory_bytes(blocks[count++]);
         }
         assert_true(held_by > left / 2 - 2 * QUOTA_GRANT_BYTES && held_by < left / 2 + 2 * QUOTA_GRANT_BYTES);
-        left = quota_bytes_left(&kept) - reserve;
+        left = quota_bytes_left(&quota) - reserve;
     }
     assert_true(left > BOUND);
-    while (quota_bytes_left(&kept) > reserve)
-        blocks[count++] = quota_take(&kept, BLOCK);
-    assert_true(quota_is_fair(&kept, kept.little_bytes)); // who has little isn't asked
-    assert_false(quota_is_fair(&kept, kept.little_bytes + 1));
-    assert_true(quota_bytes_left(&kept) > reserve - BLOCK - 2 * QUOTA_GRANT_BYTES); // and finds room
+    while (quota_bytes_left(&quota) > reserve)
+        blocks[count++] = quota_take(&quota, BLOCK);
+    assert_true(quota_is_fair(&quota, quota.little_bytes)); // who has little isn't asked
+    assert_false(quota_is_fair(&quota, quota.little_bytes + 1));
+    assert_true(quota_bytes_left(&quota) > reserve - BLOCK - 2 * QUOTA_GRANT_BYTES); // and finds room
     while (count)
-        quota_give(&kept, blocks[--count]);
-    quota_deinit(&kept);
+        quota_give(&quota, blocks[--count]);
+    quota_deinit(&quota);
     assert_int_equal(held(&budget), 0);
 }
 
@@ -223,19 +223,19 @@ static void a_share_is_what_is_left(void **state) {
 static void what_stands_beside_the_quarter_takes_none_of_it(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
-    struct quota kept, beside;
-    quota_init(&kept, &budget);
+    struct quota quota, beside;
+    quota_init(&quota, &budget);
     quota_init_beside(&beside, &budget);
-    void *all = quota_take(&kept, MEMORY_BYTES / 4 - 2 * QUOTA_GRANT_BYTES), *place;
-    uint64_t left = quota_bytes_left(&kept), before = atomic_load(&budget.bytes);
+    void *all = quota_take(&quota, MEMORY_BYTES / 4 - 2 * QUOTA_GRANT_BYTES), *place;
+    uint64_t left = quota_bytes_left(&quota), before = atomic_load(&budget.bytes);
     assert_non_null(all);
     assert_non_null(place = quota_take_zeroed(&beside, 1, MEMORY_BYTES / 2));
-    assert_int_equal(quota_bytes_left(&kept), left);
+    assert_int_equal(quota_bytes_left(&quota), left);
     assert_true(atomic_load(&budget.bytes) >= before + MEMORY_BYTES / 2);
     quota_give(&beside, place);
-    quota_give(&kept, all);
+    quota_give(&quota, all);
     quota_deinit(&beside);
-    quota_deinit(&kept);
+    quota_deinit(&quota);
     assert_int_equal(atomic_load(&budget.bytes), 0);
 }
 

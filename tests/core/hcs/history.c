@@ -84,7 +84,7 @@ static void without_memory_a_chunk_has_its_number(void **state) {
     add(&history, 1, 1);
     assert_ptr_equal(history_take(&history), parcel_named(1));
     history.capacity = 0; // as if it had none yet
-    quota_give(history.kept, history.ring);
+    quota_give(history.quota, history.ring);
     history.ring = NULL;
     memory_fail_after(0);
     assert_false(history_reserve(&history));

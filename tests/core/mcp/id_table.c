@@ -18,7 +18,7 @@ struct thing {
     uint64_t number;
 };
 
-static struct id_table chains;
+static struct id_table table;
 static struct thing things[THINGS];
 
 static uint64_t number_of(const struct list *node) {
@@ -27,9 +27,9 @@ static uint64_t number_of(const struct list *node) {
 
 static size_t longest(void) {
     size_t most = 0;
-    for (size_t at = 0; at < (size_t)1 << chains.bits; at++) {
+    for (size_t at = 0; at < (size_t)1 << table.bits; at++) {
         size_t length = 0;
-        for (const struct list *node = chains.heads[at].next; node != &chains.heads[at]; node = node->next)
+        for (const struct list *node = table.buckets[at].next; node != &table.buckets[at]; node = node->next)
             length++;
         most = length > most ? length : most;
     }
@@ -40,27 +40,27 @@ static void put_all(uint64_t step) {
     for (size_t at = 0; at < THINGS; at++) {
         things[at].number = 1 + at * step;
         list_init(&things[at].node);
-        id_table_add(&chains, &things[at].node);
+        id_table_add(&table, &things[at].node);
     }
 }
 
 static void all_are_found(size_t from, uint64_t step) {
     for (size_t at = 0; at < THINGS; at++)
-        assert_ptr_equal(id_table_find(&chains, 1 + at * step), at < from ? NULL : &things[at].node);
+        assert_ptr_equal(id_table_find(&table, 1 + at * step), at < from ? NULL : &things[at].node);
 }
 
 static void check(uint64_t step) {
-    id_table_init(&chains, account(), number_of);
+    id_table_init(&table, account(), number_of);
     put_all(step);
     all_are_found(0, step);
     assert_true(longest() <= 16);
     for (size_t at = 0; at < THINGS - 5; at++)
-        id_table_remove(&chains, &things[at].node);
+        id_table_remove(&table, &things[at].node);
     all_are_found(THINGS - 5, step);
     assert_int_equal(account()->used, 0); // few lie in the table itself
     for (size_t at = THINGS - 5; at < THINGS; at++)
-        id_table_remove(&chains, &things[at].node);
-    id_table_deinit(&chains);
+        id_table_remove(&table, &things[at].node);
+    id_table_deinit(&table);
 }
 
 // As hub ids, and names of connections, are counted.
@@ -77,13 +77,13 @@ static void without_memory_they_do_not_grow(void **state) {
     struct buffer_budget budget = {.bytes_max = 1024};
     struct quota scarce;
     quota_init(&scarce, &budget);
-    id_table_init(&chains, &scarce, number_of);
+    id_table_init(&table, &scarce, number_of);
     put_all(3);
     all_are_found(0, 3);
-    assert_int_equal(chains.bits, ID_TABLE_FEWEST_BITS);
+    assert_int_equal(table.bits, ID_TABLE_FEWEST_BITS);
     for (size_t at = 0; at < THINGS; at++)
-        id_table_remove(&chains, &things[at].node);
-    id_table_deinit(&chains);
+        id_table_remove(&table, &things[at].node);
+    id_table_deinit(&table);
     quota_deinit(&scarce);
 }
 

@@ -302,10 +302,10 @@ static void a_user_has_so_many_resources(void **state) {
 static void without_room_nothing_changes(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = 64 << 10};
-    struct quota kept;
+    struct quota quota;
     struct mcp_users small;
-    quota_init(&kept, &budget);
-    mcp_users_init(&small, &TABLE_KEY, &kept);
+    quota_init(&quota, &budget);
+    mcp_users_init(&small, &TABLE_KEY, &quota);
     struct mcp_user *user = mcp_user_take(&small, 1);
     assert_non_null(user);
     unsigned asked = 0, subscribed = 0;
@@ -320,8 +320,8 @@ static void without_room_nothing_changes(void **state) {
     assert_false(mcp_unsubscribe(&small, user, uri, strlen(uri)));
     assert_ptr_equal(mcp_only_asking(&small), user);
     mcp_users_deinit(&small);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
 }
 
 int main(void) {

@@ -307,12 +307,12 @@ static void a_chunk_whose_slots_are_far_apart_stays(void **state) {
 static void past_the_bound_nothing_is_added(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = 4 << 20};
-    struct quota kept;
+    struct quota quota;
     struct pending_table table;
     char id[256] = {0};
     const void *const texts[TOKENS_COUNT] = {id, id, id};
-    quota_init(&kept, &budget);
-    pending_table_init(&table, 0, &kept);
+    quota_init(&quota, &budget);
+    pending_table_init(&table, 0, &quota);
     uint64_t source_bytes = 0, sum = 0;
     struct list all;
     list_init(&all);
@@ -335,7 +335,7 @@ static void past_the_bound_nothing_is_added(void **state) {
     assert_non_null(again);
     pending_end(&table, again);
     pending_table_deinit(&table);
-    quota_deinit(&kept);
+    quota_deinit(&quota);
     assert_int_equal(atomic_load(&budget.bytes), 0);
 }
 

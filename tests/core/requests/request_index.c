@@ -21,25 +21,26 @@ enum { LONG = 50000 };
 
 struct source {
     struct pending_table table;
-    struct request_index asked;
+    struct request_index request_index;
 };
 
 static void source_init(struct source *source) {
     pending_table_init(&source->table, 0, account());
-    request_index_init(&source->asked);
+    request_index_init(&source->request_index);
 }
 
 static void source_deinit(struct source *source) {
-    while (!list_empty(&source->asked.requests))
-        pending_end(&source->table, list_entry(source->asked.requests.next, struct pending, by_source));
-    request_index_deinit(&source->asked, account());
+    while (!list_empty(&source->request_index.requests))
+        pending_end(&source->table,
+                    list_entry(source->request_index.requests.next, struct pending, by_source));
+    request_index_deinit(&source->request_index, account());
     pending_table_deinit(&source->table);
 }
 
 static struct pending *ask(struct source *source, const char *id) {
     struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
     assert_non_null(pending);
-    request_index_add(&source->asked, pending, &TABLE_KEY, account());
+    request_index_add(&source->request_index, pending, &TABLE_KEY, account());
     return pending;
 }
 
@@ -56,7 +57,8 @@ static struct pending *find(struct source *source, const char *id) {
     size_t bytes = strlen(id);
     assert_true(bytes + BUFFER_SLACK_BYTES <= sizeof text);
     memcpy(text, id, bytes);
-    return request_index_find(&source->asked, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY, account());
+    return request_index_find(&source->request_index, text, (struct span){0, (uint32_t)bytes}, &TABLE_KEY,
+                              account());
 }
 
 static void meanings(struct source *source) {
@@ -137,15 +139,15 @@ static void a_table_goes_when_the_list_is_short_again(void **state) {
     source_init(&source);
     ask_numbers(&source, 1, LONG);
     assert_non_null(find(&source, "1"));
-    assert_non_null(source.asked.buckets);
-    while (!list_empty(&source.asked.requests))
-        pending_end(&source.table, list_entry(source.asked.requests.next, struct pending, by_source));
+    assert_non_null(source.request_index.buckets);
+    while (!list_empty(&source.request_index.requests))
+        pending_end(&source.table, list_entry(source.request_index.requests.next, struct pending, by_source));
     for (unsigned turn = 0; turn < 3 * LONG; turn++) {
         struct pending *pending = ask(&source, "\"one at a time\"");
         assert_ptr_equal(find(&source, "\"one at a time\""), pending);
         pending_end(&source.table, pending);
     }
-    assert_null(source.asked.buckets);
+    assert_null(source.request_index.buckets);
     source_deinit(&source);
 }
 
@@ -157,8 +159,8 @@ static void a_long_list_is_not_gone_through(void **state) {
     ask_numbers(&source, 1, LONG);
     for (unsigned turn = 0; turn < 4 * LONG; turn++)
         assert_null(find(&source, "\"nobody's\""));
-    while (!list_empty(&source.asked.requests))
-        pending_end(&source.table, list_entry(source.asked.requests.next, struct pending, by_source));
+    while (!list_empty(&source.request_index.requests))
+        pending_end(&source.table, list_entry(source.request_index.requests.next, struct pending, by_source));
     for (unsigned count = 0; count < LONG; count++)
         request_index_cancel(ask(&source, "\"the same\""));
     for (unsigned turn = 0; turn < 4 * LONG; turn++)
@@ -173,16 +175,16 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
     ask_numbers(&source, 1, LONG);
     memory_fail_after(0);
     assert_non_null(find(&source, "1"));
-    assert_null(source.asked.buckets);
+    assert_null(source.request_index.buckets);
     memory_fail_after(UINT64_MAX);
     assert_non_null(find(&source, "2"));
-    assert_non_null(source.asked.buckets);
+    assert_non_null(source.request_index.buckets);
     struct pending *others[2 * LONG]; // more than the table is for: it has no memory to grow
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
         others[index] = pending_add(&source.table, "\"other\"", 7);
     memory_fail_after(0);
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
-        request_index_add(&source.asked, others[index], &TABLE_KEY, account());
+        request_index_add(&source.request_index, others[index], &TABLE_KEY, account());
     memory_fail_after(UINT64_MAX);
     assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
     char id[16];

@@ -434,7 +434,7 @@ static void requests_come_and_go(void **state) {
         }
         for (uint64_t hub_id = 1; hub_id <= IDS; hub_id++)
             remove_one(&fixture, waits, hub_id);
-        assert_true(outbox_empty(&fixture.outbox) && !fixture.outbox.waiting && fixture.outbox.bytes == 0 &&
+        assert_true(outbox_empty(&fixture.outbox) && !fixture.outbox.index && fixture.outbox.bytes == 0 &&
                     fixture.outbox.urgent_bytes == 0);
         tear_down(&fixture);
     }
@@ -458,7 +458,7 @@ static void a_long_queue_is_not_gone_through(void **state) {
     }
     for (struct parcel *parcel; (parcel = outbox_take(&fixture.outbox));)
         parcel_drop(parcel);
-    assert_null(fixture.outbox.waiting);
+    assert_null(fixture.outbox.index);
     tear_down(&fixture);
 }
 

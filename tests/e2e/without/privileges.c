@@ -2,8 +2,8 @@
 #include "io/privdrop.h"
 #include "io/sandbox_layer.h"
 
-int sandbox_layer_privileges(const struct privdrop_user *login) {
-    return login ? privdrop_become(login) : 0;
+int sandbox_layer_privileges(const struct privdrop_user *user) {
+    return user ? privdrop_become(user) : 0;
 }
 
 void sandbox_layer_last_privilege(void) {}

@@ -28,7 +28,7 @@ static int set_up(void **state) {
     atomic_store(&budget.bytes_max, BUDGET_BYTES);
     shard.magic = SHARD_MAGIC;
     shard.hub = &hub;
-    quota_init(&shard.kept, &budget);
+    quota_init(&shard.quota, &budget);
     quota_init_beside(&shard.places, &budget);
     buffer_pool_init(&shard.buffers, &budget);
     peer.transport = &transport;
@@ -41,10 +41,10 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    annex_give(&shard.kept, &shard.places, peer.annex);
-    assert_int_equal(shard.kept.used, 0);
+    annex_give(&shard.quota, &shard.places, peer.annex);
+    assert_int_equal(shard.quota.used, 0);
     buffer_pool_deinit(&shard.buffers);
-    quota_deinit(&shard.kept);
+    quota_deinit(&shard.quota);
     quota_deinit(&shard.places);
     return 0;
 }

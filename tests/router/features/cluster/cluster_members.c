@@ -12,15 +12,15 @@
 #include "router/features/cluster/cluster_members.h"
 
 static struct buffer_budget budget;
-static struct quota kept;
+static struct quota quota;
 static struct cluster_members cluster_members;
 
 static int open_all(void **state) {
     static const struct siphash_key key = {0};
     (void)state;
     atomic_store(&budget.bytes_max, 1 << 20);
-    quota_init(&kept, &budget);
-    cluster_members_init(&cluster_members, &key, &kept);
+    quota_init(&quota, &budget);
+    cluster_members_init(&cluster_members, &key, &quota);
     return 0;
 }
 
@@ -30,8 +30,8 @@ static int close_all(void **state) {
         cluster_members_remove(&cluster_members,
                                list_entry(cluster_members.all.next, struct cluster_member, link));
     cluster_members_deinit(&cluster_members);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
     return 0;
 }
 

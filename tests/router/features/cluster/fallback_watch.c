@@ -28,7 +28,7 @@ static int set_up(void **state) {
     shard.magic = SHARD_MAGIC;
     shard.hub = &hub;
     shard.phase = HUB_SERVING;
-    quota_init(&shard.kept, &budget);
+    quota_init(&shard.quota, &budget);
     parcel_pool_init(&shard.parcels, &budget, 0);
     fallback_watch_init(&fallback_watch, &shard);
     return 0;
@@ -41,7 +41,7 @@ static void assert_home(uint64_t sought, enum fallback_end end) {
     assert_int_equal(mail->connection, sought);
     assert_int_equal(mail->detail, end);
     shard.sought.settled = mail->next;
-    quota_give(&shard.kept, mail);
+    quota_give(&shard.quota, mail);
 }
 
 static int tear_down(void **state) {
@@ -49,10 +49,10 @@ static int tear_down(void **state) {
     fallback_watch_forget(&fallback_watch);
     while (shard.sought.settled)
         assert_home(shard.sought.settled->connection, FALLBACK_UNKNOWN);
-    assert_int_equal(shard.kept.used, 0);
+    assert_int_equal(shard.quota.used, 0);
     assert_true(parcel_pool_full(&shard.parcels));
     parcel_pool_deinit(&shard.parcels);
-    quota_deinit(&shard.kept);
+    quota_deinit(&shard.quota);
     return 0;
 }
 

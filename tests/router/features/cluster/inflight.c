@@ -15,7 +15,7 @@
 enum { VISITORS = 4096 };
 
 static struct buffer_budget budget;
-static struct quota kept;
+static struct quota quota;
 static struct inflight inflight;
 static struct exchange exchanges[VISITORS];
 static struct cluster_member *hub;
@@ -25,8 +25,8 @@ static int open_all(void **state) {
     (void)state;
     memset(exchanges, 0, sizeof exchanges);
     atomic_store(&budget.bytes_max, 16 << 20);
-    quota_init(&kept, &budget);
-    inflight_init(&inflight, &key, &kept);
+    quota_init(&quota, &budget);
+    inflight_init(&inflight, &key, &quota);
     hub = cluster_members_hear(&inflight.cluster_members, "0123456789abcdef0123456789abcdef", 0, true);
     assert_non_null(hub);
     return 0;
@@ -35,8 +35,8 @@ static int open_all(void **state) {
 static int close_all(void **state) {
     (void)state;
     inflight_deinit(&inflight);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
     return 0;
 }
 
@@ -60,7 +60,7 @@ static size_t longest_chain(void) {
     size_t longest = 0;
     for (size_t at = 0; at < inflight.in.capacity; at++) {
         size_t count = 0;
-        for (const struct hash_node *bin = inflight.in.heads[at]; bin; bin = bin->next)
+        for (const struct hash_node *node = inflight.in.buckets[at]; node; node = node->next)
             count++;
         longest = count > longest ? count : longest;
     }
@@ -136,7 +136,7 @@ static void one_that_has_ended_is_found_no_more(void **state) {
 // What a burst needed stays for those that follow it, and no longer.
 static void what_is_not_needed_again_is_given_back(void **state) {
     enum { BURST = 200, STAY = BURST < FREELIST_MAX ? BURST : FREELIST_MAX };
-    int64_t before = kept.used;
+    int64_t before = quota.used;
     (void)state;
     for (unsigned at = 0; at < BURST; at++) {
         add(at + 1);
@@ -155,7 +155,7 @@ static void what_is_not_needed_again_is_given_back(void **state) {
     assert_int_equal(inflight.in_spares.count, 0);
     inflight_shrink(&inflight);
     assert_int_equal(inflight.out_spares.count, 0);
-    assert_true(kept.used - before <= 16 * 1024); // the tables' places
+    assert_true(quota.used - before <= 16 * 1024); // the tables' places
 }
 
 int main(void) {

@@ -17,7 +17,7 @@ enum { SIDS_MAX = 4000, SUBSCRIPTION_BYTES = 128, MEMBERS_MAX = 70, ROUNDS = 400
 
 static const char hub[] = "0123456789abcdef0123456789abcdef";
 static struct buffer_budget budget;
-static struct quota kept;
+static struct quota quota;
 static struct nats_subscriptions presence;
 static struct agents agents;
 
@@ -30,8 +30,8 @@ static int open_all(void **state) {
     memset(server, 0, sizeof server);
     came = went = 0;
     budget = (struct buffer_budget){.bytes_max = 16 << 20};
-    quota_init(&kept, &budget);
-    nats_subscriptions_init(&presence, &TABLE_KEY, &kept);
+    quota_init(&quota, &budget);
+    nats_subscriptions_init(&presence, &TABLE_KEY, &quota);
     agents_init(&agents, &TABLE_KEY, account());
     return 0;
 }
@@ -39,8 +39,8 @@ static int open_all(void **state) {
 static int close_all(void **state) {
     (void)state;
     nats_subscriptions_deinit(&presence);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
     agents_deinit(&agents);
     return 0;
 }
@@ -106,8 +106,8 @@ static unsigned subscribed_at_all(void) {
 static void join(unsigned number, const char *capabilities) {
     char id[16];
     snprintf(id, sizeof id, "a%u", number);
-    struct agent_offer offer = {.connection = number + 1, .id = id, .id_bytes = strlen(id)};
-    assert_non_null(put_offer(&agents, &offer, capabilities, strlen(capabilities)));
+    struct agent_profile profile = {.connection = number + 1, .id = id, .id_bytes = strlen(id)};
+    assert_non_null(put_offer(&agents, &profile, capabilities, strlen(capabilities)));
 }
 
 static void leave(unsigned number) {
@@ -194,17 +194,17 @@ static void names_are_found_while_they_are_there(void **state) {
     leave(7);
     follow();
     assert_null(found("patchbay.c.agent.a7"));
-    nats_subscriptions_left(present, &kept);
+    nats_subscriptions_left(present, &quota);
     join(7, "{}");
     follow();
     assert_non_null(found("patchbay.c.agent.a7"));
     assert_ptr_not_equal(found("patchbay.c.agent.a7"), present);
-    nats_subscriptions_left(present, &kept);
+    nats_subscriptions_left(present, &quota);
     found("patchbay.c.agent.a7")->visitors = 1;
     present = found("patchbay.c.agent.a7");
     nats_subscriptions_forget(&presence);
     assert_null(found("patchbay.c.agent.a7"));
-    nats_subscriptions_left(present, &kept);
+    nats_subscriptions_left(present, &quota);
 }
 
 // Any number of them come, go, and say anew what they offer between two looks.
