@@ -1,5 +1,5 @@
-// Whom other hubs were asked for, as errors tell it: the source's shard remembers it with the request, since the link is all that its
-// registry knows of them.
+// The address that other hubs were asked for, as errors tell it. The source's shard remembers it with the
+// request, since its registry knows the link alone.
 #pragma once
 
 #include "core/base/text.h"

@@ -6,7 +6,7 @@
 #include "router/engine/message/stall_queue.h"
 #include "router/engine/shard/post.h"
 
-// What one shard keeps is bounded as what waits for the server.
+// The fallbacks of one shard are bounded as the bytes that wait for the server are.
 static bool has_room(const struct shard *shard) {
     return shard->sought.bytes < shard_limits(shard)->queue_bytes_max;
 }
@@ -52,7 +52,7 @@ struct fallback *fallback_find(const struct shard *shard, uint64_t number) {
     return node ? hash_table_entry(node, struct fallback, node) : NULL;
 }
 
-// Also one that is about to go.
+// Returns the source, also one that is about to go.
 static struct peer *source_of(const struct shard *shard, const struct fallback *sought) {
     struct peer *peer = shard->peers.slots[connection_slot(sought->source)];
     assert(peer && peer->name == sought->source && peer->awaited > 0);

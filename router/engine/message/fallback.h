@@ -22,7 +22,7 @@ struct fallback {
     struct message_copy *message;
 };
 
-// What is known of it.
+// The end of a fallback, as far as it is known.
 enum fallback_end {
     FALLBACK_UNKNOWN, // the link is lost
     FALLBACK_NOBODY,  // is there
@@ -38,9 +38,9 @@ static inline uint32_t fallback_shard(uint64_t number) {
 uint64_t fallback_keep(struct shard *shard, const struct message *message, bool asks);
 // NULL: it isn't kept any more.
 struct fallback *fallback_find(const struct shard *shard, uint64_t number);
-// It won't be back.
+// Forgets a fallback: it won't be back.
 void fallback_forget(struct shard *shard, struct fallback *sought);
-// Likewise all that a peer has sent, which goes, and what waits behind that.
+// Forgets likewise all fallbacks of a peer, which goes, and the messages that wait behind them.
 void fallback_leave(struct shard *shard, struct peer *peer);
 // This shard's link says what has become of one (MAIL_SOUGHT): it is dealt with at the turn's end.
 void fallback_settled(struct shard *shard, struct mail *mail);

@@ -10,7 +10,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
 
-// What the audit journal keeps of it (audit.c).
+// The kind of entry that a message has in the audit journal (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
 struct authz_cache_call;
@@ -26,14 +26,16 @@ struct message {
     bool approved; // it was held, and may go now (router/features/gate)
     const struct spill_reason
         *returned; // it was, and is back (router/engine/message/message_copy.h); or NULL
-    // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.
+    // The same call was found right before (router/rights/authz_cache.h): nothing else of it is judged. NULL:
+    // it wasn't.
     const struct authz_cache_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
-// What isn't known before it is looked up; most of it is written there, and so isn't zeroed here.
+// Begins a message, with the parts that are known before the lookup. Most of the others are written there,
+// and so aren't zeroed here.
 static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
     message->peer = peer;
     message->exchange = exchange;
@@ -65,7 +67,7 @@ static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
     return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
 }
-// Nobody reads its body any more (peer_blot).
+// Overwrites the message's body, which nobody reads any more (peer_blot).
 static inline void message_blot(const struct message *message) {
     struct span body = message->frame->body;
     peer_blot(message->peer, message->frame->buffer->bytes + body.at, body.bytes);

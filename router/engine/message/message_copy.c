@@ -19,7 +19,7 @@ static bool keep_attachment(struct shard *shard, struct message_copy *offered,
     return offered->attachment != NULL;
 }
 
-// Of HTTP each request shows its own.
+// Keeps the credential: over HTTP each request shows its own.
 static void keep_credential(struct message_copy *offered, const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     offered->user = identity ? identity->user : NULL;

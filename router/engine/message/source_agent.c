@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-// Who is at another hub is known there: that hub names the agent besides.
+// A source at another hub is known there: that hub names the agent besides.
 static bool is_vouched(const struct annex *annex, const char *name, size_t bytes) {
     assert(annex);
     return bytes && annex->named_bytes == bytes && memcmp(annex->named, name, bytes) == 0;

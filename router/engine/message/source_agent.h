@@ -3,8 +3,9 @@
 
 #include "router/engine/message/message.h"
 
-// Whoever sends in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). What was right when it
-// came is so for a connection that has half-closed since, whose agents have left, unless another one has that name now.
+// A sender in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). A name that
+// was right when the message came stays right for a connection that has half-closed since, whose agents have
+// left, unless another connection has that name now.
 enum source_agent {
     SOURCE_OWN,  // an agent of its connection's, or, where another hub says it, one that this hub vouches for
     SOURCE_LEFT, // it was, when the message came, which was held

@@ -7,7 +7,7 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 
-// Of HTTP each request shows its own.
+// Keeps the credential: over HTTP each request shows its own.
 static void keep_credential(struct stalled_unit *stalled, const struct peer *peer) {
     const struct identity *identity = peer->transport->answers_only ? identity_of(peer) : NULL;
     if (!identity)

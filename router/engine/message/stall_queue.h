@@ -1,5 +1,6 @@
-// What a connection says behind a notification that is sought (fallback.h) waits until that is settled, so that its order is kept. Its
-// arrivals wait by themselves (engine/turn/read_fairness.c): this is for what came in one with it, or in one batch.
+// Messages behind a notification that is a fallback (fallback.h) wait until that is settled, so that the
+// connection's order is kept. Arrivals wait by themselves (engine/turn/read_fairness.c). This queue is for
+// messages that came in one arrival with it, or in one batch.
 #pragma once
 
 #include "core/rights/digest.h"

@@ -32,9 +32,9 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
            move_to(shard, peer, buffer_take_large(&shard->buffers, bytes));
 }
 
-// What a unit whose length isn't known gets room for, to hold `bytes` of it: twice as much, and a large one as much
-// as it could need, so that it doesn't hold much while it waits for more. While it is moved it has both. A limit
-// may have been lowered since it began.
+// Returns the room for a unit of unknown length that is to hold `bytes` of it. The room is twice as much, and
+// for a large unit as much as it could need, so that it doesn't hold much while it waits for more. While the
+// unit is moved it has both. A limit may have been lowered since it began.
 static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
     uint32_t wish = bytes < REASSEMBLY_BYTES_MIN ? REASSEMBLY_BYTES_MIN : bytes * 2;
@@ -77,9 +77,9 @@ static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t 
            move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
-// A large frame waits until there is memory for it, if that can ever be; what has come of it is kept
-// meanwhile. Of a unit whose length isn't known that is held beside what it is moved to, and the hub has some
-// memory for itself.
+// A large frame waits until there is memory for it, if that can ever be; its bytes so far are kept meanwhile.
+// For a unit of unknown length they are held beside the room that it is moved to, and the hub has some memory
+// for itself.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     if (peer->unit.sized)
         return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
@@ -96,7 +96,7 @@ bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes
     return reassembly_may_wait(shard, peer, bytes) && make_room_for_part(shard, peer, bytes);
 }
 
-// Of those that wait for memory, the one that holds most, if that is more.
+// Returns the peer that waits for memory and holds most, if that is more.
 static struct peer *waits_with_more(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     struct peer *most = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
@@ -110,7 +110,7 @@ static struct peer *waits_with_more(const struct shard *shard, const struct peer
     return most;
 }
 
-// What it holds is there at once, and not when its end is carried out.
+// The memory that it holds is there at once, and not when its end is carried out.
 static bool make_way(struct shard *shard, const struct peer *peer, uint32_t bytes) {
     struct peer *other = waits_with_more(shard, peer, bytes);
     if (!other)
@@ -158,7 +158,7 @@ void reassembly_forget(struct peer *peer) {
     peer->partial_bytes = 0;
 }
 
-// --- What was refused, and isn't the stream's end
+// --- A refused unit that isn't the stream's end
 
 void reassembly_refused(struct peer *peer) {
     assert(peer->unit.fault && peer->transport->wire == &wire_lines);

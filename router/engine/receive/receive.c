@@ -19,8 +19,8 @@ enum { LOOK_AT_FRAMES = 64 };
 
 // --- Framing errors
 
-// Says what is wrong with the frame that is coming in. What is queued by now still comes before that, nothing
-// comes after it.
+// Answers the fault of the frame that is coming in. Parcels that are queued by now still come before that,
+// nothing comes after it.
 static void receive_refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
     assert(peer->state == PEER_OPEN && fault != UNIT_FAULT_NONE);
@@ -67,8 +67,8 @@ void receive_overload(struct shard *shard, struct peer *peer) {
 
 // --- Frames of which the end has not come
 
-// How many of `count` bytes may be taken in before the scanner must look: all that the unit lacks, or, as long
-// as its length isn't known, as many as it may have until then.
+// Returns how many of `count` bytes may be taken in before the scanner must look: all that the unit lacks,
+// or, as long as its length isn't known, as many as it may have until then.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
     uint32_t whole =
         peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(identity_limits(shard, peer));
@@ -179,7 +179,8 @@ static void stay(const struct shard *shard, struct peer *peer, struct buffer *bu
 
 // --- Arrivals
 
-// What lies from `at` to `end` begins with the unit that is coming in; returns how much of it is done with.
+// Takes the bytes from `at` to `end`, which begin with the unit that is coming in; returns how many of them
+// are done with.
 static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                              uint32_t end) {
     enum unit_result result = receive_scan_unit(shard, peer, buffer->bytes + at, end - at);
@@ -257,7 +258,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
     return cut;
 }
 
-// Says where the next part of a large frame is wanted. Its memory may still be what was enough for a part of its
+// Says where the next part of a large frame is wanted. The frame's memory may still be that for a part of its
 // header block.
 static void want_rest(struct shard *shard, struct peer *peer) {
     uint32_t lacking = 0;
@@ -301,7 +302,7 @@ static void forget_unless_direct(struct peer *peer) {
         reassembly_forget(peer);
 }
 
-// What is received straight into the frame comes to its end first.
+// A receive straight into the frame comes to its end first.
 void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
     assert(peer->partial && !peer->unit.fault);
     peer->unit.fault = UNIT_FAULT_LATE;
@@ -314,7 +315,7 @@ void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counte
     forget_unless_direct(peer);
 }
 
-// What it sent last may be a unit without its end.
+// Ends the stream's last unit, which may have no end of its own.
 static void end_unit(struct shard *shard, struct peer *peer) {
     const struct wire *wire = peer->transport->wire;
     if (peer->state != PEER_OPEN || !peer->partial || peer->unit.sized || !wire->end)
@@ -332,7 +333,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
     fallback_route_hurry(shard, peer); // what came with its end
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving ||
                   (peer->annex && peer->annex->end_leaves);
-    // Its stream may be at its end for others before: HTTP hears nothing behind a last request.
+    // The stream may have ended for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_is_peer_gone(shard->io, peer->connection.socket))
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -343,7 +344,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
         connection_watch(&peer->connection, shard->io);
 }
 
-// Nobody is left to be answered.
+// Handles a watched peer, which can't be answered any more.
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(peer->connection.ended && peer->connection.watching);
     if (connection_watched(&peer->connection, shard->io, event))

@@ -1,9 +1,9 @@
 // The first step of a frame's way: bytes that arrived become frames.
 //
-// Frames that lie whole in a receive buffer are handed on where they lie. Of one that two arrivals share, the
-// smaller part moves, into room that the other one's buffer has for it. What is larger, or comes in more
-// parts, moves once to memory of its own size; if what is missing is more than an arrival brings, it is
-// received straight into that.
+// Frames that lie whole in a receive buffer are handed on where they lie. Where two arrivals share a frame,
+// the smaller part moves, into room that the other one's buffer has for it. A frame that is larger, or comes
+// in more parts, moves once to memory of its own size. If it lacks more than an arrival brings, the rest is
+// received straight into that memory.
 #pragma once
 
 #include "io/io.h"

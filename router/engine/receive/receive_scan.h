@@ -8,8 +8,8 @@ static inline enum unit_result receive_scan_once(struct shard *shard, struct pee
     return peer->transport->wire->scan(&peer->unit, bytes, count, identity_limits(shard, peer));
 }
 
-// What follows on a result that isn't UNIT_WHOLE: a unit may be judged by its beginning, and what came aside is
-// answered, and the scanner goes on behind it.
+// Follows a result that isn't UNIT_WHOLE: a unit may be judged by its beginning, bytes aside are answered,
+// and the scanner goes on behind them.
 enum unit_result receive_scan_behind(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count,
                                      enum unit_result result);
 

@@ -10,7 +10,7 @@
 
 enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
 
-// What came can't be opened. What says so is sent, and that is the last thing that the peer hears.
+// Ends a peer whose bytes can't be opened. An alert says so, and is the last thing that the peer hears.
 static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats,
                 connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
@@ -63,7 +63,7 @@ static void open_all(struct shard *shard, struct peer *peer) {
         receive_go_on(shard, peer);
 }
 
-// It isn't read meanwhile; what is on its way waits with the rest.
+// Has a peer wait for its turn. The peer isn't read meanwhile; bytes on their way wait with the rest.
 static void wait_for_turn(struct shard *shard, struct peer *peer) {
     assert(!connection_established(&peer->connection));
     connection_put_off(&peer->connection);

@@ -1,4 +1,4 @@
-// What arrives on connections that are secure: it is opened, and receive.c gets what it says.
+// Arrivals on secure connections: they are opened, and receive.c gets the plaintext.
 //
 // Handshakes take long: a turn has a few of them, and the others wait, in their order.
 #pragma once

@@ -94,8 +94,8 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
 
 // --- At the target
 
-// What passes a full queue isn't as long as its source likes: then the hub cancels in its own words. NULL
-// without memory for them.
+// A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
+// NULL without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
     struct parcel *own = own_cancel(shard, parcel->hub_id, is_shared(shard, parcel->mail.connection));
     if (own)
@@ -106,9 +106,8 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
     return own;
 }
 
-// A cancel passes a full queue, but a target that reads nothing could be told to cancel all that it owes, and
-// all that it ever owed to those who left: where cancels alone are as much as a queue may hold, it is
-// dropped. NULL when it was.
+// A cancel passes a full queue. A target that reads nothing could be told to cancel all that it ever owed.
+// Where cancels alone are as much as a queue may hold, the cancel is dropped. NULL when it was.
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT && !parcel->link);
     if (!send_has_room_for_urgent(shard, peer)) {
@@ -146,7 +145,8 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     assert(parcel->mail.kind == MAIL_CANCEL && parcel->hub_id);
     assert(connection_shard(parcel->mail.connection) == shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
-    // What a peer owed ends with its leaving; what its queue didn't take is answered, and it never saw it.
+    // Requests that a peer owed end with its leaving. A request that its queue didn't take is answered, and
+    // the peer never saw it.
     if (!peer || rejects_has(&shard->untaken, parcel->hub_id)) {
         send_release(shard, parcel);
         return false;

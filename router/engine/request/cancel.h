@@ -1,13 +1,13 @@
 // Cancelling. A peer's cancel ($/cancelRequest of LSP, notifications/cancelled of MCP) names the id that the
-// peer chose; the target knows another one. It goes ahead of whatever waits for the target; a request that
-// still waits there is taken out instead and answered `cancelled`. When a source leaves or a request times
-// out, the hub cancels by itself.
+// peer chose; the target knows another one. The cancel goes ahead of the target's queue. A request that still
+// waits there is taken out instead and answered `cancelled`. When a source leaves or a request times out, the
+// hub cancels by itself.
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// Sends a cancel on its way to the target of a request, once a request; takes the parcel. `answer`: its
-// source waits for an answer, and if the request was found in the target's queue it is to be answered
+// Sends a cancel on its way to the target of a request, once a request; takes the parcel. `answer`: the
+// source waits for an answer. If the request was found in the target's queue it is then to be answered
 // `cancelled`: by the caller where this returns true, else by MAIL_CANCELLED, which brings the parcel home.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.

@@ -32,7 +32,7 @@ void completion_withdraw(struct shard *shard, struct pending *pending) {
     completion_end(shard, pending);
 }
 
-// Nobody waits for it any more, and an exchange isn't kept waiting.
+// Forgets a request for which nobody waits any more; an exchange isn't kept waiting.
 static void completion_forget(struct shard *shard, struct pending *pending) {
     assert(pending->used);
     struct exchange *exchange = pending->exchange;
@@ -43,13 +43,14 @@ static void completion_forget(struct shard *shard, struct pending *pending) {
         exchange_miss(shard, exchange);
 }
 
-// Its target is told.
+// Abandons a request, and tells its target.
 static void abandon(struct shard *shard, struct pending *pending) {
     cancel_downstream(shard, pending);
     completion_forget(shard, pending);
 }
 
-// NULL: it has left, or is about to. What it asked is abandoned, be it in a later turn.
+// Returns the source of a request. NULL: it has left, or is about to. Its requests are abandoned, be it in a
+// later turn.
 static struct peer *source_of(const struct shard *shard, const struct pending *pending) {
     struct peer *source = peer_find(shard, pending->source);
     return source && (source->state == PEER_OPEN || source->state == PEER_ENDED) ? source : NULL;
@@ -89,8 +90,8 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
-// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub that is
-// the link, and of a client that an instance asked there is no name.
+// Returns the agent that was asked, as long as it is there: others may live at its connection. For an agent
+// on another hub that is the link, and for a client that an instance asked there is no name.
 static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
     const struct home *home = agents_home(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;

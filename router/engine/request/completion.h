@@ -6,21 +6,22 @@
 #include "core/base/text.h"
 #include "router/engine/shard/peer.h"
 
-// A response came from connection `from`: the parcel, with a hole where its id was, goes to whoever asked,
-// with the asker's own id; parcel->mail.detail tells what it is (enum answer_detail), and parcel->body how it came. A
-// response that nobody waits for, or that comes from a connection that wasn't asked, is dropped.
+// A response came from connection `from`: the parcel, with a hole where its id was, goes to the source, with
+// the source's own id. parcel->mail.detail tells the kind of response (enum answer_detail), and parcel->body
+// how it came. A response that nobody waits for, or that comes from a connection that wasn't asked, is
+// dropped.
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
-// Such a response came, but it is broken: the request ends with an internal error.
+// A broken response came: the request ends with an internal error.
 void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 // The target's shard couldn't take the request.
 void completion_refused(struct shard *shard, uint64_t hub_id, enum error error);
 // A request was cancelled whose target answers it no more: it ends at once, without a word, or `told` with an error.
 void completion_given_up(struct shard *shard, struct pending *pending, bool told);
-// It goes on otherwise: nobody is told of this end.
+// Ends a request that goes on otherwise: nobody is told of this end.
 void completion_withdraw(struct shard *shard, struct pending *pending);
-// It was cancelled while it waited in its target's queue.
+// Ends a request that was cancelled in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
-// Its time is up.
+// Ends a request whose time is up.
 void completion_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void completion_target_left(struct shard *shard, struct home *home);
@@ -39,7 +40,7 @@ bool spared_has(const struct spared *spared, uint64_t id);
 void completion_mark(struct home *home);
 // How many ended.
 uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
-// Who asked is gone: nobody is answered, and the targets are told.
+// Ends all requests of a source that is gone: nobody is answered, and the targets are told.
 void completion_abandon_all(struct shard *shard, struct peer *source);
 // The same, of so many as a turn ends; the others go on a list of the shard's, and end in the turns that follow. Until then the
 // source isn't freed (completion_all_abandoned).
@@ -49,7 +50,7 @@ void completion_abandon_on(struct shard *shard);
 static inline bool completion_all_abandoned(const struct peer *source) {
     return source->request_index.kept_bytes == 0;
 }
-// Who asked has half-closed: what has no end of its own is given up.
+// Gives up requests without an end of their own, as their source has half-closed.
 void completion_end_endless(struct shard *shard, struct peer *source);
 // The hub is going to end: the same of all that are asked from here, which end with `target disconnected`.
 void completion_end_endless_all(struct shard *shard);

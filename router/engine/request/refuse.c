@@ -150,8 +150,8 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
     message_blot(message);
 }
 
-// They cost the peer nothing: else a few bytes from one that doesn't read would be megabytes of work, which all
-// others wait for. A refusal is small.
+// Results cost the peer nothing. A few bytes from a peer that doesn't read would be megabytes of work, which
+// all others wait for. A refusal is small.
 bool refuse_result(struct shard *shard, const struct message *message) {
     size_t most = 2 * shard_limits(shard)->queue_bytes_max;
     if (!message_is_request(message) ||
@@ -187,7 +187,8 @@ bool refuse_header(struct shard *shard, const struct message *message) {
     return false;
 }
 
-// A name that nobody bears. One that was too long to be read is none that could be, which the limit tells.
+// Puts a name that nobody bears. A name that was too long to be read is none that could be, which the limit
+// tells.
 static void put_name_or_limit(struct text *data, const char *key, const struct rules_field *name,
                               int64_t limit) {
     if (name->text)

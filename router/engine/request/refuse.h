@@ -1,4 +1,4 @@
-// What isn't routed: each refusal is an answer to a request, and a count for a notification.
+// Refusals of messages that aren't routed: each is an answer to a request, and a count for a notification.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -12,7 +12,7 @@
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data);
 // The same, and says what was wrong.
 void refuse_for(struct shard *shard, const struct message *message, enum error error, const char *fault);
-// What is wrong while the hub drains.
+// The fault of requests while the hub drains.
 extern const char refuse_hub_ends[];
 // The same for what its user may not do: the rule is all that is told.
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule);

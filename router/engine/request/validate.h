@@ -1,6 +1,6 @@
 // The two depths of validation. Lazily, a body is judged as far as routing reads it, and passes. Strictly,
-// all of it must be JSON, and a message must be what JSON-RPC 2.0 and HugAI v2 say: the version, the fields
-// of core/lookup/schema.h, and a sourceAgent that is an agent of the connection which sends it.
+// all of it must be JSON, and a message must satisfy JSON-RPC 2.0 and HugAI v2: the version, the fields of
+// core/lookup/schema.h, and a sourceAgent that is an agent of the sending connection.
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -6,7 +6,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 
-// It lasts no longer than what is due, which the bound may refuse.
+// An exchange lasts no longer than its answers are due, and the bound may refuse it.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN); // from others nothing is read
     struct exchange *exchange = freelist_take(&shard->exchange_spares);

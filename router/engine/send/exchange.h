@@ -1,11 +1,10 @@
-// The answers that are due to one thing that came: to a JSON-RPC batch (JSON-RPC 2.0 section 6), or to a
-// request of HTTP. They are held until all have come. Those to a batch are then one array, in the order in
-// which they came; how an exchange is sent is its peer's transport's affair (transport.h), and an array is
-// what most send.
+// The answers that are due to one arrival: to a JSON-RPC batch (JSON-RPC 2.0 section 6), or to a request of
+// HTTP. They are held until all have come. Answers to a batch are then one array, in the order in which they
+// came. The peer's transport decides how an exchange is sent (transport.h), and most send an array.
 //
-// What is due: one answer for each JSON-RPC request, and one for each body, or member of an array, that can't
-// be read. Each of them ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that
-// no body is copied but those so small that holding their buffer would cost more.
+// Due are one answer for each JSON-RPC request, and one for each body, or member of an array, that can't be
+// read. Each of them ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that no
+// body is copied but those so small that holding their buffer would cost more.
 #pragma once
 
 #include <stdbool.h>
@@ -62,8 +61,8 @@ void exchange_close(struct shard *shard, struct exchange *exchange);
 
 // One more answer is due.
 void exchange_expect(struct exchange *exchange);
-// Whether an answer of so many bytes still fits: all together may be as large as a frame that comes in.
-// What is due can always be answered with an error.
+// Returns whether an answer of so many bytes still fits: all together may be as large as a frame that comes
+// in. An error always fits.
 bool exchange_has_room(const struct shard *shard, const struct exchange *exchange, size_t bytes);
 // How many bytes that are.
 size_t exchange_room(const struct shard *shard, const struct exchange *exchange);
@@ -80,6 +79,6 @@ size_t exchange_body_bytes(const struct exchange *exchange);
 // Ends it for good, with the answers that were not sent.
 void exchange_free(struct shard *shard, struct exchange *exchange);
 
-// Of the peers that have an exchange since `opened_ms` or before, the one whose exchanges' answers hold most,
-// and `bytes_min` at least; NULL when there is none.
+// Returns the peer with an exchange since `opened_ms` or before whose exchanges' answers hold most, and
+// `bytes_min` at least; NULL when there is none.
 struct peer *exchange_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min);

@@ -118,7 +118,7 @@ void reply_without_memory(struct shard *shard, struct peer *peer, struct reply_t
     reply_error(shard, peer, to, ERROR_OVERLOADED, &data);
 }
 
-// Body and frame are there at a time. What is small is answered as long as an error could be.
+// Body and frame are there at a time. A small result is answered as long as an error could be.
 bool reply_has_memory(struct shard *shard, struct peer *peer, struct reply_to to, size_t bytes) {
     if (bytes <= COPY_BYTES_MAX || buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE))
         return true;

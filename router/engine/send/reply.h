@@ -1,5 +1,5 @@
-// What the hub itself says to a peer: results, errors, notifications of its own. A reply that finds no memory
-// closes the peer: an answer or a close, never silence.
+// The hub's own messages to a peer: results, errors, notifications. A reply that finds no memory closes the
+// peer: an answer or a close, never silence.
 #pragma once
 
 #include "core/base/errors.h"

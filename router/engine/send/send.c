@@ -23,7 +23,7 @@ bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer
     return peer->connection.outbox.urgent_bytes < (max < URGENT_BYTES_MAX ? max : URGENT_BYTES_MAX);
 }
 
-// Nobody waits for a small one; a large one's memory may be wanted.
+// Sends a parcel home. A small one can wait; the memory of a large one may be wanted.
 static void send_send_home(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard != shard->index);
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
@@ -60,7 +60,8 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
     return copy;
 }
 
-// What goes to many waits until its part of a turn comes; what is for this peer alone takes it along.
+// Lists a peer for sending. Events to many wait until their part of a turn comes; a parcel for this peer
+// alone takes them along.
 static void list_for_sending(struct shard *shard, struct peer *peer, bool spread) {
     if (!list_empty(&peer->to_send) && (spread || !peer->spread))
         return;
@@ -81,7 +82,8 @@ bool send_holds_back(struct peer *peer) {
     return peer->held_back;
 }
 
-// Something more waits for it. Its answers are what it asked for: where little may wait, nothing more of that is read.
+// Notes that more waits for the peer. Where little may wait for it, nothing more is read of it meanwhile,
+// since its answers are what it asked for.
 static void confine(struct shard *shard, struct peer *peer) {
     if (__builtin_expect(shard->settings->users != NULL, false) && waiting(peer) >= CONFINED_BYTES_MAX &&
         identity_is_confined(shard, peer))
@@ -209,7 +211,7 @@ static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
     return true;
 }
 
-// It is so small, and comes so seldom, that it passes a full queue.
+// The note is so small, and comes so seldom, that it passes a full queue.
 void send_missed_unknown(struct shard *shard, struct peer *peer) {
     const char *head = peer->transport->missed_head;
     struct parcel *notice = peer_is_deaf(peer) ? NULL : notice_of_missed(shard, 0);
@@ -260,7 +262,7 @@ static void release_all(struct shard *shard, struct parcel_list *done) {
         send_release(shard, parcel);
 }
 
-// What waits for a peer that is sent to now.
+// The queue of a peer that is sent to now.
 struct waits {
     size_t bytes;
     uint32_t count;
@@ -333,7 +335,8 @@ static bool ends_pass(struct shard *shard, const struct list *node) {
     return true;
 }
 
-// Those that are still under way aren't waited for any more. A number comes again only when nobody bears it.
+// Leaves a round: sends that are still under way aren't waited for any more. A number comes again only when
+// no send bears it.
 static void leave_round(struct shard *shard) {
     struct spreading *spreading = &shard->spreading;
     spreading->out = 0;
@@ -345,7 +348,7 @@ static void leave_round(struct shard *shard) {
             shard->peers.slots[slot]->spread_round = 0;
 }
 
-// Who takes what it is sent at once, or soon, makes room for the next; who takes longer isn't waited for.
+// A receiver that takes a send at once, or soon, makes room for the next. A slower one isn't waited for.
 static bool has_window(struct shard *shard) {
     struct spreading *spreading = &shard->spreading;
     uint64_t now_ns = io_now(shard->io);
@@ -371,8 +374,9 @@ static size_t spread_to(struct shard *shard, struct peer *peer) {
     return waited;
 }
 
-// What a kernel that is short of room puts off it takes up in its own order, some of it at each entry (Linux 6.13: 20),
-// and what comes in has to wait behind that: so the number of these sends is bounded, as their bytes are.
+// A kernel that is short of room puts sends off, and takes them up in its own order, some of them at each
+// entry (Linux 6.13: 20). Arrivals have to wait behind that. The number of these sends is therefore bounded,
+// as their bytes are.
 static void spread(struct shard *shard) {
     struct spreading *spreading = &shard->spreading;
     size_t bytes = 0;

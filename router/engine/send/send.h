@@ -23,8 +23,8 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (slow_reader.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// A parcel that must wait, without the receive buffer that it lies in: a small one is copied, so that a slow
-// reader holds its own bytes and not other peers' buffers. Takes the parcel and gives one back: the same
+// Takes a parcel that must wait and gives one back without the receive buffer that it lies in. A small one is
+// copied, so that a slow reader holds its own bytes and not other peers' buffers. The same parcel comes back
 // where it is large, or where there is no memory for a copy.
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
 // Lets a parcel go: one hold of a shared origin, or the parcel itself, which goes back to its owner.
@@ -36,13 +36,13 @@ bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
 // Events may have been missed of which nobody knows how many: the peer is told, with hub/dropped {"count":0,"unknown":true}.
 void send_missed_unknown(struct shard *shard, struct peer *peer);
-// What the peer missed is told now, as far as there is memory: nothing will be queued for it any more but one
-// last frame.
+// Tells the peer now how much it has missed, as far as there is memory: nothing will be queued for it any
+// more but one last frame.
 void send_missed_before_end(struct shard *shard, struct peer *peer);
-// What waits for it is looked at when the sends of this turn are made.
+// Has the peer's queue looked at when the sends of this turn are made.
 void send_soon(struct shard *shard, struct peer *peer);
-// The same for every peer for which something was queued in this turn; of those for whom events of many alone wait,
-// a part (struct turn_bounds): the others are sent to in the turns that follow.
+// Sends to every peer for which something was queued in this turn. Of the peers for which events of many
+// alone wait, a part is sent to (struct turn_bounds): the others in the turns that follow.
 void send_flush_all(struct shard *shard);
 // When more of what goes to many can be sent, by io_now; 0: at once, UINT64_MAX: nothing waits.
 uint64_t send_goes_on_ns(const struct shard *shard);

@@ -1,7 +1,7 @@
-// A send that ends shows that its peer reads, but a large one lasts, and the kernel takes more only when much
-// of what it holds is gone. So the kernel is asked, often, and only for the peers that are behind. What it shows
-// comes in steps (limits.h): a pause alone doesn't tell who has stopped from who reads slowly, but a step that
-// comes after a pause does.
+// A send that ends shows that its peer reads. A large send lasts, and the kernel takes more only when much of
+// its own is gone. The kernel is therefore asked, often, and only for the peers that are behind. It shows
+// reading in steps (limits.h). A pause alone doesn't tell a reader that has stopped from a slow one, but a
+// step after a pause does.
 #include "router/engine/send/slow_reader.h"
 
 #include <assert.h>

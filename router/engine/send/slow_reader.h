@@ -1,6 +1,6 @@
 // Peers that are waited for while they go on reading: those for which more than twice the queue's bound
-// waits, and those that the hub closes once all is sent. Who takes nothing for a while is closed, whether or
-// not anything more comes for it.
+// waits, and those that the hub closes once all is sent. A peer that takes nothing for a while is closed,
+// whether or not anything more comes for it.
 #pragma once
 
 #include "router/engine/shard/peer.h"

@@ -14,5 +14,5 @@ struct allowlist {
 
 // Adds one; false where it is empty or too long, or there are too many.
 bool allowlist_add(struct allowlist *allowed, const char *name);
-// The name that is the same but for case, or NULL. It lives as long as the names do.
+// Returns the name that is the same but for case, or NULL. The result lives as long as the names do.
 const char *allowlist_find(const struct allowlist *allowed, const void *name, size_t bytes);

@@ -1,5 +1,5 @@
-// What few peers need, beyond what struct peer has for all of them: taken with the first of it, given back with
-// the peer. It knows no peer, so that what lies in it needn't, either.
+// State that few peers need, beyond struct peer: taken with the first use, given back with the peer. The
+// annex knows no peer, so that its parts needn't, either.
 #pragma once
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct attachment {
     char agent[];
 };
 
-// Of HTTP: a request that is whole, and holds its buffer.
+// HTTP: a request that is whole, and holds its buffer.
 struct http_deferred {
     struct buffer *buffer; // one reference
     uint32_t at;
@@ -25,7 +25,7 @@ struct http_deferred {
     uint32_t frames; // that the peer had said when it came, itself included
 };
 
-// Who of a pool has served it (router/features/children/pool_affinity.h).
+// The member of a pool that has served the peer (router/features/children/pool_affinity.h).
 struct pool_affinity {
     struct pool_affinity *next;
     uint64_t connection;
@@ -39,7 +39,7 @@ struct mail;
 struct mcp;
 struct hcs_viewer;
 
-// Of the link to other hubs: for whom a notification without a target is that comes now.
+// The link to other hubs: the receivers of a notification without a target that comes now.
 enum telling {
     TELLING_ANY,
     TELLING_ALL, // those who name it, and nobody else
@@ -52,7 +52,8 @@ struct annex {
     bool end_leaves;               // the end of its stream is its leaving, as it has said in hub/attach
     struct identity *identity;     // where users are on (identity.h); else NULL
     enum telling telling;
-    // Likewise: the source's own agent in whose name it is said, as its hub has it; in the message. Bytes 0: none.
+    // Likewise: the source's own agent in whose name the message is said, as the source's hub has it; in the
+    // message. Bytes 0: none.
     const char *named;
     uint32_t named_bytes;
     const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none

@@ -1,5 +1,5 @@
-// Wrong credentials, by where they come from: how long each waits for its answer. One table for all shards, without a
-// lock. It is bounded: an address that others have pushed out begins anew.
+// Wrong credentials, by the address that they come from: how long each waits for its answer. One table for
+// all shards, without a lock. The table is bounded: an address that others have pushed out begins anew.
 #pragma once
 
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
-// What all shards may know of a child, running or not: shard 0 writes, others read. A record is never given back
-// while the hub runs. It is used again for a child of the same name, and where places are used up for one of any name,
-// once all shards know that it has gone: its name is read by nobody as long as it isn't there.
+// A child as all shards may know it, running or not: shard 0 writes, others read. A record is never given
+// back while the hub runs. It is used again for a child of the same name. Where places are used up, it is
+// used for one of any name, once all shards know that the child has gone: its name is read by nobody as long
+// as the child isn't there.
 #pragma once
 
 #include <stdatomic.h>
@@ -73,7 +74,8 @@ struct child_record *child_record_find(const struct hub *hub, const char *name, 
 struct child_record *child_record_take(struct hub *hub, const char *name);
 // Whether there is a place for one of another name.
 bool child_record_has_place(const struct hub *hub);
-// That of another process of the same section, by which it speaks the modern era of MCP; NULL: there is none.
+// Returns the record of another process of the same section, by which the child speaks the modern era of MCP;
+// NULL: there is none.
 const struct child_record *child_record_modern(const struct hub *hub, const struct child_record *record);
 // Whether it is a server that clients share (MCP).
 bool child_record_is_mcp(const struct child_record *record);

@@ -21,7 +21,7 @@ struct cluster_server {
     uint32_t bytes; // of the address; 0: it isn't known, the host is a name
 };
 
-// Of the hub's settings, and as constant.
+// The cluster's part of the hub's settings, as constant as these.
 struct cluster_settings {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
     struct cluster_server servers[CLUSTER_SERVERS_MAX];

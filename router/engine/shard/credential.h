@@ -1,5 +1,6 @@
-// Who a connection speaks for, where users are on (hub_settings.users): of each connection then, in its annex. Here
-// it is kept; how it comes about is router/rights' affair. It knows no peer (identity.h does).
+// The user that a connection speaks for, where users are on (hub_settings.users): then each connection has
+// one, in its annex. The identity is kept here; router/rights finds it. The identity knows no peer
+// (identity.h does).
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +27,7 @@ enum credential {
 // A credential was wrong, and the delay until that is said.
 enum authn_guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
 
-// What was found right (router/rights/authz_cache.h).
+// Calls that were found right (router/rights/authz_cache.h).
 enum { AUTHZ_CACHE_CALLS = 4, AUTHZ_CACHE_BLOCK_BYTES = 32, AUTHZ_CACHE_TEXT_BYTES_MAX = 64 };
 
 // A string as it lies in JSON, with its quotes.
@@ -54,7 +55,8 @@ struct authz_cache {
     struct authz_cache_source source;
 };
 
-// What the connection itself bears, by these users, all of which there are until the hub's end (router/rights/peer_credential.h).
+// The connection's own credential, by these users, all of which there are until the hub's end
+// (router/rights/peer_credential.h).
 struct peer_credential {
     const struct users *users; // NULL: nobody has looked
     const struct user *user;   // NULL: nobody's

@@ -1,4 +1,5 @@
-// What isn't delivered: counted under its reason, and told to whoever has switched the probe on.
+// Messages that aren't delivered: counted under their reason, and shown to a tracer that has switched the
+// probe on.
 #pragma once
 
 #include <assert.h>

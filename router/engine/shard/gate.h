@@ -1,5 +1,5 @@
-// What a shard's peers have sent that waits until somebody approves it (router/features/gate). A held message lives on
-// its source's shard, which alone decides how it ends.
+// Held messages of a shard's peers, which wait until somebody approves them (router/features/gate). A held
+// message lives on its source's shard, which alone decides how it ends.
 #pragma once
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ struct gate {
 struct gate *gate_create(void);
 // Nothing may be held. NULL is allowed.
 void gate_destroy(struct gate *gate);
-// What is held under this checkpoint, or NULL.
+// Returns the held message under this checkpoint, or NULL.
 struct held_message *gate_find(const struct gate *gate, const struct checkpoint *checkpoint);
 // The latest request with this id of those that one connection has sent (annex.held); or NULL.
 struct held_message *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id);

@@ -12,7 +12,7 @@
 struct account;
 struct peer;
 
-// A peer that is a client of sessions. It lies in its annex.
+// A peer that is a client of sessions. The viewer lies in the peer's annex.
 struct hcs_viewer {
     struct peer *peer;
     struct list streams; // struct hcs_client.by_peer
@@ -46,7 +46,7 @@ struct hcs_shard {
     struct timer look_timer; // armed while anybody is over
     uint64_t marks;          // of clients, that were given out
     uint32_t out;            // clients and errands that this shard made and that haven't come home
-    // What this shard has posted to itself: it is dealt with like other shards' mail, but in the same turn.
+    // Mail that this shard has posted to itself: dealt with like other shards' mail, but in the same turn.
     struct mail *own, **own_last;
 };
 

@@ -90,8 +90,8 @@ static void forget_editions(struct hub *hub) {
     }
 }
 
-// What is kept goes when those leave for whom it is: under a bound of which it takes more than half, nothing
-// might be received any more for good.
+// The quota falls only when its holders leave. Under a bound of which the quota takes more than half, the hub
+// might never be able to receive again.
 static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
     uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
     if (kept <= memory_bytes_max / 2)
@@ -187,7 +187,7 @@ void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
         atomic_fetch_add_explicit(owed, (uint32_t)change, memory_order_relaxed);
         return;
     }
-    // Nobody else counts: a locked instruction would be some percent of what a small request costs.
+    // No other thread counts: a locked instruction would be some percent of the cost of a small request.
     uint32_t value = atomic_load_explicit(owed, memory_order_relaxed);
     atomic_store_explicit(owed, value + (uint32_t)change, memory_order_relaxed);
 }
@@ -212,7 +212,7 @@ uint32_t hub_connection_count(const struct hub *hub) {
     return count;
 }
 
-// --- What is named at other hubs
+// --- Names at other hubs
 
 uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes) {
     uint64_t hash = siphash_table(&hub->settings.secrets.tables, token, bytes);

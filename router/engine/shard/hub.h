@@ -1,4 +1,5 @@
-// What all shards of a hub share. It is made before they run; after that each field says who may write it.
+// State that all shards of a hub share. It is made before they run; after that each field says who may write
+// it.
 #pragma once
 
 #include <assert.h>
@@ -100,8 +101,8 @@ struct hub_edition {
 
 struct hub {
     struct hub_settings settings; // as at the start; constant
-    // Those in effect: replaced by shard 0, and taken up by each shard at its next turn. Editions before them stay until
-    // no shard reads them, and what else they have isn't needed.
+    // The settings in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until
+    // the end because another shard may still be reading them.
     struct hub_edition *_Atomic edition;
     struct shard **shards;     // each is set by its own thread before any runs
     struct mailbox *mailboxes; // from shard * shard_count + to shard
@@ -126,7 +127,7 @@ struct hub {
     _Atomic uint64_t *
         named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
     struct subscriber_count *demand; // all of them, counted by all shards; NULL: users aren't on
-    // Of large frames near the bound of memory (pressure.c).
+    // Large frames near the bound of memory (pressure.c).
     _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
     _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long
     _Atomic uint64_t give_way_ms;            // when a slow sender may be closed for it
@@ -183,8 +184,8 @@ static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
            connection_slot(connection) < hub->settings.limits.connections_max;
 }
 
-// The name under which peers and the journal know a connection, in hexadecimal digits: no two have the same,
-// and nobody can tell from it another one's, or anything of the hub.
+// The name under which peers and the journal know a connection, in hexadecimal digits. No two have the same,
+// and nobody can tell from it another one's, or any secret of the hub.
 enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
 void hub_session(const struct hub *hub, uint64_t connection, char *out);
 
@@ -197,7 +198,7 @@ uint32_t hub_emptiest_shard(const struct hub *hub);
 // Connections of all shards together.
 uint32_t hub_connection_count(const struct hub *hub);
 
-// What agents at other hubs name for themselves among notifications (hub.named).
+// Notifications that agents at other hubs name for themselves (hub.named).
 enum { NAMED_PLACES = 1 << 12 };
 uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes);
 // There must be room.

@@ -1,4 +1,4 @@
-// Who a peer speaks for (credential.h), and what follows from that for what it sends.
+// The user that a peer speaks for (credential.h), and the consequences for its messages.
 #pragma once
 
 #include "router/engine/shard/credential.h"
@@ -28,7 +28,7 @@ bool identity_is_unknown(const struct peer *peer);
 bool identity_is_confined(const struct shard *shard, const struct peer *peer);
 // Notes that it has sent something that was over a limit of its user's. Without an identity nothing is noted.
 void identity_note_over(const struct shard *shard, struct peer *peer);
-// Who isn't known yet sends no large frames. (A request of HTTP says in its head who it is from.)
+// A peer without a known user sends no large frames. (A request of HTTP has its credential in its head.)
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {
     bool is_known = !shard->settings->users || identity_there(peer)->user;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-// Of the pieces that wait, which one is fetched while another is read, and how much of it.
+// Pieces that are fetched ahead while another one is read, and how much of each.
 enum { FETCHED_AHEAD = 3, FETCHED_BYTES = 3 * CACHE_LINE_BYTES };
 
 void mailbox_init(struct mailbox *mailbox) {
@@ -70,7 +70,7 @@ bool mailbox_publish(struct mailbox *mailbox) {
     return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
 }
 
-// What lies there was written by another core, and takes longer to come than the piece before takes to be read.
+// Fetches a piece. Another core wrote it, so it takes longer to come than the piece before takes to be read.
 static void fetch(const struct mail *mail) {
     assert(mail);
     prefetch_to_read(mail, FETCHED_BYTES);

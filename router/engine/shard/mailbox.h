@@ -1,13 +1,13 @@
 // The way from one shard to another: a ring with one producer and one consumer that carries pointers, first
-// in, first out, without a lock. What doesn't fit waits in a list at the producer, linked through the mail
-// itself, so that posting never fails and never allocates; what may be refused instead is refused while mail
-// waits (mailbox_crowded).
+// in, first out, without a lock. Mail that doesn't fit waits in a list at the producer, linked through the
+// mail itself, so that posting never fails and never allocates. Mail that may be refused instead is refused
+// while other mail waits (mailbox_crowded).
 //
-// The producer shows what it posted once a turn (mailbox_publish), not once a piece: one store for all of it.
-// What only comes home (mailbox_post_idle) is read at the consumer's next turn, whatever that is for: waking
-// a core costs more than a message.
+// The producer shows its posts once a turn (mailbox_publish), not once a piece: one store for all of them.
+// Mail that only comes home (mailbox_post_idle) is read at the consumer's next turn, whatever that is for:
+// waking a core costs more than a message.
 //
-// A shard that is about to sleep says so and then looks once more; a shard that has published looks whether
+// A shard that is about to sleep says so and then looks once more. A shard that has published looks whether
 // the other sleeps. Both sides use sequentially consistent operations, so one of them always sees the other.
 #pragma once
 
@@ -38,7 +38,8 @@ void mailbox_init(struct mailbox *mailbox);
 
 // Producer. Posts a piece of mail, which is the consumer's once published.
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
-// Likewise, but a consumer that sleeps isn't woken for it alone, unless MAILBOX_IDLE_MAX pieces lie there.
+// Posts likewise, but a consumer that sleeps isn't woken for it alone, unless MAILBOX_IDLE_MAX pieces lie
+// there.
 void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail);
 // Producer. From now on nothing that lies there is idle: it is published once more as if it had been posted.
 void mailbox_press(struct mailbox *mailbox);

@@ -99,7 +99,7 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
     peer->transport = transport;
 }
 
-// Its keys are those of the settings in effect now.
+// Takes a peer in. A secure one has the keys of the settings in effect now.
 static bool enters(struct shard *shard, struct peer *peer, bool secure) {
     assert(!secure || shard->settings->secure);
     bool known = !shard->settings->users ||
@@ -169,7 +169,8 @@ static inline unsigned states_behind(enum peer_state state) {
     return behind[state];
 }
 
-// It is among the endings once, with the state that it has when they are carried out.
+// Changes a peer's state. The peer is among the endings once, with the state that it has when they are
+// carried out.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(states_behind(peer->state) & PEER_MOVE(state));
     assert(!shard->endings == (shard->endings_last == &shard->endings));
@@ -229,7 +230,8 @@ static void bid_farewell(struct shard *shard, struct peer *peer) {
         move(shard, peer, PEER_SILENCED);
 }
 
-// Who has said that it says no more hears the same, where there is a word for it.
+// Says the transport's farewell, also to a peer that has said its own end, where the transport has a word for
+// it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
     if (peer->connection.secure || peer->transport->farewell)
@@ -329,7 +331,7 @@ static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint
     return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
 
-// One that has half-closed can't send, so it is idle only while something waits that it doesn't take: not
+// A peer that has half-closed can't send. It is idle only while something waits that it doesn't take, and not
 // while it waits for an answer.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
@@ -345,8 +347,8 @@ uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     return due_after_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
 }
 
-// So often, four times until a peer is closed as idle, the kernel is asked what it takes of what is being sent
-// (peer_timeouts.c).
+// The pause between questions to the kernel how much it has taken: four of them until a peer is closed as
+// idle (peer_timeouts.c).
 static uint64_t look_pause_ms(const struct shard *shard) {
     return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
 }

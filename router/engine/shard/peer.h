@@ -1,5 +1,5 @@
-// One connection as the router sees it: its place in the shard, the frame that is coming in, what it has
-// asked, and how it ends.
+// One connection as the router sees it: its place in the shard, the frame that is coming in, its requests,
+// and its end.
 //
 //     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel let go──▶ gone
 //       │                                                       ▲
@@ -10,9 +10,9 @@
 // An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
 // leave as soon as it isn't OPEN any more, because nothing can be answered from there.
 //
-// Whoever finds that a peer must end only marks it: its state moves, and it is put among the shard's endings,
-// which the turn carries out (peer_teardown.h) when what is going on is over. So nobody loses a peer, or what it
-// asked, in the middle of work on it.
+// A function that finds that a peer must end only marks it. The peer's state moves, and it is put among the
+// shard's endings, which the turn carries out (peer_teardown.h) when the work at hand is over. No function
+// loses a peer, or its requests, in the middle of work on it.
 #pragma once
 
 #include <assert.h>
@@ -105,8 +105,8 @@ struct peer {
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
 
-// Whether it is in the middle of a frame whose memory isn't there yet: it isn't read until it is. Of a unit
-// whose length isn't known, whether there is none for more of it.
+// Returns whether the peer is in the middle of a frame whose memory isn't there yet: the peer isn't read
+// until it is. For a unit of unknown length, whether there is no memory for more of it.
 static inline bool peer_lacks_room(const struct peer *peer) {
     if (!peer->partial)
         return false;
@@ -131,19 +131,20 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
 // The peer at a connection of this shard, or NULL when it is gone.
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
-// Takes one in that has no socket yet, and perhaps never: what is for it waits. NULL at the limit of
-// connections, or when memory is used up. Who has it calls connection_plug and io for it, and
+// Takes a peer in that has no socket yet, and perhaps never gets one: messages for it wait. NULL at the limit
+// of connections, or when memory is used up. The caller calls connection_plug and io for it, and
 // peer_close_sockets when the kernel has let go.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
-// What a peer has sent and nobody reads any more: where users are on it may bear a credential, and is overwritten.
+// Overwrites bytes that a peer has sent and nobody reads any more: where users are on they may bear a
+// credential.
 void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count);
 static inline void peer_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
     if (__builtin_expect(count > 0 && peer->annex, false))
         peer_blot_out(peer, bytes, count);
 }
 
-// Its annex, made if there is none; NULL where the hub has no room to keep it.
+// Returns the peer's annex, made if there is none; NULL where the hub has no room to keep it.
 struct annex *peer_annex(struct shard *shard, struct peer *peer);
 // Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
 static inline bool peer_is_deaf(const struct peer *peer) {
@@ -166,7 +167,7 @@ void peer_ended(struct shard *shard, struct peer *peer);
 void peer_linger(struct shard *shard, struct peer *peer);
 // The same, and nothing is queued for it any more: its last word is.
 void peer_silence(struct shard *shard, struct peer *peer);
-// Ends it now. What is queued for it is dropped. `counter` tells why; COUNTERS_COUNT when that is counted
+// Ends the peer now, and drops its queue. `counter` tells why; COUNTERS_COUNT when the end is counted
 // elsewhere.
 void peer_close(struct shard *shard, struct peer *peer, int counter);
 // Goes on with an end that waits for answers to be sent; to be called whenever some were.

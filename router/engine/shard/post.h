@@ -1,4 +1,4 @@
-// What travels between shards. What the receiver does with it is the inbox's affair (inbox.c).
+// Mail between shards. The receiver's inbox tells what each kind does (inbox.c).
 #pragma once
 
 #include "router/engine/shard/shard.h"
@@ -24,7 +24,7 @@ enum mail_kind {
     MAIL_ORDER,     // a change of the registry (registry.c)
     MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
     MAIL_ENTRIES_SETTLED, // they come home
-    // HCS (router/features/hcs/hcs.h). Of a client, as it travels:
+    // HCS (router/features/hcs/hcs.h). A client, as it travels:
     MAIL_STREAM_JOIN,   // to the session's shard, to join
     MAIL_STREAM_HOME,   // back: it isn't one any more
     MAIL_STREAM_OPENED, // it has joined, which its transport wants to know
@@ -51,7 +51,7 @@ enum mail_kind {
     MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 
-// Of an answer that travels, in mail.detail.
+// The kind of an answer that travels, in mail.detail.
 enum answer_detail {
     ANSWER_ERROR = 1,   // it is one
     ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't

@@ -1,5 +1,5 @@
-// Events under way: one, or a run of them. It belongs to the source's shard. While copies are out, the others
-// read what is constant, and each writes to its copy.
+// Events under way: one, or a run of them. A publication belongs to the source's shard. While copies are out,
+// the other shards read its constant parts, and each writes to its copy.
 #pragma once
 
 #include <stdbool.h>

@@ -261,7 +261,7 @@ static inline uint32_t shard_tick(const struct shard *shard) {
 static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
     return shard_tick(shard) - tick;
 }
-// What the stamps of parcels are held against (parcel_pool.now_us).
+// The time that the stamps of parcels are held against (parcel_pool.now_us).
 static inline uint32_t shard_us(uint64_t clock_ns) {
     return (uint32_t)(clock_ns / 1000);
 }

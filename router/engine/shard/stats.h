@@ -1,5 +1,5 @@
-// What shows how the hub is: one table of counters and one of gauges make the enums, the names in hub/stats and
-// the metrics. Each shard counts for itself; whoever wants to know adds the shards up.
+// Counters and gauges: one table of each makes the enums, the names in hub/stats and the metrics. Each shard
+// counts for itself; a reader adds the shards up.
 #pragma once
 
 #include <assert.h>
@@ -276,13 +276,13 @@ struct stats_row {
 struct stats {
     _Atomic uint64_t values[COUNTERS_COUNT];
     _Atomic uint64_t gauges[GAUGES_COUNT];
-    // Of the shard's thread, as last looked at: what it has used of a processor, and in thousandths of one what
-    // it used between the last two looks.
+    // Time of a processor that the shard's thread has used, as last looked at; and in thousandths of one the
+    // time between the last two looks.
     _Atomic uint64_t cpu_ns, cpu_permille;
-    // Of frames that were sent: microseconds from the turn that took one in to the moment when the kernel was
-    // given it. Those of one send count alike, as the first of them does.
+    // Frames that were sent: microseconds from the turn that took a frame in to the moment when the kernel
+    // was given it. Frames of one send count alike, as the first of them does.
     struct log_histogram latency;
-    // Of sends: bytes that waited for the peer when it was begun.
+    // Sends: bytes that waited for the peer when each was begun.
     struct log_histogram depth;
 };
 

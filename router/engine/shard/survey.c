@@ -22,7 +22,7 @@ void survey_rank(struct survey_list *list, struct survey_row row) {
         list->count++;
 }
 
-// Of two the one with more clients that are over, or with more clients.
+// Returns whether the first session has more clients that are over, or as many of these and more clients.
 static bool is_heavier(const struct survey_session *one, const struct survey_session *other) {
     assert(one->clients >= one->stuck && other->clients >= other->stuck);
     return one->over != other->over ? one->over > other->over : one->clients > other->clients;

@@ -1,4 +1,4 @@
-// What a look at all connections of a shard has found (survey_scan.h), published for all shards to read.
+// Results of a look at all connections of a shard (survey_scan.h), published for all shards to read.
 #pragma once
 
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ struct survey_list {
     struct survey_row rows[SURVEY_ROWS_MAX];
 };
 
-// Of a session of HCS. Its name isn't here: who knows it may join.
+// A session of HCS. Its name isn't here: a client that knows the name may join.
 struct survey_session {
     uint64_t producer; // connection
     uint64_t mood;     // enum hcs_flow_state: what the producer has been told

@@ -9,7 +9,7 @@ enum {
     WAKE_MS = 5000,   // who asked less long ago has woken all
     PAUSE_MS = 1000,  // from one's begin to the next one's
     STEP_MS = 10,
-    // Of one step: some 50 us.
+    // Slots that one step looks at: some 50 us.
     SLOTS_A_STEP = 1024,
     CHAINS_A_STEP = 64,
 };
@@ -48,7 +48,7 @@ void survey_follow(struct shard *shard) {
         begin(shard);
 }
 
-// --- What is looked at
+// --- Steps of a look
 
 static void look_at_peer(struct survey *survey, const struct peer *peer) {
     size_t bytes = connection_waiting(&peer->connection);
@@ -60,7 +60,7 @@ static void look_at_peer(struct survey *survey, const struct peer *peer) {
     survey_rank(&survey->page.deepest, (struct survey_row){peer->name, bytes, frames});
 }
 
-// Those that it owes to this shard's peers hang on it in the order in which they were asked.
+// Looks at a home. Requests of this shard's peers to it hang on it in the order in which they were made.
 static void look_at_home(struct shard *shard, const struct home *home) {
     if (list_empty(&home->pending))
         return;
@@ -88,7 +88,8 @@ static bool look_at_some(struct shard *shard) {
     return survey->next_slot < capacity || survey->next_chain < HOME_CHAINS;
 }
 
-// Of the time since the look before; a look that comes after none for long tells of all of that time.
+// Looks at the time of the processor since the look before. A look after a long pause covers all of that
+// time.
 static void look_at_processor(struct shard *shard) {
     struct survey *survey = &shard->survey;
     uint64_t now_ns = io_now(shard->io), used_ns = io_cpu_ns(shard->io);

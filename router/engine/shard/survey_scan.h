@@ -1,6 +1,6 @@
-// Looks at all connections of a shard: for which most waits, and which owe an answer for longest. That is done
-// about once a second while somebody asks how the hub is, some connections at a time, and what was found is
-// published (survey.h). While nobody asks it isn't done.
+// Looks at all connections of a shard: for which most waits, and which owe an answer for longest. A look is
+// taken about once a second while somebody asks how the hub is, some connections at a time. The results are
+// published (survey.h). While nobody asks no look is taken.
 #pragma once
 
 #include "router/engine/shard/shard.h"

@@ -13,7 +13,7 @@ struct peer;
 struct pending;
 struct shard;
 
-// What becomes of an HCS session for a peer that asked for one by hcs_http_open.
+// The fate of an HCS session for a peer that asked for one by hcs_http_open.
 enum streamed_kind {
     STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
     STREAMED_FRAME,   // a frame for it
@@ -29,8 +29,8 @@ struct streamed {
     bool ends;        // and whether it ends the session
     bool has_seq;     // the peer has got a chunk, the last one with this seq
     uint64_t seq;
-    // Of a frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be queued
-    // by send_queue_owed.
+    // A frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be
+    // queued by send_queue_owed.
     struct parcel *parcel;
 };
 
@@ -41,9 +41,9 @@ struct transport {
     // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
     // done.
     bool (*enter)(struct shard *shard, struct peer *peer);
-    // What a unit that came means, in place of a message that is to be routed. NULL: it is one.
+    // Takes a unit that is no message to be routed. NULL: all units are messages.
     void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
-    // What came aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing does.
+    // Takes bytes aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing comes aside.
     void (*aside)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
     // its end (reassembly_skip). NULL: with a JSON-RPC error.
@@ -54,21 +54,23 @@ struct transport {
     void (*respond)(struct shard *shard, struct peer *peer, struct exchange *exchange);
     // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
     void (*leave)(struct shard *shard, struct peer *peer);
-    // What it is told before it is half-closed, behind all else. NULL: nothing.
+    // Says the last words to a peer before it is half-closed, behind all else. NULL: nothing.
     void (*farewell)(struct shard *shard, struct peer *peer);
     // The timer of its annex went off (peer.h).
     void (*expire)(struct shard *shard, struct peer *peer);
-    // What is queued for a peer passes here first. True: it was dealt with. NULL: nothing is.
+    // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none
+    // passes.
     bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
-    // A request that was asked of a peer under this id is cancelled, and has ended unless `lasts`. Who has it: the
-    // peer, one to which it was diverted, or NULL for nobody. NULL: nothing is kept of it.
+    // A request to a peer under this id is cancelled, and has ended unless `lasts`. Returns the peer that has
+    // it: this one, another to which it was diverted, or NULL for none. NULL as a function: nothing is kept
+    // of requests.
     struct peer *(*forget)(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
     // The program behind it has ended, and won't answer what it was asked: of one whose debts the registry doesn't
     // know. NULL: it does.
     void (*rest)(struct shard *shard, struct peer *peer);
-    // Hub ids of requests that were asked of such a peer and aren't in its queue, and yet don't end with it: another
-    // one has them, which lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many as there is
-    // room for, and says how many there are. NULL: there are none.
+    // Writes hub ids of requests to such a peer that aren't in its queue, and yet don't end with it. Another
+    // peer has them, which lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many
+    // as there is room for, and returns how many there are. NULL: there are none.
     size_t (*others)(const struct peer *peer, bool waiting, uint64_t *hub_ids, size_t room);
     // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
     // with. NULL: nothing is.
@@ -78,8 +80,8 @@ struct transport {
     void (*wanted)(struct shard *shard, struct peer *peer);
     // A body came that is no message, or can't be read. NULL: it is answered with an error.
     void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);
-    // Nobody knows who the peer is: it has shown no right credential in time, or a wrong one, which it has been told unless
-    // `in_request` (of HTTP). It is to be ended. NULL: it lingers.
+    // Ends a peer without a known user. The peer has shown no right credential in time, or a wrong one, which
+    // it has been told unless `in_request` (of HTTP). NULL: it lingers.
     void (*deny)(struct shard *shard, struct peer *peer, bool in_request);
     // The credential by which the peer was known is gone: it is told so, and silenced. NULL: it is closed.
     void (*revoke)(struct shard *shard, struct peer *peer);
@@ -93,8 +95,8 @@ struct transport {
     // instead: the parcel is taken over. NULL: it is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
                    struct parcel *parcel);
-    // What came over TLS can't be opened: what says so to the peer is sent, as far as it can be at once. NULL: it is, and the peer
-    // hears nothing more.
+    // Ends a peer whose records over TLS can't be opened: an alert is sent, as far as it can be at once.
+    // NULL: it is sent, and the peer hears nothing more.
     void (*mistrust)(struct shard *shard, struct peer *peer);
     bool is_link;            // it is the link to other hubs (cluster_server.h)
     const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does

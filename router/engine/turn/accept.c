@@ -165,9 +165,9 @@ static void ask_for(struct shard *shard, struct accept_wait *guest) {
         shard->guests[index].until_ms = shard_now_ms(shard) + GUEST_PATIENCE_MS;
 }
 
-// Whether it waits for somebody's place: where several come at once the others go one after the other, and who is without
-// a credential is known a moment after they came. Of more than can wait, who came first gives way, as nobody who waits
-// has shown one either.
+// Takes a guest in that waits for somebody's place. Where several come at once the others go one after the
+// other, and a connection without a credential is known a moment after it came. If more come than can wait,
+// the first guest gives way, as no guest that waits has shown a credential either.
 static bool accept_guest(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     assert(shard->index == 0 && shard->guest_count <= ACCEPT_GUESTS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
@@ -218,7 +218,7 @@ static void accept_place(struct shard *shard, int socket, const struct transport
     mailbox_post(hub_mailbox(hub, shard->index, to), &adoption->mail);
 }
 
-// Those who came first are placed first.
+// Places guests, the first that came first.
 static void place_guests(struct shard *shard) {
     uint32_t placed = 0, count = shard->guest_count;
     while (placed < count && !is_full(shard)) {

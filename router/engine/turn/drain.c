@@ -80,8 +80,8 @@ static bool gate_is_open(const struct shard *shard) {
     return !shard->gate || (list_empty(&shard->gate->released) && shard->gate->errands_out == 0);
 }
 
-// What was answered has also been written: no outbox holds anything, or its peer doesn't read within the
-// drain's time.
+// Returns whether all answers have also been written: no outbox holds anything, or its peer doesn't read
+// within the drain's time.
 static bool drain_all_sent(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];

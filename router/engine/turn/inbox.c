@@ -35,7 +35,7 @@ static void send_back_refused(struct shard *shard, struct parcel *parcel) {
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
 }
 
-// What is posted behind this can't mean the request any more.
+// Mail that is posted behind this can't mean the request any more.
 static void take_refused(struct shard *shard, struct parcel *parcel) {
     uint32_t from = connection_shard(parcel->mail.connection);
     assert(parcel->pool->shard == shard->index && from != shard->index);
@@ -190,7 +190,7 @@ void inbox_read_mail(struct shard *shard) {
     }
 }
 
-// Those that there was no time for are the first of the next turn.
+// Puts orders back for which there was no time: they are the first of the next turn.
 static void put_back(struct shard *shard, struct mail *orders) {
     struct mail **last = &orders;
     while (*last)

@@ -1,4 +1,4 @@
-// What other shards have posted, and what comes of it here.
+// Mail from other shards, and its consequences here.
 #pragma once
 
 #include "router/engine/shard/post.h"

@@ -25,7 +25,7 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
     assert(peer->connection.outbox.bytes == 0 && peer->connection.outbox.urgent_bytes == 0);
 }
 
-// What it asked is abandoned, its agents and subscriptions go.
+// Lets a peer leave: its requests are abandoned, its agents and subscriptions go.
 static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)

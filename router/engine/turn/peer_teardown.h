@@ -1,5 +1,6 @@
-// How peers end. Whoever finds that one must marks it (peer.h); the turn carries that out when an event, a
-// piece of mail or a timer has been dealt with. What a peer asked and offered ends here, and only here.
+// The end of peers. A function that finds that a peer must end marks it (peer.h). The turn carries that out
+// when an event, a piece of mail or a timer has been dealt with. A peer's requests and offers end here, and
+// only here.
 #pragma once
 
 #include "router/features/hcs/hcs.h"

@@ -17,7 +17,7 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
     return body && arrived * 1000 >= window_ms * 1024;
 }
 
-// It waits to be told that it may go on.
+// Returns whether the peer waits to be told that it may go on.
 static bool is_held_up(const struct peer *peer) {
     return peer->annex && peer->annex->expects;
 }
@@ -64,8 +64,9 @@ static bool is_told_of_frame(const struct peer *peer) {
     return peer->partial && (!peer->transport->deny || peer->transport->answers_only);
 }
 
-// Whose credential has come in time but waits in the hub has done its part. What is here is read before anybody is judged by
-// it; for what the hub has no room or no time to take in, nobody is judged yet. False: there is nothing of that.
+// A peer whose credential has come in time but waits in the hub has done its part. Arrivals that are here are
+// read before the peer is judged by the time. Where the hub has no room or no time to take them in, the peer
+// isn't judged yet. False: nothing has arrived.
 static bool is_heard_first(struct shard *shard, struct identity *identity) {
     enum { LOOK_AGAIN_MS = 100 };
     struct peer *peer = identity->peer;

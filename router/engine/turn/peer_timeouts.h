@@ -1,4 +1,4 @@
-// What comes of a peer's time.
+// The ends of a peer's timers.
 #pragma once
 
 #include "router/engine/shard/peer.h"
@@ -6,10 +6,11 @@
 struct annex;
 struct identity;
 
-// Its timer went off.
+// Handles the end of the peer's timer.
 void peer_timeouts_expired(struct shard *shard, struct peer *peer);
 // Its annex's did.
 void peer_timeouts_annex_expired(struct shard *shard, struct annex *annex);
-// Its identity's did: a wrong credential is answered, or none has come in time. Who is in the middle of a frame then is
-// told, as any that is late with one; a handshake that isn't over is what was late, and no credential.
+// Handles the end of the identity's timer: a wrong credential is answered, or none has come in time. A peer
+// in the middle of a frame is told so, as any that is late with one. Where a handshake isn't over, the
+// handshake is late, and no credential.
 void peer_timeouts_identity_expired(struct shard *shard, struct identity *identity);

@@ -1,15 +1,17 @@
-// First of all goes what is held for clients of HCS that have paused, who get it from the history, or are told that it
-// is gone.
+// Near the bound of memory, chunks go first that are held for clients of HCS that have paused. Those clients
+// get them from the history, or are told that they are gone.
 //
-// It goes well: a reader that has taken nothing for longest, and of those the one for which most waits, is
-// closed, its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
-// and wait for the last one, for as long as its target likes: a source for which they hold much for long is
-// closed likewise. It fails: nobody here is slow. Then the other shards are asked, and meanwhile what fills
-// the memory isn't read: large frames find no room and wait (receive.c), then receives find no buffer; what is
-// left is for what has come already, and where that isn't enough, who waits with most makes way (reassembly.c).
-// Whose frame has room and only trickles in makes all others wait: the slowest goes. If frames that wait have
-// taken all that by themselves, nobody would be served until their time is up: then the largest go. And if
-// many readers and sources hold a little each, they go too.
+// Success: the reader that has taken nothing for longest is closed, and among several the one for which most
+// waits. Its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
+// and wait for the last one, for as long as its target likes. A source for which they hold much for long is
+// closed likewise.
+//
+// Failure: no peer here is slow. Then the other shards are asked, and meanwhile the bytes that fill the
+// memory aren't read. Large frames find no room and wait (receive.c), then receives find no buffer. The rest
+// is for frames that have begun, and where that isn't enough, the peer that waits with most makes way
+// (reassembly.c). A frame that has room and only trickles in makes all others wait: the slowest goes. If
+// frames that wait have taken all that by themselves, nobody would be served until their time is up: then the
+// largest go. And if many readers and sources hold a little each, they go too.
 #include "router/engine/turn/pressure.h"
 
 #include <assert.h>
@@ -24,12 +26,12 @@ enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
     HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
-    // So long a large frame may wait for memory, and answers in an exchange near the bound: slow readers go
-    // first.
+    // Time for which a large frame may wait for memory, and answers in an exchange near the bound: slow
+    // readers go first.
     WAIT_MS = 1000,
     NEWS_MS = 100, // so long may pass until shards know of each other what follows
-    // So long a large frame may wait before it is what goes: who held memory for long when it began to wait,
-    // on whichever shard, has been found by then.
+    // Time after which a large frame that waits is itself given up. By then a peer that held memory for long
+    // when the frame began to wait, on whichever shard, has been found.
     GIVE_UP_MS = WAIT_MS + 2 * NEWS_MS
 };
 
@@ -43,8 +45,8 @@ static bool is_slow(const struct shard *shard, const struct peer *peer, size_t b
            still_ms(shard, peer) >= SLOW_READER_MS && connection_waiting(&peer->connection) >= bytes_min;
 }
 
-// Of two that are slow. Times within a factor of two are alike: what waits for a target that only just fell
-// behind may be more than what waits for a source that never reads.
+// Compares two slow peers. Times within a factor of two are alike: a target that only just fell behind may
+// have more in its queue than a source that never reads.
 static bool is_slower(const struct shard *shard, const struct peer *peer, const struct peer *other) {
     assert(still_ms(shard, peer) && still_ms(shard, other)); // SLOW_READER_MS at least
     int longer = __builtin_clzll(still_ms(shard, other)) - __builtin_clzll(still_ms(shard, peer));
@@ -62,7 +64,7 @@ static struct peer *slowest(const struct shard *shard, size_t bytes_min) {
     return worst;
 }
 
-// Of the large frames that have waited so long for memory, the one of which most has come.
+// Returns the large frame with most bytes that has waited so long for memory.
 static struct peer *largest_waiting(const struct shard *shard, uint32_t wait_ms) {
     struct peer *largest = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
@@ -124,8 +126,8 @@ static uint64_t pace_ms(const struct shard *shard, const struct peer *peer) {
     return (uint64_t)had_room_ms(shard, peer) * bytes / peer->partial_bytes;
 }
 
-// Senders whose frames would take longer than a header block may. Of each kind the one that ranks highest is
-// to go first.
+// Senders whose frames would take longer than a header block may. In each kind the sender that ranks highest
+// is to go first.
 struct slow_senders {
     struct peer *large, *small; // the frame is one that waits for memory, or not
     uint64_t large_rank, small_rank;
@@ -137,8 +139,8 @@ static uint64_t doublings(uint64_t number) {
     return 64 - (uint64_t)__builtin_clzll(number);
 }
 
-// Paces within a factor of two are alike: those of senders that share a link are, and if any of them went,
-// none might ever come to an end. Of those it is the one of which least has come.
+// Paces within a factor of two are alike: senders that share a link have such paces, and if any of them went,
+// none might ever come to an end. Among these the frame with the fewest bytes so far is considered.
 static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
     assert(peer->state == PEER_OPEN && pace > 0);
     uint64_t rank = doublings(pace) << 32 | (UINT32_MAX - peer->partial_bytes);
@@ -201,8 +203,9 @@ static bool close_large_sender(struct shard *shard, const struct slow_senders *s
     return true;
 }
 
-// Smaller frames don't wait, so they could take what is left for receiving: when they hold as much as that
-// is, they make way at once, unless a slow reader can: who isn't read because of that one looks slow, too.
+// Smaller frames don't wait, so they could take the memory that is left for receiving. When they hold as much
+// as that is, they make way at once, unless a slow reader can: a peer that isn't read because of that reader
+// looks slow, too.
 static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
     uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
     if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
@@ -242,9 +245,9 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
-// Units whose length isn't known hold what has come while they wait for memory, and when they hold much, they
-// might wait for each other. Of those that have waited long, the one of which least has come; NULL where they
-// don't hold much.
+// Units of unknown length hold their bytes while they wait for memory. When they hold much, they might wait
+// for each other. Returns the one that has waited long and has the fewest bytes; NULL where they don't hold
+// much.
 static struct peer *least_waiting_open(const struct shard *shard) {
     uint64_t held = 0, much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->settings.shard_count;
     struct peer *least = NULL;
@@ -289,8 +292,8 @@ static void shrink_later(struct shard *shard) {
     wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
 }
 
-// What a burst needed isn't kept for long, nor given back between two bursts that follow each other. The
-// allocator keeps what comes back to it for a moment: a last look comes after the last that gave anything.
+// Memory of a burst isn't kept for long, nor given back between two bursts that follow each other. The
+// allocator keeps returned memory for a moment: a last look comes after the last that gave anything.
 void pressure_shrink(struct shard *shard) {
     assert(!timer_armed(&shard->shrink_timer));
     buffer_pool_shrink(&shard->buffers);

@@ -20,7 +20,7 @@ struct put_off {
     uint32_t at; // where in its buffer what hasn't been read begins; 0: nothing has
 };
 
-// Who waits, or has had more than its share.
+// Peers that wait, or have had more than their share.
 struct arrears {
     struct list link; // of share.fresh or share.owing
     struct peer *peer;
@@ -94,7 +94,7 @@ static bool make_room(struct arrears *arrears) {
     return true;
 }
 
-// It was as quick as it could be while this waited.
+// Excuses a peer: it was as quick as it could be while its arrivals waited.
 static void excuse(struct shard *shard, struct arrears *arrears) {
     struct peer *peer = arrears->peer;
     uint32_t waited_ms = shard_since(shard, arrears->waits_ms),
@@ -223,8 +223,8 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 
 // --- Going on
 
-// What it said goes to many, and hasn't gone out; or it has asked for so much that is under way still; or what it says
-// waits, also for its reading.
+// Returns whether a peer's reading must wait. Its messages go to many, and haven't gone out. Or many of its
+// requests are under way still. Or its messages wait, also for its own reading.
 static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
     if (arrears->peer->stalled || send_holds_back(arrears->peer))
         return true;
@@ -267,7 +267,7 @@ static bool begin_to_go_on(struct shard *shard) {
     struct share *share = &shard->share;
     if (!share->count)
         return false;
-    // What is for those who wait for little goes out first.
+    // Parcels for peers that wait for little go out first.
     share->hurried = !share->hurried && !list_empty(&shard->to_send);
     if (share->hurried)
         return false;

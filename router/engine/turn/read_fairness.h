@@ -1,10 +1,11 @@
-// Whose arrivals are read in a turn, and how many. What has come is read at once, as long as the turn has time
-// (struct turn_bounds) and its sender hasn't taken more than its share before. Else it waits, and those
-// who wait have turns: deficit round robin (Shreedhar and Varghese, 1996) in the time that reading takes, those first who
-// have had nothing yet. So a peer whose messages are much work, whatever makes them so, holds up itself. Who waits is read
-// no further by the kernel; and what goes to many is taken in no faster than it goes out.
+// Decides whose arrivals are read in a turn, and how many. An arrival is read at once, as long as the turn
+// has time (struct turn_bounds) and its sender hasn't taken more than its share before. Else it waits.
+// Senders that wait have turns: deficit round robin (Shreedhar and Varghese, 1996) in the time that reading
+// takes, first those that have had nothing yet. A peer whose messages are much work, whatever makes them so,
+// holds up itself. A peer that waits is read no further by the kernel. Messages to many are taken in no
+// faster than they go out.
 //
-// Without memory to note who waits, what came is read at once.
+// Without memory to note a peer that waits, its arrivals are read at once.
 #pragma once
 
 #include "router/engine/shard/peer.h"
@@ -26,7 +27,7 @@ bool read_fairness_wait(const struct shard *shard);
 bool read_fairness_hold(const struct peer *peer);
 // Reads all that waits here of this peer, at once.
 void read_fairness_read(struct shard *shard, struct peer *peer);
-// It may be read again. What waits here goes first.
+// Lets a peer be read again. Its arrivals that wait here go first.
 void read_fairness_resume(struct shard *shard, struct peer *peer);
 // Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
 uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);

@@ -42,10 +42,10 @@ static bool same_times(const struct limits *limits, const struct limits *others)
            limits->frame_timeout_ns == others->frame_timeout_ns;
 }
 
-// Other times hold for the connections that are open, too, from now on.
+// Times of the new settings hold for open connections, too, from now on.
 //
-// What is lent to the kernel, or lies at rest, was right for the bound before: where nothing arrives, nobody
-// else would win it back.
+// Buffers that are lent to the kernel, or lie at rest, were right for the bound before: where nothing
+// arrives, nothing else would win them back.
 static void follow_settings(struct shard *shard) {
     const struct limits before =
         *shard_limits(shard); // its edition may go as soon as another one is taken up
@@ -59,7 +59,8 @@ static void follow_settings(struct shard *shard) {
     parcel_pool_trim(&shard->parcels);
 }
 
-// It holds for the rest of this turn, too: whoever has seen the hub say so may have sent something since.
+// The new settings hold for the rest of this turn, too: a peer that has seen the hub say so may have sent
+// something since.
 static void turn_read_again(struct shard *shard) {
     journal_reopen(shard);
     if (!hub_reload(shard->hub))
@@ -77,7 +78,7 @@ static void signalled(struct shard *shard, int number) {
         turn_read_again(shard);
 }
 
-// It is there until the kernel has let it go.
+// Returns the event's peer, which is there until the kernel has let it go.
 static struct peer *peer_of(const struct shard *shard, const struct io_event *event) {
     assert(event->token < shard->peers.capacity && shard->peers.slots[event->token]);
     return shard->peers.slots[event->token];
@@ -200,9 +201,9 @@ static bool is_over(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->phase_done && atomic_load(&shard->hub->phase_waiting) == 0;
 }
 
-// Whether others have posted, ended or changed anything that this shard has not seen, or it has itself queued
-// something behind the sends of its turn: who is closed for memory's sake had asked others. Events that were
-// missed are told of as soon as another one has read its mail.
+// Returns whether other shards have posted, ended or changed anything that this shard has not seen, or
+// whether it has queued something behind the sends of its turn. A peer that is closed for memory's sake may
+// have asked others. Missed events are told as soon as another shard has read its mail.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
     return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
@@ -226,8 +227,9 @@ static void run(struct shard *shard) {
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
-// What comes while a turn reads goes out with what came before: fewer sends, each with more. Mail that was posted before it
-// came is read before it, as between two turns: who was answered by another shard may ask at once what has come of it.
+// Arrivals that come while a turn reads go out with those before: fewer sends, each with more. Mail that was
+// posted before them is read before them, as between two turns: a peer that another shard has answered may
+// ask at once for the consequences.
 static bool look_again(struct shard *shard, unsigned looks) {
     assert(!shard->endings && !shard->run.count);
     if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))
