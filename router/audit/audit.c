@@ -111,7 +111,8 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
     return NULL;
 }
 
-// It has its line, which says for whom it went: what is known of that now, where there is memory for it.
+// A request that has its line goes again. Another line tells where it went, as far as that is known now, and
+// where there is memory.
 static struct mail *outcome_again(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
     struct mail **before = message->returned->outcome;
@@ -182,7 +183,8 @@ static void submit_outcome(struct shard *shard, struct journal_entry *entry) {
     journal_submit(shard, entry);
 }
 
-// Why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of what waits.
+// Returns why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of
+// entries that wait.
 static const char *fault_of(const struct shard *shard, struct journal_entry *entry,
                             const struct parcel *answer, struct span *value) {
     assert(answer->buffer && answer->body.at + answer->body.bytes <= answer->buffer->capacity);
@@ -254,7 +256,7 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
     audit_submit(shard, entry);
 }
 
-// Those of a user that had no line of their own.
+// Tells the number of a user's refusals that had no line of their own.
 static void tell_number(struct shard *shard, const struct user *user, uint32_t count) {
     struct journal_entry *entry = journal_entry_create(shard, 0);
     if (entry) {
@@ -270,8 +272,8 @@ static void tell_number(struct shard *shard, const struct user *user, uint32_t c
     audit_submit(shard, entry);
 }
 
-// Where users are on, ten refusals a second of each have a line of their own; the rest have one together, when the
-// next one comes, or this shard's timer goes off.
+// Where users are on, ten refusals a second of each have a line of their own. The rest have one together,
+// when the next one comes, or this shard's timer goes off.
 bool audit_may_tell(struct shard *shard, const struct user *user) {
     enum { PAUSE_MS = 1000 };
     uint32_t untold = 0;

@@ -1,6 +1,6 @@
-// What enters the audit journal: every audit/log, every governance/approval with its outcome, and every
-// refusal for governance or authorization (HugAI v2 messages 3.6 and 3.8). Here, on the source's shard, lines
-// are made; journal.c is about the file, and audit_hook.c about who waits for it.
+// Lines of the audit journal: every audit/log, every governance/approval with its outcome, and every refusal
+// for governance or authorization (HugAI v2 messages 3.6 and 3.8). The source's shard makes them here.
+// journal.c is about the file, and audit_hook.c about peers that wait for it.
 //
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params
@@ -24,7 +24,8 @@
 // An entry about a message whose line has begun, or NULL.
 struct journal_entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
                                   const struct agent *agent);
-// Hands an entry in, which may be NULL. One that isn't there, or for which the journal has no room, is counted.
+// Hands an entry in, which may be NULL. An entry that isn't there, or for which the journal has no room, is
+// counted.
 void audit_submit(struct shard *shard, struct journal_entry *entry);
 // Adds the params of a message to a line, as `entry`.
 void audit_put_entry(struct text *line, const struct message *message);
@@ -51,10 +52,12 @@ bool audit_may_tell(struct shard *shard, const struct user *user);
 // One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.
 void audit_expired(struct shard *shard, const struct timer *timer);
 
-// A governance/approval was answered by its target: what it says is noted as it came, up to
-// JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth; else why it isn't.
+// A governance/approval was answered by its target. The answer is noted as it came, up to
+// JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth. Else the reason is
+// noted.
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
-// It ended without an answer: by `error`, or for ERROR_NONE because its source left.
+// The request ended without an answer: by `error`, or for ERROR_NONE because its source left.
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);
-// Likewise of one that was back from another hub, and hasn't gone on; NULL where that has been told, or nobody need know.
+// Likewise for a request that was back from another hub, and hasn't gone on. NULL where that has been told,
+// or nobody need know.
 void audit_left(struct shard *shard, struct mail **outcome);

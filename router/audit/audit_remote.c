@@ -35,7 +35,7 @@ static enum error kept_error(const uint8_t *body, struct span error) {
     return ERROR_NONE;
 }
 
-// What a hub says is its data; none of that takes the place of what this one says.
+// A member of another hub's text is its data: none takes the place of a member of this hub's.
 static bool is_free(const char *name) {
     static const char *const own[] = {"time", "kind", "source", "target", "method", "code"};
     for (size_t at = 0; at < sizeof own / sizeof *own; at++)

@@ -1,4 +1,4 @@
-// What the journal keeps of a refusal at another hub: the line that it would have here.
+// The journal's line for a refusal at another hub: the line that it would have here.
 #pragma once
 
 #include "router/engine/shard/peer.h"

@@ -19,7 +19,7 @@ static void put_agents(struct shard *shard, struct text *line, uint64_t connecti
     }
 }
 
-// Of the agents of a source at another hub its hub names one.
+// Puts the agent that its hub names of a source at another hub.
 static void put_beyond(struct text *line, const struct annex *beyond) {
     assert(beyond->named_bytes == 0 || beyond->hub);
     if (beyond->named_bytes)
@@ -31,7 +31,7 @@ static void put_beyond(struct text *line, const struct annex *beyond) {
     }
 }
 
-// Who it is about. `beyond`: of the link, where it has come from another hub; else NULL.
+// Writes the source of a line. `beyond` is the link's where the message has come from another hub; else NULL.
 static void write_source(struct shard *shard, struct text *line, uint64_t connection, const struct user *user,
                          const struct annex *beyond) {
     char name[HUB_SESSION_BYTES];

@@ -1,11 +1,12 @@
-// Who a line of the audit journal is about, as its member `source`: the connection, its user where users are on, and its agents;
-// or of what has come from another hub that hub, and the agent in whose name it says that it was said.
+// The member `source` of a line of the audit journal: the connection, its user where users are on, and its
+// agents. For a message from another hub it is that hub, and the agent in whose name it was said by that
+// hub's word.
 #pragma once
 
 #include "core/base/text.h"
 #include "router/engine/shard/peer.h"
 
-// Of a connection, which may have gone, and the user for whom it was said; NULL: nobody's.
+// Puts a connection, which may have gone, and the user for whom the message was said; NULL: none.
 void audit_put_user(struct shard *shard, struct text *line, uint64_t connection, const struct user *user);
-// Of the peer whose message is being read.
+// Puts the peer whose message is being read.
 void audit_put_peer(struct shard *shard, struct text *line, const struct peer *peer);

@@ -154,7 +154,7 @@ static void journal_settle(struct shard *shard, struct journal_entry *entry, int
         shard->journal->lost += entry->lost ? entry->lost : 1;
 }
 
-// What a hub that ends has lost its log says: nothing is begun any more.
+// Arms the timer of "lost" entries. A hub that ends tells them in its log instead, and begins none.
 static void arm_lost(struct shard *shard) {
     if (shard->journal->lost > 0 && shard->phase == HUB_SERVING && !timer_armed(&shard->journal_timer))
         wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);

@@ -4,10 +4,11 @@
 // is long or the kernel takes only a part) and one fdatasync a group. Then every entry goes home to the shard
 // that made it, which learns whether it is on disk.
 //
-// A group that can't be written or synced fails as a whole: what was written of it is cut off the file again,
-// and where even that fails the next group begins with a line feed, so that no line is glued to a torn one.
-// The next group is tried as if nothing had happened. Until one succeeds the journal fails: what must be in it before it is
-// done is refused, and each second an entry of kind "lost" tries whether there is room again. It tells how many entries failed.
+// A group that can't be written or synced fails as a whole. Its written part is cut off the file again, and
+// where even that fails the next group begins with a line feed, so that no line is glued to a torn one. The
+// next group is tried as if nothing had happened. Until one succeeds the journal fails: messages that must be
+// in the journal first are refused. Each second an entry of kind "lost" tries whether there is room again,
+// and tells how many entries failed.
 #pragma once
 
 #include "core/base/text.h"
@@ -21,7 +22,7 @@ struct journal_entry {
     int32_t fault;              // 0: it is on disk; else why not, an errno
     uint32_t lost;              // entries that were lost before, and that this one tells of
     struct text line;
-    // Of who waits for an answer: the request's id, memory of its own, or NULL, and its exchange, or NULL.
+    // A request that waits for an answer: its id, memory of its own, or NULL, and its exchange, or NULL.
     char *request_id;
     uint32_t request_id_bytes;
     struct exchange *exchange;
@@ -37,11 +38,12 @@ static inline bool journal_is_on(const struct shard *shard) {
 // Whether one more entry may be handed in: what waits is bounded in the whole hub. An entry that can't be
 // refused (how something ended that was let in) is handed in all the same.
 bool journal_has_room(const struct shard *shard);
-// Whether the last group could not be written. What must be on record first must not be done then.
+// Returns whether the last group could not be written. Messages that must be on record first must not be
+// routed then.
 static inline bool journal_is_failing(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed);
 }
-// Hands in an entry of this shard's. It comes back in shard->settled.
+// Hands in an entry of this shard's. The entry comes back in shard->settled.
 void journal_submit(struct shard *shard, struct journal_entry *entry);
 // Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
 void journal_turn(struct shard *shard);
@@ -64,5 +66,5 @@ void journal_tell_lost(struct shard *shard);
 // fails the old one goes on.
 void journal_reopen(struct shard *shard);
 
-// What an errno means; static.
+// Returns the text of an errno; static.
 const char *journal_fault_text(int error);

@@ -52,7 +52,7 @@ struct ready {
     uint32_t ends[EVENT_RUN_MAX];
 };
 
-// What a shard offers, and what it has found out about it.
+// An event that a shard offers, and the shard's findings about it.
 struct offering {
     const struct copy *copy;
     bool looked, breaks; // whether it has been searched for breaks, and has some
@@ -95,7 +95,8 @@ static struct parcel *break_for(struct shard *shard, struct offering *offering, 
     return broken;
 }
 
-// Of the shares of such receivers. Others have the body as it lies, so that it can't be changed there.
+// Returns the origin for the shares of such receivers. Others have the body as it lies, so that it can't be
+// changed there.
 static struct parcel *origin_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
     struct broken *broken = &offering->broken[wire->breaks];
     assert(offering->copy->parcel);
@@ -107,7 +108,7 @@ static struct parcel *origin_for(struct shard *shard, struct offering *offering,
     return broken->parcel;
 }
 
-// --- What a receiver gets
+// --- Parcels of a receiver
 
 // A share of this parcel, of as many events as it has room for; or a share for each, narrowed to that.
 struct view {
@@ -252,7 +253,7 @@ static void offer_to_everybody(struct shard *shard, struct offering *offering, s
     }
 }
 
-// What is held is shown to those who may decide on it.
+// A held message is shown to peers that may decide on it.
 static bool may_hear(const struct shard *shard, const struct publication *publication,
                      const struct peer *peer) {
     struct approver source = {publication->source, publication->guarded_from};

@@ -138,8 +138,8 @@ static void events_report(struct shard *shard, struct copy *copy) {
     publication_give(shard, publication);
 }
 
-// The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle;
-// where there is none, an empty one stands in for it.
+// The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle.
+// Where there is none, an empty one stands in for it.
 static void send_copies(struct shard *shard, struct publication *publication) {
     struct copy nobody = {.publication = publication}, *own = &nobody;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
@@ -169,8 +169,8 @@ static bool is_crowded(const struct shard *shard, const struct audience *audienc
     return false;
 }
 
-// False when it is a request, and memory is used up or a mailbox is crowded. What is none is missed then, by
-// all who subscribed to it. Nothing was delivered then.
+// False when the event is a request, and memory is used up or a mailbox is crowded. A notification is missed
+// then, by all its subscribers. Nothing was delivered then.
 static bool spread_event(struct shard *shard, struct event *event) {
     struct audience audience;
     audience_find(shard, &audience);
@@ -292,7 +292,8 @@ static void gather_event(struct shard *shard, const struct message *message, con
         events_publish_run(shard);
 }
 
-// A copy for all other hubs, whoever has subscribed there. What can't go is counted; those who are here get theirs.
+// Sends a copy to all other hubs, whoever has subscribed there. A copy that can't go is counted; subscribers
+// here get theirs.
 static void events_cross(struct shard *shard, const struct message *message, const char *name,
                          uint32_t name_bytes) {
     struct remote_target to;

@@ -2,21 +2,21 @@
 // messages, section 3.5).
 //
 // The source's shard hands the event to its own subscribers, and one parcel of it to each other shard that
-// has any; by the same mail as all else, so that an event stays behind what its source sent before. On each
-// shard all receivers share that parcel: an entry in a queue each, and no copy of the body. Each other shard
-// reports how many got it. When all have, a request is answered {"delivered": N}; a source that has
-// half-closed stays until then.
+// has any. The parcel goes by the same mail as all else, so that an event stays behind its source's earlier
+// messages. On each shard all receivers share that parcel: an entry in a queue each, and no copy of the body.
+// Each other shard reports how many got it. When all have, a request is answered {"delivered": N}; a source
+// that has half-closed stays until then.
 //
-// Events of one name that lie one behind the other in a receive buffer make a run, which goes out as if it were one:
-// a subscriber gets all of them as one stretch of that buffer, or, where they did not come as they are to leave, of
-// one text that is made ready for all receivers of its wire (core/send/stretch.h). A run ends where another frame comes, at the
-// latest with what arrived.
+// Events of one name that lie one behind the other in a receive buffer make a run, which goes out as if it
+// were one. A subscriber gets all of them as one stretch of that buffer. Where they did not come as they are
+// to leave, the stretch is one text that is made ready for all receivers of its wire (core/send/stretch.h). A
+// run ends where another frame comes, at the latest with the arrival.
 //
-// A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, is
-// counted, and is told how many it missed before the next one that it gets, or when its queue has emptied
-// (send.c). A request for which there is no memory at all is refused, and so is one for which a mailbox has
-// no room; a notification goes to nobody then, and all its subscribers are told that they missed it
-// (missed_events.h).
+// A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, and is
+// counted. The subscriber is told how many it missed before the next one that it gets, or when its queue has
+// emptied (send.c). A request for which there is no memory at all is refused, and so is one for which a
+// mailbox has no room. A notification goes to nobody then, and all its subscribers are told that they missed
+// it (missed_events.h).
 #pragma once
 
 #include "router/engine/message/message.h"

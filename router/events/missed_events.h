@@ -1,9 +1,10 @@
-// Events that went nowhere, because a mailbox was full or memory used up: their subscribers on all shards are
-// told that they missed them, when there is room for that. Those of one name and source are told of together.
+// Events that went nowhere, because a mailbox was full or memory used up. Their subscribers on all shards are
+// told that they missed them, when there is room for that. Events of one name and source are told of
+// together.
 //
-// It goes well: each is known by its name until then, so that exactly those are told who would have got it.
-// It fails: there is no memory for the names, not even in the shard's reserve. Then those events are counted
-// alone, and told to all who subscribed to anything: too much, but not in silence.
+// Success: each event is known by its name until then, so that exactly those subscribers are told that would
+// have got it. Failure: there is no memory for the names, not even in the shard's reserve. Then those events
+// are counted alone, and told to all who subscribed to anything: too much, but not in silence.
 #pragma once
 
 #include "router/events/publication.h"

@@ -12,7 +12,8 @@
 #include "router/rights/authz.h"
 #include "router/rights/remote_acl_check.h"
 
-// Of a child of which each user has an instance of its own, all that run are told: without a note it is for all.
+// Tells all running instances of a child of which each user has its own: without a note the notification is
+// for all.
 static void tell_instances(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
     assert(agent->child && !message_is_request(message));
@@ -132,8 +133,8 @@ static bool cross(struct shard *shard, const struct message *message, bool named
     return there;
 }
 
-// Of what came from another hub for one who offers it, those who name it get a copy of their own; what came for these is for
-// nobody else.
+// A notification that came from another hub for an agent that offers it isn't for those that name it: these
+// get a copy of their own, which is for nobody else.
 static bool is_for_others(const struct shard *shard, const struct message *message, enum telling telling) {
     assert(message->peer->transport->is_link);
     return telling == TELLING_ONE && notify_fanout_some(shard, message, NULL);

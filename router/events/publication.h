@@ -4,7 +4,7 @@
 #include "router/engine/message/message.h"
 #include "router/engine/shard/publication_types.h"
 
-// What a publication is made of: a message, a run, or a body of the hub's.
+// The source of a publication: a message, a run, or a body of the hub's.
 struct event {
     const struct message *message; // NULL: the run, if there is one
     const struct event_run *run;
@@ -28,11 +28,11 @@ struct audience {
 };
 void audience_find(const struct shard *shard, struct audience *audience);
 
-// One with room for so many copies, of which it has none yet; NULL when memory is used up, or the part of the
-// budget that events may take. Its shard gives it back.
+// Takes a publication with room for so many copies, of which it has none yet. NULL when memory is used up, or
+// the part of the budget that events may take. Its shard gives it back.
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies);
-// The same for an event that is missed: without a run's frames, with room for a copy for each shard. It
-// counts in the budget, but finds room there as long as there is memory.
+// Takes the same for a missed event: without a run's frames, with room for a copy for each shard. A missed
+// event counts in the budget, but finds room there as long as there is memory.
 struct publication *publication_take_missed(struct shard *shard, const struct event *event);
 // Makes one of the shard's reserve a missed event's; NULL: none of it is left.
 struct publication *publication_spare(struct shard *shard, const struct event *event);

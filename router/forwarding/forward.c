@@ -15,7 +15,7 @@
 #include "router/features/children/child_mux.h"
 #include "router/forwarding/progress.h"
 
-// What those owe who are behind the link their own hubs bound, each for itself.
+// The debts of peers behind the link are bounded by their own hubs, each for itself.
 static bool owes_all(struct shard *shard, uint64_t target) {
     if (hub_owed(shard->hub, target) < shard_limits(shard)->pending_max)
         return false;
@@ -23,7 +23,7 @@ static bool owes_all(struct shard *shard, uint64_t target) {
     return !agent || !agent_is_link(agent);
 }
 
-// One that has gone may still be in the registry: its leaving goes round.
+// A target that has gone may still be in the registry: its leaving goes round.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     assert(to < shard->hub->settings.shard_count);
@@ -146,7 +146,7 @@ static uint32_t timeout_ms(const struct shard *shard, const struct message *mess
                                      : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
 }
 
-// What is spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
+// Values that are spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
 struct splices {
     struct span values[PARCEL_HOLES_MAX]; // of the body, in rising order
     struct piece texts[PARCEL_HOLES_MAX];
@@ -232,7 +232,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-// Its user has one more pending, unless those are as many as may be: then it was refused.
+// Counts one more pending request of its user. If those are as many as may be, the request was refused.
 static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
     const struct user *user = identity_user(message->peer);
     if (__builtin_expect(!user, true))

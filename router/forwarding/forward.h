@@ -5,8 +5,8 @@
 #include "router/engine/message/message.h"
 #include "router/forwarding/remote_target.h"
 
-// What keeps a target, a connection, from taking one more message now, as far as this shard knows; ERROR_NONE
-// when nothing does.
+// Returns the reason why a target, a connection, can't take one more message now, as far as this shard knows;
+// ERROR_NONE when there is none.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
 // Hands a request to an agent, and remembers who asked; without memory for that it is refused. `to` says who on
 // another hub is meant, where the agent is the link; else it is NULL. False: it was to be offered there, and can't leave; then

@@ -1,7 +1,7 @@
-// Progress tokens: two sources may choose the same one at once, so a forwarded request carries tokens of the
-// hub's own, and what a target reports under them goes to the one peer that asked, with the token it chose
-// (LSP 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). A token of the hub's is a
-// string that names the request and which of its tokens it is; it is good until the request ends.
+// Progress tokens. Two sources may choose the same one at once, so a forwarded request carries tokens of the
+// hub's own. A target's reports under them go to the one peer that asked, with the token that it chose (LSP
+// 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). A token of the hub's is a
+// string that names the request and which of its tokens it is; the token is good until the request ends.
 #pragma once
 
 #include "core/requests/pending.h"

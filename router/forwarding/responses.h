@@ -1,4 +1,4 @@
-// What answers a request: from the peer that was asked to the shard of its source.
+// Responses to requests: from the peer that was asked to the shard of its source.
 #pragma once
 
 #include "router/engine/message/message.h"
@@ -6,8 +6,8 @@
 // Whether a message is one, be it broken.
 bool responses_is(const struct shard *shard, const struct message *message);
 void responses_route(struct shard *shard, const struct message *message);
-// A request that was asked of this peer under this hub id ends with a notification of it: its source gets that, with
-// its own id in the place of the value at `id`. Or the hub itself ends it, with an error in the words of its target. `detail`: of enum
-// answer_detail.
+// Ends a request to this peer under this hub id with a notification of the peer: the source gets that, with
+// its own id in the place of the value at `id`. Or the hub itself ends it, with an error in the words of its
+// target. `detail` is of enum answer_detail.
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
                    uint64_t hub_id, uint8_t detail);

@@ -19,7 +19,7 @@ static void refuse_unknown(struct shard *shard, const struct message *message,
     refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
 }
 
-// Its session would be opened by this hub, and what the server says to its clients doesn't come here.
+// This hub would open the session, and what the server says to its clients doesn't come here.
 static void refuse_serving_there(struct shard *shard, const struct message *message,
                                  const struct agent_params *offer) {
     struct text data;

@@ -6,7 +6,7 @@
 
 // Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/routing/remote_attach.h).
 bool attach_seeks(const struct shard *shard, const struct message *message);
-// Whom it names, in `name`; returns its bytes, 0 where it names nobody.
+// Reads the agent's name into `name`; returns its bytes, 0 where it names nobody.
 size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]);
 void attach_connection(struct shard *shard, const struct message *message);
 // Whether what opens or ends a session (method_table_is_of_session) is for the agent that its connection is attached to, and

@@ -10,8 +10,9 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/gate/gate_hold.h"
 
-// The cancel with the hub's id for what it names, and without an id of its own: towards the target it is a
-// notification, and there its source's id would be some request of the hub's. NULL without memory.
+// Returns the cancel with the hub's id for the request's, and without an id of its own. Towards the target a
+// cancel is a notification, and there its source's id would be some request of the hub's. NULL without
+// memory.
 static struct parcel *translate(struct shard *shard, const struct message *message, struct span named,
                                 uint64_t hub_id) {
     char digits[HUB_ID_DIGITS_MAX + 4];
@@ -36,7 +37,8 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
     return parcel;
 }
 
-// As MCP has it. Whose source is at another hub is ended there by an answer, which that hub keeps to itself.
+// Ends a request as MCP has it. A request whose source is at another hub is ended there by an answer, which
+// that hub keeps to itself.
 static void end_unsaid(struct shard *shard, const struct message *message, struct pending *pending) {
     bool is_elsewhere = message->peer->transport->is_link;
     assert(!is_elsewhere || pending->exchange);

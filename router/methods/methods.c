@@ -21,14 +21,14 @@ static void (*const answers[METHODS_COUNT])(struct shard *, const struct message
 #undef X
 };
 
-// Whoever gets a message with such a name may rely on it that the hub has sent it.
+// A receiver of a message with such a name may rely on it that the hub has sent it.
 static bool is_of_the_hub(const struct message *message) {
     if (message->method_long)
         return json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
     return method_table_is_of_hub(message->method, message->method_bytes);
 }
 
-// What would last has nowhere to be on a connection that only gets answers.
+// Refuses a method whose effect lasts on a connection that only gets answers.
 static bool refuse_passing(struct shard *shard, const struct message *message, enum method method) {
     if (!method_table_lasts(method) || !message->peer->transport->answers_only)
         return false;
@@ -39,7 +39,7 @@ static bool refuse_passing(struct shard *shard, const struct message *message, e
     return true;
 }
 
-// Who may not decide hears that alone, whatever lacks (docs/gate.md).
+// A peer that may not decide is told that alone, whatever fields are missing (docs/gate.md).
 static bool refuse_strictly(struct shard *shard, const struct message *message) {
     return shard->settings->strict &&
            (gate_methods_refuse(shard, message) || validate_refuse_strictly(shard, message));

@@ -4,7 +4,8 @@
 #include "router/engine/message/message.h"
 
 // Answers a message whose method is one of the hub's, or refuses it because the session isn't open yet or the
-// hub has no such method under hub/. So it does with a decision on what it holds. False when it is to be routed.
+// hub has no such method under hub/. A decision on a held message is answered, too. False when the message is
+// to be routed.
 bool methods_answer(struct shard *shard, const struct message *message);
 // Whether such a method is an agent's to answer, whatever else a message says.
 bool methods_is_agents(const struct message *message);

@@ -25,7 +25,7 @@ static void put_family(struct text *out, const char *metric, const char *type, c
 
 enum { NO_SHARD = -1 };
 
-// What stands before the value. `suffix` and `labels` may be NULL.
+// Puts the text before the value. `suffix` and `labels` may be NULL.
 static void put_name(struct text *out, const char *metric, const char *suffix, int shard,
                      const char *labels) {
     assert(shard >= NO_SHARD && shard < SHARDS_MAX);
@@ -145,7 +145,7 @@ static void put_histograms(struct shard *shard, struct text *out) {
         put_histogram(out, "queue_depth_bytes", (int)index, &hub->shards[index]->stats.depth, put_count);
 }
 
-// --- What no table has
+// --- Metrics of no table
 
 static void put_one(struct text *out, const char *metric, const char *help, uint64_t value) {
     put_family(out, metric, "gauge", help);

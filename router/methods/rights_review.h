@@ -1,5 +1,6 @@
-// Rights have changed while the hub runs: connections whose credential is gone are closed, what came by one and is held goes, and what of the others isn't
-// allowed any more ends.
+// Rights have changed while the hub runs. Connections whose credential is gone are closed, and held messages
+// that came by one go. Of the other connections, subscriptions and registrations that aren't allowed any more
+// end.
 #pragma once
 
 #include "router/engine/shard/shard.h"

@@ -27,7 +27,7 @@ static bool has_mcp(const struct hub_settings *settings) {
     return child != NULL;
 }
 
-// Of the features that an operator may leave off, those that are on.
+// Puts the features that are on, of those that an operator may leave off.
 static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, shard->settings->strict ? "{\"validation\":\"strict\"" : "{\"validation\":\"lazy\"");
     text_put(out, ",\"maxFrame\":");

@@ -105,7 +105,7 @@ static void put_sandbox(const struct hub *hub, struct text *out) {
 
 // --- Histograms
 
-// Who asks twice can tell from the buckets what was between.
+// Two histograms give by their buckets' difference what was between.
 static void put_histogram(struct text *out, const char *name, const struct log_histogram_view *view) {
     static const struct {
         const char *name;
@@ -173,7 +173,7 @@ static void put_shards(const struct hub *hub, struct text *out) {
     text_put(out, "]");
 }
 
-// --- What the shards' surveys have found
+// --- Findings of the shards' surveys
 
 // A connection may have gone since, or have no agent.
 static void put_agents(struct shard *shard, struct text *out, uint64_t connection) {

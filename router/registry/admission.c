@@ -49,7 +49,7 @@ static struct order *take_waiting(struct admission *admission) {
     return list_entry(mail, struct order, mail);
 }
 
-// Whoever can't get events any more subscribes to nothing.
+// A peer that can't get events any more subscribes to nothing.
 void admission_submit(struct shard *shard, struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
     assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);

@@ -1,11 +1,11 @@
-// Which of a connection's orders to the registry may go out now (registry.h). Its agents and what it asked
-// for may together subscribe to so many patterns and no more (SUBSCRIPTIONS_PER_CONNECTION_MAX), and a
-// registration that would pass that must change nothing anywhere: so it is judged here, on the connection's
-// own shard, before any other shard has seen it.
+// Decides which of a connection's orders to the registry may go out now (registry.h). Its agents and its own
+// subscriptions may together have SUBSCRIPTIONS_PER_CONNECTION_MAX patterns and no more. A registration that
+// would pass that must change nothing anywhere. The connection's own shard therefore judges it, before any
+// other shard has seen it.
 //
-// What is under way already counts with all that it lists, as nobody knows yet what will come of it. Only a
-// registration that has room whatever comes of those goes out; another one waits for them, and all orders
-// behind it, so that they keep their order; and one that has no room when it waits for none is refused.
+// Orders under way already count with all that they list, as nobody knows yet how they end. A registration
+// that has room whatever comes of those goes out. Another one waits for them, and all orders behind it, so
+// that they keep their order. One that has no room when it waits for none is refused.
 #pragma once
 
 #include "router/engine/shard/peer.h"

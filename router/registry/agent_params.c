@@ -87,8 +87,8 @@ static bool is_ambiguous_event(const uint8_t *text, struct span events) {
     return false;
 }
 
-// What others read in hub/agents is what the hub has read (docs/protocol.md, "What the hub reads"). The field that they
-// might read otherwise, or NULL.
+// Others read in hub/agents only what the hub has read (docs/protocol.md, agent/register). Returns the field
+// that they might read otherwise, or NULL.
 static const char *find_doubtful(const uint8_t *text, struct span capabilities) {
     enum { EVENTS, READ_KEYS = 6 };
     static const char *const keys[READ_KEYS] = {[EVENTS] = "events", "methods",        "tools", "tasks",
@@ -143,8 +143,8 @@ static bool lists_nothing(const uint8_t *text, struct span list) {
     return false;
 }
 
-// Nobody can mean the empty name: it is a slip. (Methods and events are judged by themselves.) The field that
-// has it, or NULL.
+// No peer can mean the empty name: it is a slip. (Methods and events are judged by themselves.) Returns the
+// field that has it, or NULL.
 static const char *find_nothing(const uint8_t *text, struct span capabilities) {
     static const struct {
         const char *member, *field;

@@ -1,4 +1,4 @@
-// What a peer says of itself and of its agents: the params of initialize, agent/register and
+// A peer's description of itself and of its agents: the params of initialize, agent/register and
 // agent/unregister, read and judged. Each reader refuses the message itself when something isn't as it should
 // be, and then returns false.
 #pragma once

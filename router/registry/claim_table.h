@@ -1,6 +1,6 @@
-// Registrations that wait for the word of other hubs, on shard 0: an agentId is held once, and another hub may hold it
-// (router/features/cluster/name_claim.h asks). Nothing of them counts yet. Who asks for the same name, or ends it, is judged by the
-// registry with these in mind.
+// Registrations that wait for the word of other hubs, on shard 0: an agentId is held once, and another hub
+// may hold it (router/features/cluster/name_claim.h asks). They don't count yet. The registry judges other
+// orders for the same name with these in mind.
 #pragma once
 
 #include "router/registry/orders.h"
@@ -25,7 +25,7 @@ void claim_table_add(struct claim_table *asking, struct order *order);
 void claim_table_remove(struct order *order);
 // Others have been asked under this number.
 void claim_table_sent(struct claim_table *asking, struct order *order, uint64_t number, uint64_t now_ms);
-// Who waits: for this name, of this connection, under this number; NULL: nobody.
+// Returns the order that waits for this name, of this connection, under this number; NULL: there is none.
 struct order *claim_table_find(const struct claim_table *asking, const char *id, size_t bytes);
 struct order *claim_table_of(const struct claim_table *asking, uint64_t connection);
 // How many of this connection wait, each for a name of its own.

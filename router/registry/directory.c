@@ -71,7 +71,7 @@ struct wanted {
     size_t next;
 };
 
-// Of all agents, or with bytes those that have this capability.
+// Selects all agents, or with bytes those that have this capability.
 static struct wanted wanted_of(struct shard *shard, const struct user *user, const char *capability,
                                size_t bytes) {
     const struct list *all = &shard->agents.all;
@@ -164,8 +164,8 @@ bool directory_each(struct shard *shard, const struct user *user, const char *ca
 
 // --- Of this hub
 
-// Agents may have made of themselves what no frame holds; what they owe may grow meanwhile. None is written in
-// vain: a batch may ask for a thousand lists.
+// Agents may describe themselves by more than a frame holds, and what they owe may grow meanwhile. No list is
+// written in vain: a batch may ask for a thousand.
 static void answer_here(struct shard *shard, const struct message *message, struct wanted wanted,
                         bool in_cluster) {
     size_t room = message_room(shard, message), bytes = list_bytes(shard, wanted, room, in_cluster);
@@ -235,7 +235,7 @@ static void add_agents(struct shard *shard, struct directory_query *inquiry, con
     text_add(others, (const char *)text + agents.at, agents.bytes);
 }
 
-// That hub has left out what its own file doesn't show; this one's counts, too.
+// That hub has left out what its own file doesn't show. This hub's file counts, too.
 void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry, const uint8_t *array,
                            uint32_t bytes) {
     struct json_walk walk;
@@ -256,7 +256,7 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     struct wanted wanted = wanted_of(shard, authz_user(shard, peer), directory_query_capability(inquiry),
                                      inquiry->capability_bytes);
     size_t tail = sizeof ",\"complete\":false" + inquiry->others.length;
-    // Of a batch, others may have taken of the room since it was asked.
+    // In a batch, other answers may have taken of the room since the request came.
     size_t room = to.exchange ? exchange_room(shard, to.exchange) : inquiry->room;
     size_t bytes = list_bytes(shard, wanted, room, true) + tail;
     struct text result;

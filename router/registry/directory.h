@@ -7,7 +7,8 @@
 
 enum { DIRECTORY_QUERY_WORDS = 4 };
 
-// A request for the agents of all hubs. It goes to shard 0, which asks them, and home, where it is answered.
+// A request for the agents of all hubs. The query goes to shard 0, which asks them, and home, where it is
+// answered.
 struct directory_query {
     struct mail mail; // its connection: who asks
     struct list link; // in shard.inquiries, of shard 0
@@ -36,9 +37,9 @@ void directory_inquiry_over(struct shard *shard, struct directory_query *inquiry
 // Agents of another hub's, a JSON array.
 void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry, const uint8_t *array,
                            uint32_t bytes);
-// Calls for each agent that is here, that whoever is at another hub finds, and that the user may call (NULL: any), with this capability (bytes 0: with any), and what is told of
-// it; `hub` is told, too. Until
-// it returns false, or memory is used up: then it returns false.
+// Calls `tell` for each agent that is here, that other hubs find, and that the user may call (NULL: any),
+// with this capability (bytes 0: with any). The callback gets its description; `hub` is told, too. Ends when
+// the callback returns false, or memory is used up: then it returns false.
 bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
                     const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
                     void *context);

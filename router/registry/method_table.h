@@ -5,9 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// X(enumerator, name, the function that answers it, whether it is served where initialize is required and
-// hasn't come, whether its result may be much larger than what asks for it, and it isn't carried out where
-// that can't be told (hub/unsubscribe is), whether what it does lasts, so that it needs a connection that stays)
+// X(enumerator, name, the function that answers it, and four flags)
+//
+// - The method is served where initialize is required and hasn't come.
+// - Its result may be much larger than its request, and it isn't carried out where the result can't be told
+// (hub/unsubscribe is).
+// - Its effect lasts, so that it needs a connection that stays.
 #define METHODS(X)                                                                                           \
     X(METHOD_INITIALIZE, "initialize", session_initialize, true, false, false)                               \
     X(METHOD_INITIALIZED, "initialized", session_initialized, true, false, false)                            \

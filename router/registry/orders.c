@@ -7,7 +7,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/post.h"
 
-// What gives back what is kept isn't refused for what is kept.
+// An order that gives back quota isn't refused for want of quota.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
     assert(connection_shard(connection) == shard->index);
     bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN || kind == ORDER_YIELD;

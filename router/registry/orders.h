@@ -55,8 +55,8 @@ struct order {
     uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
     size_t spared_count;
     bool waits; // likewise: requests that haven't gone out are among that
-    // Likewise, unless all ends: called on its connection's shard once each shard has marked what it has asked of it until
-    // then, and all of that has arrived. Only what is marked ends.
+    // Likewise, unless all ends: called on its connection's shard once each shard has marked its requests to
+    // the connection until then, and all of these have arrived. Only marked requests end.
     void (*marked)(struct shard *shard, struct order *order);
     uint32_t marking;  // then: how many shards have been told to
     bool spares_aside; // likewise: those that another program has, or will have

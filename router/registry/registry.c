@@ -25,8 +25,8 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
     reply_notify(shard, peer, &body);
 }
 
-// The old holder of an agentId that it lost to another connection is told, by its own shard; but not who has registered it
-// anew since, and been answered so: that would be taken for another loss.
+// The old holder of an agentId that it lost to another connection is told, by its own shard. A holder that
+// has registered the name anew since, and been answered so, isn't told: it would take that for another loss.
 static void tell_replaced(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
@@ -59,9 +59,10 @@ static void registry_settle(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
-// Whoever hears the answer may ask for the agent on another hub at once, and is to find it there: so the link to the other
-// hubs sends shard 0's orders on when the server knows the agent (features/cluster/register_barrier.h). Nobody waits for that but who hears
-// the answer: the connection's next orders go out before.
+// A peer that gets the answer may ask for the agent on another hub at once, and must find it there. The link
+// to the other hubs therefore sends shard 0's orders on when the server knows the agent
+// (features/cluster/register_barrier.h). Only the reader of the answer waits for that: the connection's next
+// orders go out before.
 static void confirm(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now
     if (order->kind != ORDER_REGISTER || !order->request_id || !shard->hub->settings.cluster) {
@@ -80,7 +81,7 @@ static void let_next_go_on(struct shard *shard, struct order *order) {
     pass_on(shard, order, 0);
 }
 
-// Nobody is to find what is lost again already: its answer isn't to come behind the word of that.
+// No peer is to find an agent that is lost again already: the answer isn't to come behind the word of that.
 static bool is_lost(struct shard *shard, const struct order *order) {
     return !registry_apply_is_of(shard, order, order->mail.connection);
 }
@@ -114,7 +115,7 @@ static struct order *find_waiting(const struct shard *shard, const struct order 
     return NULL;
 }
 
-// Who is about to lose a name, and hasn't given it up, is told first to have it.
+// A peer that is about to lose a name, and hasn't given it up, is told first that it has the name.
 static void confirm_before(struct shard *shard, const struct order *order) {
     bool gives_up = order->kind == ORDER_UNREGISTER && !order->revoked;
     if (gives_up || !order->agent_id_bytes || !registry_apply_find(shard, order))
@@ -155,8 +156,8 @@ static bool apply_here(struct shard *shard, struct order *order) {
 
 // --- Deciding, where others have a word in it
 
-// Of a child's own name nobody is asked: it is the child's wherever it runs. They are told, as of all that came to be held
-// without their word. False: there is more to do, as ORDER_APPLIED.
+// No hub is asked about a child's own name: it is the child's wherever it runs. The hubs are told, as of all
+// names that came to be held without their word. False: there is more to do, as ORDER_APPLIED.
 static bool judge(struct shard *shard, struct order *order, bool held) {
     bool is_new = order->kind == ORDER_REGISTER && !registry_apply_find(shard, order);
     order->error = held ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
@@ -176,15 +177,16 @@ static bool judge(struct shard *shard, struct order *order, bool held) {
     return apply_here(shard, order);
 }
 
-// Whoever is refused here anyway needs nobody's word, and who has the name already doesn't, either.
+// An order that is refused here anyway needs no hub's word, nor does one for a name that its connection has
+// already.
 static bool must_ask(struct shard *shard, struct order *order) {
     assert(order->kind == ORDER_REGISTER && shard->asking);
     return shard->asking->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
            registry_check_order(shard, order) == ERROR_NONE;
 }
 
-// It waits no more; what its connection has asked of the same name since is judged behind it, or waits in turn unless that
-// is `hurried`.
+// Releases an order that has waited. Its connection's later orders for the same name are judged behind it, or
+// wait in turn unless the order is `hurried`.
 static void release(struct shard *shard, struct order *order, bool held, bool hurried) {
     struct order *next = order->again, *last = order->again_last;
     assert(!next == !last);
@@ -235,7 +237,7 @@ static bool meets(struct shard *shard, struct order *order) {
     return !takes;
 }
 
-// What ends agents of a connection comes behind what it registered before.
+// An order that ends agents of a connection comes behind the connection's earlier registrations.
 static void hurry(struct shard *shard, const struct order *order) {
     struct order *first;
     assert(order->kind != ORDER_REGISTER);
@@ -325,8 +327,8 @@ static void registry_end(struct shard *shard, struct order *order) {
     order_destroy(shard, order);
 }
 
-// Who has lost the name to it is told by way of the last shard: so that comes behind the answer to that peer's own
-// registration, which went there before, and isn't followed by it.
+// A connection that has lost the name to this one is told by way of the last shard. The word comes behind the
+// answer to that peer's own registration, which went there before, and isn't followed by it.
 static void registry_come_home(struct shard *shard, struct order *order) {
     if (order->error && !order->request_id && !order->revoked && order->kind != ORDER_YIELD)
         refuse_untold(shard, order->mail.connection, order->error, 0);

@@ -17,14 +17,14 @@ bool registry_apply_is_of(struct shard *shard, const struct order *order, uint64
     return agent && agent->home->connection == connection;
 }
 
-// What a connection of this shard subscribes with, as long as it can take events; else NULL.
+// Returns the subscriber of a connection of this shard, as long as it can take events; else NULL.
 static struct subscriber *subscriber_of_order(const struct shard *shard, const struct order *order) {
     bool here = connection_shard(order->mail.connection) == shard->index;
     struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
     return peer && peer->state == PEER_OPEN ? &peer->subscriber : NULL;
 }
 
-// It becomes its opposite, for lack of memory.
+// Turns an order into its opposite, for lack of memory.
 static void turn_back(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
@@ -33,7 +33,7 @@ static void turn_back(struct shard *shard, struct order *order, enum error error
     order->set_aside = 0;
 }
 
-// What shard 0 has set aside for this one.
+// Accepts the memory that shard 0 has set aside for this one.
 static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
     quota_accept(&shard->quota, share);
@@ -93,8 +93,8 @@ static void apply_register(struct shard *shard, struct order *order) {
     assert(!profile.subscriber || profile.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
 }
 
-// One that was turned back takes the id from whoever has it here: where the order hadn't come yet, that may
-// be the one that lost it elsewhere.
+// An order that was turned back takes the id from its holder here. Where the order hadn't come yet, that may
+// be the connection that lost the id elsewhere.
 static void apply_unregister(struct shard *shard, struct order *order) {
     struct agent *agent = registry_apply_find(shard, order);
     uint64_t holder = agent ? agent->home->connection : 0;
@@ -137,7 +137,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     apply_resign(shard, order);
 }
 
-// What it offered goes, as much of it as there is time for. False: there is more.
+// Removes a connection's agents, as many as there is time for. False: there are more.
 static bool remove_agents(struct shard *shard, struct home *home) {
     uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
     while (!list_empty(&home->agents)) {

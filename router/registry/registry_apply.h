@@ -1,4 +1,4 @@
-// What an order changes on one shard.
+// Changes of an order on one shard.
 #pragma once
 
 #include "router/registry/orders.h"

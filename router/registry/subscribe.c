@@ -49,8 +49,8 @@ static void refuse_count(struct shard *shard, const struct message *message) {
     refuse(shard, message, ERROR_INVALID_PARAMS, &data);
 }
 
-// params.events: an array of patterns and nothing else, walked to its end, so that what follows can't fail.
-// It has no more of them than can be in force, so that naming one very often is no work.
+// Reads params.events: an array of patterns and nothing else, walked to its end, so that later steps can't
+// fail. The array has no more of them than can be in force, so that naming one very often is no work.
 static bool read_list(struct shard *shard, const struct message *message, struct span *list) {
     struct json_item events = message_param(message, "events");
     char pattern[EVENT_BYTES_MAX];

@@ -1,8 +1,8 @@
-// Who wants which events: hub/subscribe and hub/unsubscribe, and what goes when a peer goes. What agents list
-// in capabilities.events comes and goes with them (core/agents).
+// Subscriptions to events: hub/subscribe and hub/unsubscribe, and the end of a peer's subscriptions. Patterns
+// of agents in capabilities.events come and go with the agents (core/agents).
 //
 // A subscription is known on its connection's own shard alone. The others know how many subscriptions a shard
-// has, so that no event goes where nobody wants any.
+// has, so that no event goes where there are none.
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -82,7 +82,7 @@ static bool keep_id(struct shard *shard, struct identity *identity, const struct
     return true;
 }
 
-// It stays until it has been told, and says nothing more.
+// The peer stays until it has been told, and says nothing more.
 static void begin_delay(struct shard *shard, struct identity *identity, enum authn_guess guess) {
     struct peer *peer = identity->peer;
     uint32_t delay_ms =
@@ -195,7 +195,7 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
            (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
 }
 
-// What it tells of a request that it was asked may be a part of the answer, and isn't refused either.
+// A report on a request that the peer was asked may be a part of the answer, and isn't refused either.
 static bool is_own_report(struct shard *shard, const struct message *message) {
     return progress_token_request(message) && hub_owed(shard->hub, message->peer->name);
 }
@@ -222,7 +222,7 @@ static inline bool refuse_rate(struct shard *shard, const struct message *messag
     return user && authn_is_metered(user) && refuse_rate_over(shard, message);
 }
 
-// --- What a message bears
+// --- Credentials of a message
 
 static bool is_given(const struct message *message, enum lookup_key *key) {
     const struct lookup *lookup = &message->lookup;
@@ -242,8 +242,8 @@ static void refuse_other(struct shard *shard, const struct message *message) {
         refuse_right(shard, message, RULE_CREDENTIAL);
 }
 
-// What came is overwritten where it lies, between its quotes: the buffer may be at rest for long. (An MCP server of the
-// client's own gets an initialize so.)
+// Overwrites a value where it lies, between its quotes: the buffer may be at rest for long. (An MCP server of
+// the client's own gets an initialize so.)
 static void blot_out(const struct message *message, struct span value) {
     uint8_t *bytes = message->frame->buffer->bytes + message->frame->body.at + value.at;
     assert(bytes == message->body + value.at && value.bytes >= 2);
@@ -294,7 +294,7 @@ static bool take_given(struct shard *shard, const struct message *message, enum 
     return good;
 }
 
-// What the connection itself bears.
+// Takes the connection's own credential.
 static bool take_borne(struct shard *shard, const struct message *message) {
     enum credential kind;
     const struct user *user = peer_credential_user(shard, message->peer, &kind);
@@ -320,7 +320,7 @@ static bool is_known(struct shard *shard, const struct message *message) {
     return identity->user || take_borne(shard, message);
 }
 
-// --- What comes of that
+// --- Consequences
 
 static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
                                                           const struct message *message) {

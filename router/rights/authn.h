@@ -1,8 +1,8 @@
-// Who a message is from, where users are on: the credential that it bears, or that its connection does. It comes
-// before all else that a message could mean.
+// Tells who a message is from, where users are on: by its own credential, or by that of its connection. This
+// is judged before all else that a message could mean.
 //
-// A wrong credential is answered after a delay (authn_throttle.h); meanwhile, and after that, nothing more is heard of the
-// peer. A right one never waits.
+// A wrong credential is answered after a delay (authn_throttle.h). Meanwhile, and after that, nothing more of
+// the peer is read. A right one never waits.
 #pragma once
 
 #include "router/engine/message/message.h"
@@ -12,8 +12,9 @@
 static inline bool authn_is_metered(const struct user *user) {
     return user->limits.rate | user->limits.bytes;
 }
-// What most messages are: from a connection that is known to be a user's, which has taken what they cost ahead, if they cost
-// anything, and all that they say of whom they are from is what it said before. One that is so is paid for.
+// The common case. The message is from a connection that is known to be a user's, and that has taken its cost
+// ahead, if it has one. All that the message says of its sender is what the sender said before. Such a
+// message is paid for.
 static inline bool authn_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
     const struct identity *identity = identity_there(message->peer);
@@ -47,12 +48,12 @@ static inline void authn_charge(struct shard *shard, const struct peer *peer, si
         authn_charge_anew(shard, peer, bytes);
 }
 
-// Who bears this token; NULL: nobody.
+// Returns the user with this token; NULL: there is none.
 const struct user *authn_token(struct shard *shard, const char *token, size_t bytes);
 // A right credential was shown.
 void authn_shown(struct identity *identity);
-// Of HTTP: for the time of a request the peer speaks for this user, by this credential. (A token's digest is the
-// caller's to keep there.)
+// For the time of a request of HTTP the peer speaks for this user, by this credential. (A token's digest is
+// the caller's to keep there.)
 void authn_speaks(struct identity *identity, const struct user *user, enum credential kind);
 // The request is over, and the peer speaks for nobody.
 void authn_forget(struct identity *identity);

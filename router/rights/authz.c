@@ -93,8 +93,8 @@ bool authz_in_reach(const void *user, const struct agent *agent) {
     return authz_reaches(user, agent);
 }
 
-// Of a pool nobody may be there to be asked: then whoever offers the method is next, and who may ask the approver alone doesn't get to
-// that one.
+// In a pool no agent may be there to be asked: then agents that offer the method are next. A user who may ask
+// the approver alone doesn't get to those.
 static void keep_to_approver(const struct user *user, const struct right_call *call,
                              struct rules_message *asked) {
     struct right_call by_method = *call;
@@ -104,8 +104,8 @@ static void keep_to_approver(const struct user *user, const struct right_call *c
     asked->by_name_only = !rights_call(user, &by_method).allowed;
 }
 
-// Whether one without a target goes where its connection was attached to when that was kept: the link is attached anew by each subject, and
-// what goes on later is where its connection was then.
+// Returns whether a message without a target goes where its connection was attached when that was kept. The
+// link is attached anew by each subject, and a message that goes on later goes where its connection was then.
 static bool is_where_it_was(const struct message *message) {
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return true;
@@ -149,7 +149,8 @@ static bool names_one_elsewhere(const struct shard *shard, const struct message 
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
 
-// That one, if there is one, or else whoever offers the method: who may ask but the one doesn't get to the other.
+// Returns whether the user may ask that agent, if it is there, or else agents that offer the method. A user
+// who may ask but the one doesn't get to the others.
 static bool may_seek(struct shard *shard, const struct message *message, const struct user *user,
                      struct rules_message *asked) {
     struct right_call call;

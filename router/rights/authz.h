@@ -1,5 +1,5 @@
-// What a message's user may do: a function a verb, each called before anything that the message names is looked up.
-// Where users aren't on, everybody may all.
+// Rights of a message's user: a function a verb, each called before anything that the message names is looked
+// up. Where users aren't on, everybody may do everything.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -8,7 +8,8 @@
 #include "router/engine/shard/identity.h"
 #include "router/rights/authz_cache.h"
 
-// Whose rights count for what a peer sends: a child's that acts for nobody are none. NULL: users aren't on.
+// Returns the user whose rights count for a peer's messages: a child that acts for nobody has none. NULL:
+// users aren't on.
 const struct user *authz_user(const struct shard *shard, const struct peer *peer);
 
 // --- Each refuses the message itself when its user may not; then false.

@@ -29,7 +29,7 @@ static bool keep_text(struct authz_cache_text *text, const uint8_t *json, size_t
     return true;
 }
 
-// Likewise: a string in which there is an escape is longer than what it means.
+// Keeps a text likewise: a string with an escape is longer than its decoded text.
 static bool keep_plain_text(struct authz_cache_text *text, const struct message *message, enum lookup_key key,
                             size_t decoded_bytes) {
     struct span value = message->lookup.value[key];

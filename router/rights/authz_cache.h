@@ -1,8 +1,9 @@
-// What a connection said last that was found right, so that the same again costs a comparison: most say the same again.
-// It is kept with the identity as it lies in JSON, where it has no escape and isn't long; else it is judged each time.
+// The last calls of a connection that were found right, so that the same call again costs a comparison: most
+// say the same again. A call is kept with the identity as it lies in JSON, where it has no escape and isn't
+// long. Others are judged each time.
 //
-// A string tells its own end: one that begins with all bytes of another, both quotes among them, is the same. So no length
-// is looked at.
+// A string tells its own end. A string that begins with all bytes of another, both quotes among them, is the
+// same. So no length is looked at.
 #pragma once
 
 #include <string.h>
@@ -42,7 +43,8 @@ static inline __attribute__((always_inline)) bool authz_cache_same(const struct 
            (__builtin_expect(!text->rest, true) || authz_cache_same_rest(text, json));
 }
 
-// What decides on a call, besides the method and, of one without a target, whom its connection is attached to.
+// The fields that decide on a call, besides the method and, without a target, the agent that its connection
+// is attached to.
 enum { AUTHZ_CACHE_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.

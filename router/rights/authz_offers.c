@@ -1,4 +1,4 @@
-// What a user's agents may name in their capabilities: the part of authz.h that reads them.
+// Names that a user's agents may have in their capabilities: the part of authz.h that reads them.
 #include <assert.h>
 
 #include "core/json/name_list.h"
@@ -94,7 +94,7 @@ static bool may_get(const struct user *user, const uint8_t *text, struct span na
     return bytes != SIZE_MAX && authz_hears(user, pattern, bytes);
 }
 
-// Its events, and the notifications that it names by objects.
+// Judges its events, and the notifications that it names by objects.
 static bool may_get_all(const struct user *user, const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
     struct name_list listing;
@@ -145,7 +145,7 @@ bool authz_register(struct shard *shard, const struct message *message, const ch
     return false;
 }
 
-// --- What is left of it
+// --- The allowed part
 
 struct sieve {
     const struct user *user;

@@ -25,7 +25,7 @@ static bool may_call_listed(const struct user *user, enum right_kind kind, const
     return false;
 }
 
-// Whoever has a command is reached by the method that runs it.
+// An agent with a command is reached by the method that runs commands.
 static bool may_command(const struct user *user, const uint8_t *text, struct span capabilities) {
     static const char *const members[] = {"commands", "toolbarButtons"};
     static const char method[] = "command/execute";

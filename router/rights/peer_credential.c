@@ -72,7 +72,8 @@ bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer,
            !identity_same(peer_credential_anew(shard, peer, user, kind, digest), user);
 }
 
-// Who has too many connections bears this one as little as nobody would, until its first message is refused for that.
+// A connection that is too many for its user is treated as one without a credential, until its first message
+// is refused for that.
 static void weigh(struct shard *shard, struct identity *identity, const struct user *user) {
     bool bears = user && identity_counts(identity, user);
     assert(!identity->user && !identity->guess);

@@ -1,5 +1,4 @@
-// What comes of a message that the journal takes (audit.h), before it is routed: it is judged, and an
-// audit/log is handed in.
+// Judges a message that the journal takes (audit.h), before it is routed, and hands an audit/log in.
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -6,7 +6,7 @@
 #include "router/routing/deferred_identity.h"
 #include "router/routing/route.h"
 
-// It was judged when it came, in the depth that held then.
+// The message was judged when it came, in the depth that held then.
 static void look_up(struct message *message, const struct held_message *held) {
     uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
     lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
@@ -14,7 +14,7 @@ static void look_up(struct message *message, const struct held_message *held) {
     assert(message_is_request(message) == held->is_request);
 }
 
-// For any target and subscriber the level that it requires is satisfied. Its header fields stay.
+// Releases a message. Its level is satisfied for any target and subscriber. Its header fields stay.
 static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
     struct unit unit = held->unit;
     struct frame frame = held->frame;
@@ -39,7 +39,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     gate_hold_end(shard, held);
 }
 
-// What is left is of peers that are about to go, and goes with them.
+// The rest is of peers that are about to go, and goes with them.
 void gate_release_route(struct shard *shard) {
     struct list *all = &shard->gate->released;
     for (struct list *node = all->next, *next; node != all; node = next) {

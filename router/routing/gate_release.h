@@ -1,5 +1,5 @@
-// What somebody has approved goes on: once a turn, and not where the decision is heard, which may be in the middle
-// of something else.
+// Approved messages go on: once a turn, and not where the decision is read, which may be in the middle of
+// other work.
 #pragma once
 
 #include "router/engine/shard/shard.h"

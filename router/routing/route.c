@@ -89,7 +89,8 @@ static void route_by_rules(struct shard *shard, const struct message *message,
         route_to(shard, message, query);
 }
 
-// What the journal keeps without a target is answered by the journal; whoever offers the method is told.
+// A message without a target that the journal keeps is answered by the journal. Agents that offer the method
+// are told.
 static void route_kept(struct shard *shard, const struct message *message, const struct route_query *query) {
     assert(message->audit == MESSAGE_AUDIT_LOG);
     struct message told = *message;
@@ -258,7 +259,8 @@ static void refuse_unread(struct shard *shard, const struct message *message) {
     refuse_body(shard, message);
 }
 
-// A message of its own, or a member of a batch. What its exchange is due is said before it can be answered.
+// Routes a message of its own, or a member of a batch. The answers that its exchange is due are noted before
+// it can be answered.
 static void route_message(struct shard *shard, struct message *message) {
     assert(message->peer->state == PEER_OPEN);
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
@@ -301,7 +303,7 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
     route_message(shard, &message);
 }
 
-// What follows a member that closed the connection isn't read, as what follows such a frame isn't.
+// Members behind one that closed the connection aren't read, as frames behind such a frame aren't.
 static void route_members(struct shard *shard, const struct message *whole, struct exchange *exchange) {
     struct json_walk walk;
     batch_walk(&walk, whole);
@@ -355,7 +357,7 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
         route_message(shard, &message);
 }
 
-// It says itself whose it is.
+// Routes a frame that names its own user.
 static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
                                                      const struct frame *frame, struct exchange *exchange) {
     struct unit unit;

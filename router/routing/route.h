@@ -7,9 +7,9 @@
 struct exchange;
 struct message;
 
-// Routes a whole frame that came from this peer. References that are needed longer are taken. Its answers go
-// to the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are on, the frame
-// becomes one that bears the name of its user (route_sign).
+// Routes a whole frame that came from this peer. References that are needed longer are taken. Answers go to
+// the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are
+// on, the frame becomes one that bears the name of its user (route_sign).
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
 // Routes one that has waited (router/engine/message/stall_queue.h), a frame or a member of a batch.
 void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,

@@ -35,7 +35,7 @@ static struct rules_field attached_target(const struct attachment *attachment) {
         .given = true, .is_string = true, .text = attachment->agent, .bytes = attachment->bytes};
 }
 
-// Decodes a field of params into `out`. One that doesn't fit is longer than any name that is known here.
+// Decodes a field of params into `out`. A field that doesn't fit is longer than any name that is known here.
 static void read_field(const struct message *message, enum lookup_key key, struct rules_field *field,
                        char *out, size_t capacity) {
     *field = (struct rules_field){.given = lookup_has(&message->lookup, key)};

@@ -1,4 +1,4 @@
-// What a message asks the rules with (core/agents/rules.h): its fields, decoded.
+// A message's question to the rules (core/agents/rules.h): its fields, decoded.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -11,7 +11,7 @@ struct route_query {
     char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
 };
 
-// Decodes a message's method. One that is said again has no escape, nor has its target.
+// Decodes a message's method. A method that is said again has no escape, nor has its target.
 void route_query_read_method(struct message *message);
 // Reads the fields of one whose method is known.
 void route_query_read(const struct message *message, struct route_query *query);

@@ -1,5 +1,5 @@
-// The status page: files that are part of the program. They never change while it runs, and need nothing but the
-// hub: the page asks it by hub/stats and hub/agents over its own WebSocket.
+// The status page: files that are part of the program. They never change while it runs, and need nothing but
+// the hub. The page asks the hub by hub/stats and hub/agents over its own WebSocket.
 #pragma once
 
 #include <stddef.h>
