@@ -6,8 +6,19 @@
 
 enum { REPLACEMENT = 0xfffd };
 
+// U+2028 to U+202E, and U+2066 to U+2069: what comes behind them isn't shown where it stands.
+static unsigned turning(const uint8_t *text, size_t length) {
+    if (length != 3 || text[0] != 0xe2) {
+        return 0;
+    }
+    unsigned character = 0x2000u | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+    bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
+    return turns ? character : 0;
+}
+
 // The character at the text's start and how many bytes it takes. Of what is no UTF-8 each byte is a
-// U+FFFD. Only the number of a control is told, any other character as the space.
+// U+FFFD. Only the number of a control, and of what turns a line's order, is told,
+// any other character as the space.
 static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
     uint8_t lead = text[0];
     size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -20,6 +31,8 @@ static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
         *character = lead;
     } else if (lead == 0xc2 && text[1] < 0xa0) {
         *character = text[1];
+    } else if (turning(text, length)) {
+        *character = turning(text, length);
     }
     return length;
 }
@@ -46,6 +59,8 @@ size_t output_text(FILE *out, const uint8_t *text, size_t bytes) {
         length = next(text + at, bytes - at, &character);
         if (character == ' ') {
             fwrite(text + at, 1, length, out);
+        } else if (turning(text + at, length)) {
+            count += (size_t)fprintf(out, "\\u%04x", character) - 1;
         } else {
             putc('?', out);
         }
@@ -53,23 +68,12 @@ size_t output_text(FILE *out, const uint8_t *text, size_t bytes) {
     return count;
 }
 
-// U+2028 to U+202E, and U+2066 to U+2069: what comes behind them isn't shown where it stands.
-static unsigned turning(const uint8_t *text, size_t length) {
-    if (length != 3 || text[0] != 0xe2) {
-        return 0;
-    }
-    unsigned character = 0x2000u | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
-    bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
-    return turns ? character : 0;
-}
-
 void output_escaped(FILE *out, const uint8_t *text, size_t bytes) {
     unsigned character;
     for (size_t at = 0, length; at < bytes; at += length) {
         length = next(text + at, bytes - at, &character);
-        unsigned turns = turning(text + at, length);
-        if (turns || character != ' ') {
-            fprintf(out, "\\u%04x", turns ? turns : character);
+        if (character != ' ') {
+            fprintf(out, "\\u%04x", character);
         } else {
             fwrite(text + at, 1, length, out);
         }
