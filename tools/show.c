@@ -48,14 +48,27 @@ static void print_time(const uint8_t *text, const struct json_item *item, size_t
     print_value(text, item, width);
 }
 
+// Of a program that the hub keeps, its state.
+static void print_state(const uint8_t *text, const struct json_item *item, size_t width) {
+    struct json_item state = {0};
+    if (item->type == JSON_OBJECT) {
+        state = json_member(text, item->value, "state");
+    }
+    print_value(text, &state, width);
+}
+
 static void print_agent(const uint8_t *text, struct span agent, bool in_cluster) {
     static const struct {
         const char *key;
         size_t width;
         void (*print)(const uint8_t *text, const struct json_item *item, size_t width);
-    } columns[] = {
-        {"hub", 32, print_value},    {"agentId", 32, print_value},       {"governanceLevel", 18, print_value},
-        {"pending", 8, print_value}, {"connectedSince", 25, print_time}, {"capabilities", 0, print_value}};
+    } columns[] = {{"hub", 32, print_value},
+                   {"agentId", 32, print_value},
+                   {"governanceLevel", 18, print_value},
+                   {"pending", 8, print_value},
+                   {"connectedSince", 25, print_time},
+                   {"child", 8, print_state},
+                   {"capabilities", 0, print_value}};
     for (size_t i = in_cluster ? 0 : 1; i < sizeof columns / sizeof columns[0]; i++) {
         struct json_item item = json_member(text, agent, columns[i].key);
         columns[i].print(text, &item, columns[i].width);
@@ -67,7 +80,8 @@ static void print_list(const uint8_t *text, struct span result, bool in_cluster)
     if (in_cluster) {
         printf("%-32s ", "HUB");
     }
-    printf("%-32s %-18s %-8s %-25s %s\n", "AGENT", "LEVEL", "PENDING", "CONNECTED SINCE", "CAPABILITIES");
+    printf("%-32s %-18s %-8s %-25s %-8s %s\n", "AGENT", "LEVEL", "PENDING", "CONNECTED SINCE", "CHILD",
+           "CAPABILITIES");
     struct json_item agents = json_member(text, result, "agents");
     if (agents.type != JSON_ARRAY) {
         return;

@@ -20,7 +20,8 @@ struct top_answer {
 };
 
 struct top_agent {
-    struct span id, level; // of the answer's text
+    struct span id, level,
+        state; // of the answer's text; state: of a program that the hub keeps, 0 bytes: it is none
     uint64_t pending, since_ms;
 };
 
@@ -46,6 +47,10 @@ uint64_t top_number(const struct top_hub *hub, const char *name);
 double top_rate(const struct top_hub *hub, const char *name);
 // An upper bound of the value that `share` of what was recorded between the last two answers doesn't exceed.
 uint64_t top_quantile(const struct top_hub *hub, const char *histogram, double share);
+// What a string means, with '?' for all that isn't visible ASCII; "-" where that is nothing.
+const char *top_name(char *out, size_t room, const uint8_t *text, struct span string);
+// Whether it is a program that the hub keeps, and that isn't started again.
+bool top_is_down(const struct top_hub *hub, const struct top_agent *agent);
 void top_sort_agents(struct top_hub *hub, enum top_sort by);
 // Why the hub isn't well, a line each that ends in a line break; nothing when it is.
 void top_reasons(const struct top_hub *hub, struct text *out);

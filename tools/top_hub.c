@@ -83,6 +83,16 @@ uint64_t top_quantile(const struct top_hub *hub, const char *histogram, double s
     return 0;
 }
 
+const char *top_name(char *out, size_t room, const uint8_t *text, struct span string) {
+    size_t count = string.bytes > 1 ? json_string_decode(text, string, out, room - 1) : 0;
+    count = count == SIZE_MAX ? 0 : count;
+    for (size_t at = 0; at < count; at++) {
+        out[at] = out[at] >= ' ' && out[at] < 0x7f ? out[at] : '?';
+    }
+    out[count] = '\0';
+    return count > 0 ? out : strcpy(out, "-");
+}
+
 // --- Whether the hub is well
 
 // Counters that say that the hub, or somebody at it, doesn't keep up, and what that means.
@@ -119,6 +129,26 @@ static void add_alarm(struct text *out, const char *means, uint64_t count) {
     text_put(out, " in the last minute\n");
 }
 
+bool top_is_down(const struct top_hub *hub, const struct top_agent *agent) {
+    return agent->state.bytes > 0 && json_string_is(hub->agents.text, agent->state, "down");
+}
+
+// Which they are is known once the agents are.
+static void add_children_down(const struct top_hub *hub, uint64_t count, struct text *out) {
+    char name[256];
+    text_put(out, "programs that stay down: ");
+    text_number(out, (int64_t)count);
+    const char *before = " (";
+    for (size_t at = 0; at < hub->row_count; at++) {
+        if (top_is_down(hub, &hub->rows[at])) {
+            text_put(out, before);
+            text_put(out, top_name(name, sizeof name, hub->agents.text, hub->rows[at].id));
+            before = ", ";
+        }
+    }
+    text_put(out, *before == ',' ? ")\n" : "\n");
+}
+
 void top_reasons(const struct top_hub *hub, struct text *out) {
     struct json_item phase = json_member(hub->now.text, hub->now.all, "phase");
     if (phase.type == JSON_STRING && !json_string_is(hub->now.text, phase.value, "serving")) {
@@ -132,6 +162,9 @@ void top_reasons(const struct top_hub *hub, struct text *out) {
     double connections = (double)top_number(hub, "connections");
     if (connections >= 0.9 * (double)top_number(hub, "connections_max")) {
         add_reason(out, "%.0f connections, of which there may be hardly more%s\n", connections, "");
+    }
+    if (top_number(hub, "children_down") > 0) {
+        add_children_down(hub, top_number(hub, "children_down"), out);
     }
     uint64_t oldest = hub->answers > TOP_MINUTE ? hub->answers - TOP_MINUTE : 0;
     for (unsigned at = 0; at < ALARMS && hub->answers > 0; at++) {
@@ -170,7 +203,12 @@ bool top_take_stats(struct top_hub *hub, const uint8_t *text, struct span result
 }
 
 static struct top_agent read_agent(const struct top_answer *answer, struct span agent) {
+    struct json_item child = json_member(answer->text, agent, "child"), state = {0};
+    if (child.type == JSON_OBJECT) {
+        state = json_member(answer->text, child.value, "state");
+    }
     return (struct top_agent){
+        .state = state.type == JSON_STRING ? state.value : (struct span){0},
         .id = json_member(answer->text, agent, "agentId").value,
         .level = json_member(answer->text, agent, "governanceLevel").value,
         .pending = number_in(answer, agent, "pending"),

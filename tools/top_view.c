@@ -95,16 +95,8 @@ static const char *duration(char out[VALUE_BYTES], uint64_t ms) {
     return out;
 }
 
-// What a string means, with '?' for all that isn't visible ASCII.
 static const char *name_of(char out[NAME_BYTES], const uint8_t *text, struct span string) {
-    char meaning[NAME_BYTES];
-    size_t count = string.bytes > 1 ? json_string_decode(text, string, meaning, sizeof meaning - 1) : 0;
-    count = count == SIZE_MAX ? 0 : count;
-    for (size_t at = 0; at < count; at++) {
-        out[at] = meaning[at] >= ' ' && meaning[at] < 0x7f ? meaning[at] : '?';
-    }
-    out[count] = '\0';
-    return count > 0 ? out : strcpy(out, "-");
+    return top_name(out, NAME_BYTES, text, string);
 }
 
 static uint64_t value_of(const uint8_t *text, struct span row, const char *key) {
@@ -247,13 +239,15 @@ static void draw_agents(struct sheet *sheet) {
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
     uint64_t now_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / 1000000;
-    line(sheet, bold, "%-40s %-18s %8s %10s", "AGENT", "LEVEL", "OWES", "CONNECTED");
+    line(sheet, bold, "%-40s %-18s %8s %10s  %s", "AGENT", "LEVEL", "OWES", "CONNECTED", "CHILD");
     for (size_t at = 0; at < hub->row_count && has_room(sheet, 1); at++) {
         const struct top_agent *agent = &hub->rows[at];
-        char id[NAME_BYTES], level[NAME_BYTES], since[VALUE_BYTES];
-        line(sheet, plain, "%-40s %-18s %8llu %10s", name_of(id, hub->agents.text, agent->id),
-             name_of(level, hub->agents.text, agent->level), (unsigned long long)agent->pending,
-             duration(since, now_ms > agent->since_ms ? now_ms - agent->since_ms : 0));
+        char id[NAME_BYTES], level[NAME_BYTES], state[NAME_BYTES], since[VALUE_BYTES];
+        line(sheet, top_is_down(hub, agent) ? bad : plain, "%-40s %-18s %8llu %10s  %s",
+             name_of(id, hub->agents.text, agent->id), name_of(level, hub->agents.text, agent->level),
+             (unsigned long long)agent->pending,
+             duration(since, now_ms > agent->since_ms ? now_ms - agent->since_ms : 0),
+             name_of(state, hub->agents.text, agent->state));
     }
 }
 

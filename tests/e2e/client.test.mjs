@@ -409,8 +409,8 @@ test('publish: what is no JSON, and no header field, is not sent; status 2', asy
 scenario('agents: a table, or the answer as it is', EVERYWHERE, async (hub) => {
   const agent = await hub.agent('worker-1', { tasks: ['review'] }, { governanceLevel: 'supervised' });
   const table = (await run(hub, ['agents'], 0)).stdout.trimEnd().split('\n');
-  assert.match(table[0], /^AGENT +LEVEL +PENDING +CONNECTED SINCE +CAPABILITIES$/);
-  assert.match(table[1], /^worker-1 +supervised +0 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +\{"tasks":\["review"\]\}$/);
+  assert.match(table[0], /^AGENT +LEVEL +PENDING +CONNECTED SINCE +CHILD +CAPABILITIES$/);
+  assert.match(table[1], /^worker-1 +supervised +0 +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +- +\{"tasks":\["review"\]\}$/);
   assert.equal(table.length, 2);
   const raw = await run(hub, ['agents', '--json'], 0);
   assert.match(raw.stdout, /^[^\n]*\n$/);

@@ -1,10 +1,14 @@
 // `patchbay top`: the hub as it is, live in a terminal that is as it was afterwards, and one picture elsewhere.
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { scenario } from './hub.mjs';
-import { within } from './peer.mjs';
+import { WAIT_MS, within } from './peer.mjs';
 
 const program = process.env.PATCHBAY;
 const here = dirname(fileURLToPath(import.meta.url));
@@ -76,7 +80,7 @@ else {
       assert.match(lines[0], /^WELL {2}tcp:\S+ {2}patchbay \d/);
       assert.equal(lines.length, 30);
       assert.ok(lines.every((line) => line.length <= 100));
-      assert.match(lines.find((line) => line.startsWith('connections')), /connections 3 of 65536 {2}framed 3 {3}agents 2/);
+      assert.match(lines.find((line) => line.startsWith('connections')), /connections 3 of \d+ {2}framed 3 {3}agents 2/);
       assert.match(lines.find((line) => line.startsWith('alpha')), /^alpha +manual +0 /);
       end(shown);
       assert.equal((await shown.ended(status)).replaceAll(/\r\n/g, ''), '');
@@ -124,6 +128,21 @@ scenario('top prints one picture where there is no terminal', { transports: ['tc
   assert.match(stdout, /\nalpha +autonomous +0 /);
   assert.doesNotMatch(stdout, /\x1b/);
   for (const heading of ['SHARD', 'AGENT', 'SLOWEST TARGETS', 'DEEPEST QUEUES', 'DROPPED AND REFUSED']) assert.ok(stdout.includes(`\n${heading}`), heading);
+});
+
+const broken = join(mkdtempSync(join(tmpdir(), 'patchbay-top-')), 'hub.ini');
+after(() => rmSync(dirname(broken), { recursive: true, force: true }));
+writeFileSync(broken, '[child broken]\ncommand = false\nrestart-delay = 1ms\nrestart-limit = 1\n');
+
+scenario('top and agents tell of a program that stays down', { transports: ['tcp'], options: ['--config', broken] }, async (hub) => {
+  const peer = await hub.peer();
+  for (const end = Date.now() + WAIT_MS; (await peer.ask('hub/stats')).result.children_down !== 1;) assert.ok(Date.now() < end, 'it is down');
+  const said = async (...args) => (await promisify(execFile)(program, ['--hub', hub.uri(), ...args])).stdout;
+  const picture = await said('top');
+  assert.match(picture, /^ATTENTION {2}tcp/);
+  assert.match(picture, /\n {2}programs that stay down: 1 \(broken\)\n/);
+  assert.match(picture, /\nbroken +autonomous +0 +\S+ +down\n/);
+  assert.match(await said('agents'), /\nbroken +autonomous +0 +\S+Z +down +\{/);
 });
 
 scenario('top says what it does not understand', { transports: ['tcp'] }, async (hub) => {

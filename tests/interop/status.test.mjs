@@ -174,6 +174,11 @@ else {
     assert.match(await shown.value("document.getElementById('losses').textContent"), /requests timed out11/);
     assert.deepEqual(shown.errors, []);
     await shown.close();
+    const fresh = await browser.open(page(hub)); // which doesn't know when that was
+    await fresh.until("document.getElementById('losses').textContent.includes('requests timed out')", 'the losses');
+    assert.match(await fresh.value("document.getElementById('losses').textContent"), /requests timed out–1/);
+    assert.deepEqual(fresh.errors, []);
+    await fresh.close();
   }));
 
   test('the page comes back when the hub does', async () => {

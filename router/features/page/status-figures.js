@@ -97,10 +97,22 @@ const ALARMS = {
   reloads_failed: 'Changed configurations that were not taken up',
 };
 
+// How much a counter has risen in the last minute, as far as that is known: a dash where no more is known than that it hasn't
+// since the page was opened, less than a minute ago.
+export function inMinute(name, now, minute) {
+  if (now === minute) return '–';
+  const risen = now.stats[name] - (minute.stats[name] ?? 0);
+  return risen > 0 || now.at - minute.at >= 59000 ? count(risen) : '–';
+}
+
 // --- The verdict
 
-// `minute` is the oldest answer of the last minute, `shares` are processors(). "down" is for who has no answer at all.
-export function judge(now, minute, shares, latest) {
+// Whether it is a program that the hub keeps, and that isn't started again.
+export const isDown = (agent) => agent.child?.state === 'down';
+
+// `minute` is the oldest answer of the last minute, `shares` are processors(), `agents` those of hub/agents, as far as they are
+// known. "down" is for who has no answer at all.
+export function judge(now, minute, shares, latest, agents = []) {
   const { stats } = now, reasons = [];
   if (stats.phase !== 'serving') reasons.push(`It is ${stats.phase}: it ends, and takes nothing new.`);
   const used = memory(stats) / stats.memory_bytes_max;
@@ -113,6 +125,10 @@ export function judge(now, minute, shares, latest) {
   for (const [name, text] of Object.entries(ALARMS)) {
     const risen = stats[name] - (minute.stats[name] ?? 0);
     if (risen > 0) reasons.push(`${text}: ${count(risen)} in the last minute.`);
+  }
+  if (stats.children_down > 0) {
+    const names = agents.filter(isDown).map(({ agentId }) => agentId);
+    reasons.push(`Programs that stay down: ${count(stats.children_down)}${names.length ? ` (${names.join(', ')})` : ''}.`);
   }
   const deep = stats.deepest_queues[0];
   if (deep && deep.bytes >= stats.queue_bytes_max / 2) {

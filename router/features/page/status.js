@@ -12,6 +12,7 @@ const at = (id) => document.getElementById(id);
 
 const history = []; // of {at, stats}
 const points = [];
+const began = Date.now();
 let heard = 0; // when the last answer came
 let agents = [], agentBytes = 0, agentTurn = 0;
 let shares = []; // of a processor, by shard
@@ -20,14 +21,15 @@ const order = { index: 2, down: true };
 // --- The verdict
 
 function showVerdict() {
-  const silent = Date.now() - heard, now = history.at(-1);
-  const down = !now || silent > STALE_MS;
+  const silent = Date.now() - (heard || began), now = history.at(-1);
+  const down = silent > STALE_MS;
   const { state, reasons } = down ? { state: 'down', reasons: downReasons(silent) }
-    : figures.judge(now, minuteAgo(), shares, points.at(-1));
+    : !now ? { state: 'connecting', reasons: downReasons(silent) }
+      : figures.judge(now, minuteAgo(), shares, points.at(-1), agents);
   at('verdict').dataset.state = state;
   document.body.classList.toggle('stale', down && history.length > 0);
-  say(at('word'), { well: 'The hub is well', attention: 'The hub needs attention', down: now || heard ? 'The hub is down' : 'Connecting' }[state]);
-  document.title = `${{ well: '✓', attention: '!', down: '×' }[state]} patchbay`;
+  say(at('word'), { well: 'The hub is well', attention: 'The hub needs attention', down: 'The hub is down', connecting: 'Connecting' }[state]);
+  document.title = `${{ well: '✓', attention: '!', down: '×', connecting: '…' }[state]} patchbay`;
   const lines = reasons.length ? reasons : [summary(now)];
   const shown = at('reasons');
   while (shown.children.length > lines.length) shown.lastChild.remove();
@@ -62,12 +64,17 @@ function tile(title, value, more, extra) {
   if (extra) shown.extra.replaceChildren(extra);
 }
 
+// A rate is known with the second answer.
+function showRates(latest) {
+  const known = (write) => (latest ? write(latest) : '–');
+  tile('Messages / s', known(({ received }) => figures.short(received)), `in; ${known(({ sent }) => figures.short(sent))} out`);
+  tile('Bytes / s', known(({ bytesIn }) => figures.bytes(bytesIn)), `in; ${known(({ bytesOut }) => figures.bytes(bytesOut))} out`);
+  tile('Latency', known(({ p99 }) => `≤ ${figures.micros(p99)}`), `of 99 %; half ${known(({ p50 }) => `≤ ${figures.micros(p50)}`)}`);
+}
+
 function showTiles({ stats }) {
-  const latest = points.at(-1) ?? { received: 0, sent: 0, bytesIn: 0, bytesOut: 0, p50: 0, p99: 0 };
   const used = figures.memory(stats), share = used / stats.memory_bytes_max;
-  tile('Messages / s', figures.short(latest.received), `in; ${figures.short(latest.sent)} out`);
-  tile('Bytes / s', figures.bytes(latest.bytesIn), `in; ${figures.bytes(latest.bytesOut)} out`);
-  tile('Latency', `≤ ${figures.micros(latest.p99)}`, `of 99 %; half ≤ ${figures.micros(latest.p50)}`);
+  showRates(points.at(-1));
   tile('Pending', figures.count(stats.pending), `${figures.count(stats.requests_timed_out)} timed out`);
   tile('Connections', figures.count(stats.connections), `of ${figures.count(stats.connections_max)}`);
   tile('Agents', figures.count(stats.agents), `${figures.count(stats.per_shard.reduce((sum, one) => sum + one.subscriptions, 0))} subscriptions`);
@@ -95,7 +102,7 @@ function showTransports({ stats }) {
 }
 
 function showShards(now, before) {
-  const seconds = Math.max((now.at - before.at) / 1000, 0.001);
+  const seconds = Math.max((now.at - before.at) / 1000, 0.001), known = now !== before;
   fill(at('shards'), [{ title: 'shard' }, { title: 'processor' }, { title: 'connections', number: true },
     { title: 'frames/s', number: true }, { title: 'bytes out/s', number: true, wide: true },
     { title: 'pending', number: true, wide: true }, { title: 'queued', number: true, wide: true }],
@@ -103,7 +110,7 @@ function showShards(now, before) {
     const was = before.stats.per_shard[index] ?? shard, share = shares[index];
     const rate = (name) => Math.max(0, (shard[name] - was[name]) / seconds);
     return [String(index), share !== null ? make('div', { class: 'share' }, meter(share, 'of its processor'), make('span', { text: figures.percent(share) })) : '–', figures.count(shard.connections),
-      figures.short(rate('frames_received')), figures.bytes(rate('bytes_sent')), figures.count(shard.pending),
+      known ? figures.short(rate('frames_received')) : '–', known ? figures.bytes(rate('bytes_sent')) : '–', figures.count(shard.pending),
       figures.bytes(shard.queued_bytes)];
   }));
 }
@@ -118,9 +125,9 @@ function showSurveys({ stats }) {
     'Nothing waits in a queue.');
 }
 
-function showLosses({ stats }, minute) {
-  const rows = figures.lossNames(stats).filter((name) => stats[name] > 0)
-    .map((name) => [figures.words(name), figures.count(stats[name] - (minute.stats[name] ?? 0)), figures.count(stats[name])]);
+function showLosses(now, minute) {
+  const { stats } = now, rows = figures.lossNames(stats).filter((name) => stats[name] > 0)
+    .map((name) => [figures.words(name), figures.inMinute(name, now, minute), figures.count(stats[name])]);
   list(at('losses'), [{ title: 'reason', name: true }, { title: 'last minute', number: true }, { title: 'in all', number: true }], rows,
     'Nothing was dropped or refused.');
 }
@@ -145,6 +152,7 @@ const columns = [
   { title: 'level', sort: (left, right) => LEVELS.indexOf(left.governanceLevel) - LEVELS.indexOf(right.governanceLevel) },
   { title: 'owes', number: true, sort: (left, right) => left.pending - right.pending },
   { title: 'connected for', number: true, wide: true, sort: (left, right) => right.connectedSince - left.connectedSince },
+  { title: 'child', wide: true, sort: (left, right) => figures.isDown(right) - figures.isDown(left) },
   { title: 'capabilities', long: true, wide: true },
 ];
 const LEVELS = ['autonomous', 'supervised', 'human-in-the-loop', 'manual'];
@@ -164,7 +172,7 @@ function showAgents() {
   say(at('found'), found.length > shown.length ? `${shown.length} of ${figures.count(found.length)} shown`
     : `${figures.count(found.length)}${wanted ? ` of ${figures.count(agents.length)}` : ''}`);
   fill(at('agent-table'), columns, shown.map((agent) => [agent.agentId, agent.governanceLevel, figures.count(agent.pending),
-    figures.duration(Math.max(0, Date.now() - agent.connectedSince)), JSON.stringify(agent.capabilities)]),
+    figures.duration(Math.max(0, Date.now() - agent.connectedSince)), agent.child?.state ?? '–', JSON.stringify(agent.capabilities)]),
   { ...order, by: sortBy });
 }
 
@@ -222,8 +230,11 @@ function show(now) {
   showCounters(now);
 }
 
+let timer = 0;
 async function ask() {
-  const began = performance.now();
+  const since = performance.now();
+  clearTimeout(timer);
+  timer = 0;
   try {
     if (link.open) {
       const now = take((await link.ask('hub/stats')).result);
@@ -235,7 +246,13 @@ async function ask() {
     console.info(`patchbay: ${error.message}`);
   }
   showVerdict();
-  setTimeout(ask, Math.max(50, ASK_MS - (performance.now() - began)));
+  timer = setTimeout(ask, Math.max(50, ASK_MS - (performance.now() - since)));
+}
+
+// At once, unless it is being asked: then that goes on.
+function askNow() {
+  approvals.connected();
+  if (timer) ask();
 }
 
 at('search').addEventListener('input', showAgents);
@@ -249,6 +266,6 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-const link = new Link({ onOpen: () => approvals.connected(), onClosed: () => showVerdict() });
+const link = new Link({ onOpen: askNow, onClosed: () => showVerdict() });
 const approvals = new Approvals(at('held'), link);
 ask();
