@@ -133,9 +133,11 @@ test('a hub that drains answers what is pending, and is waited for', () => lasti
   open();
   assert.equal(await call, 'done');
   await hub.hub.ended();
-  const waits = other.call('work', { targetAgent: 'one' });
+  await until('it is lost', () => states.includes('lost'));
+  const waits = other.call('hub/ping', { a: 1 });
   await hub.restart();
-  assert.equal(await within(waits.catch(() => other.call('work', { targetAgent: 'one' })), 'the answer'), 'done');
+  assert.deepEqual(await within(waits, 'the answer'), { a: 1 });
+  assert.equal(await until('both are back', () => other.call('work', { targetAgent: 'one' }).catch(() => undefined)), 'done');
   assert.deepEqual(states, ['lost', 'connected']);
   await close(one, other);
 }));
@@ -156,6 +158,7 @@ test('a name that is held is asked for again, with pauses', () => {
     await until('it is back', () => states.includes('connected'));
     await one.request('x', 'before');
     await until('it has the name', () => asked.length === 4);
+    await one.call('hub/ping'); // whose answer is behind the name's
     await one.request('x', 'after');
     const gaps = asked.slice(1).map((time, at) => time - asked[at]);
     for (const [at, nominal] of [100, 200, 400].entries()) assert.ok(gaps[at] >= 0.75 * nominal - 2 && gaps[at] < nominal + 150, `${gaps}`);
@@ -173,7 +176,9 @@ function hub_is_first(peer) {
 test('who comes back gets its name from one who leaves it', () => lasting(async (hub) => {
   const one = await agent(hub.uri, 'one'), thief = await client(hub.uri), states = statesOf(one);
   one.method('m', () => 'mine');
+  const lost = new Promise((resolve) => thief.onState(resolve));
   await hub.kill();
+  await within(lost, 'the loss');
   const stealing = thief.register('one'); // waits for the hub, as the other does
   await hub.restart();
   await within(stealing.catch((error) => assert.equal(error.code, -32053)), 'the thief');
