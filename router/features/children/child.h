@@ -27,7 +27,7 @@
 
 struct children;
 
-// What comes of an end that the hub itself has asked for.
+// The next step after an end that the hub itself has asked for.
 enum child_after {
     CHILD_AFTER_END,   // it was its own: the policy says
     CHILD_AFTER_IDLE,  // nobody needed it
@@ -45,8 +45,8 @@ struct child {
     const struct child_settings *newest;   // what the configuration says; NULL: nothing any more
     bool removed;                          // no section has its name any more
     struct peer *seat;
-    // Where each of its users has an instance of its own (instances = each), the first one has the name, never
-    // runs, and what comes for it goes to the instance of its source (router/features/mcp/per_client.h).
+    // Where each of its users has an instance of its own (instances = each), the first one has the name and
+    // never runs. Messages for it go to the instance of their source (router/features/mcp/per_client.h).
     struct child *of;   // of such an instance: that first one; NULL: it is none
     uint64_t user;      // whose it is: a connection
     uint32_t asks;      // that it owes its user
@@ -59,8 +59,8 @@ struct child {
     bool proven;         // then, or of a user's instance: that era is the program's
     bool pardoned;       // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
-    // Of a user's own server of MCP: the params of the initialize by which that user has opened its session, and the hub
-    // id of that request as long as it isn't answered (router/features/mcp/per_client_session.h).
+    // For a user's own server of MCP: the params of the initialize by which that user has opened its session,
+    // and the hub id of that request as long as it isn't answered (router/features/mcp/per_client_session.h).
     struct capabilities *opening;
     uint64_t opening_id;
     bool opened;  // it was answered with a session
@@ -95,7 +95,7 @@ struct child {
 static inline bool child_is_up(const struct child *child) {
     return child->state >= CHILD_STARTING && child->state <= CHILD_STOPPING;
 }
-// It may have something to do, and is looked at this turn or the next (child_settle).
+// Notes that the child may have something to do: it is looked at this turn or the next (child_settle).
 static inline void child_touch(struct child *child) {
     if (list_empty(&child->due))
         list_append(child->due_of, &child->due);
@@ -127,30 +127,31 @@ void child_wake_after(struct shard *shard, struct child *child, uint64_t ms);
 void child_start(struct shard *shard, struct child *child);
 // The same, or waits until something comes, as its section says.
 void child_begin(struct shard *shard, struct child *child);
-// It has been started: greets it, or is ready.
+// Notes that the child has been started: greets it, or is ready.
 void child_started(struct shard *shard, struct child *child, int32_t process);
-// It runs: what waits for it goes out. `capabilities` and `answer` are JSON; NULL: none.
+// Notes that the child runs: parcels that wait for it go out. `capabilities` and `answer` are JSON; NULL:
+// none.
 void child_ready(struct shard *shard, struct child *child, const struct piece *capabilities,
                  const struct piece *answer);
 // Ends what runs of it, in good order; `after` says what comes then. At once where nothing runs.
 void child_stop(struct shard *shard, struct child *child, enum child_after after, const char *reason);
-// It has ended, or must now: for this reason.
+// Notes that the child has ended, or ends it now: for this reason.
 void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number);
-// Its process has: what it has written comes first.
+// Notes that its process has ended: its last output comes first.
 void child_exited(struct shard *shard, struct child *child);
-// Its seat's end is marked (peer_teardown.c): carries out what that means for a seat.
+// Carries out the end of a seat, which is marked (peer_teardown.c).
 void child_seat_ended(struct shard *shard, struct peer *seat);
 // Goes on with an end as far as the kernel, the keeper and the registry have let go. False when it is no more: its memory
 // is to be given back.
 bool child_settle(struct shard *shard, struct child *child);
 // Whether nothing is to be done about it until it is touched.
 bool child_is_quiet(const struct child *child);
-// Its timer went off.
+// Handles the end of the child's timer.
 void child_expire(struct shard *shard, struct peer *seat);
 // Something waits for it.
 void child_wanted(struct shard *shard, struct peer *seat);
 
-// --- What the hub itself says to it, past what waits
+// --- The hub's own messages to a child, past its queue
 
 // Sends a body, which is taken over.
 void child_say(struct shard *shard, struct child *child, struct text *body);

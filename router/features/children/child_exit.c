@@ -27,8 +27,8 @@ static void drop_queue(struct shard *shard, struct peer *seat) {
     assert(outbox_empty(&seat->connection.outbox));
 }
 
-// What was meant for the program that has ended: answers to what it asked, cancels of what it had been asked.
-// The rest waits for the next one.
+// Drops parcels that were meant for the program that has ended: responses to its requests, cancels of
+// requests to it. The rest waits for the next one.
 static void drop_bound(struct shard *shard, struct peer *seat) {
     struct outbox *outbox = &seat->connection.outbox;
     struct parcel_list others;
@@ -56,7 +56,7 @@ static void forget_partial(struct peer *seat) {
     connection_want(&seat->connection, NULL, 0);
 }
 
-// What it asked is abandoned; what it subscribed to and registered goes. Its name stays.
+// Lets the program leave: its requests are abandoned, its subscriptions and registrations go. Its name stays.
 static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
     fallback_leave(shard, seat);
@@ -139,7 +139,7 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
     seat->state = PEER_OPEN;
 }
 
-// Its output ends behind what it has written, though others of its group may hold it open.
+// The output ends behind its last bytes, though others of the group may hold it open.
 void child_exited(struct shard *shard, struct child *child) {
     if (!child_is_up(child))
         return;
@@ -196,8 +196,8 @@ static void note_fault(struct child *child) {
     atomic_store_explicit(&child->record->fault, fault, memory_order_relaxed);
 }
 
-// First nobody finds it any more; then what has come for it until then ends. What waits besides is dropped when
-// both are known everywhere (child_settle).
+// First nobody finds the child any more. Then messages that have come for it until then end. Others that wait
+// are dropped when both are known everywhere (child_settle).
 static void go_down(struct shard *shard, struct child *child, enum child_state state) {
     assert(state == CHILD_DOWN || state == CHILD_STOPPED);
     child_be(child, state);

@@ -1,4 +1,4 @@
-// What the hub itself says to a child.
+// The hub's own messages to a child.
 #include <assert.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ void child_unsay(struct shard *shard, struct child *child) {
         send_release(shard, parcel);
 }
 
-// What waits for it stays behind: only this goes out.
+// Parcels that wait for the child stay behind: only this one goes out.
 void child_say_on(struct shard *shard, struct child *child) {
     struct connection *connection = &child->seat->connection;
     struct parcel_list done;

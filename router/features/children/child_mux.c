@@ -6,7 +6,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 
-// Of a note: beside 1 and the method.
+// Bits of a note, beside 1 and the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };
 
 enum { NOTE_EXIT = NOTE_METHOD }; // in the place of the method
@@ -18,7 +18,8 @@ bool child_mux_find(const struct agent *agent) {
     return child_record_is_mcp(agent->child) || child_record_is_each(agent->child);
 }
 
-// What will tell the server's shard that the peer has gone; without room for it the peer is none of its users.
+// Prepares the mail that will tell the server's shard that the peer has gone; without room for it the peer is
+// none of its users.
 static bool prepare_departure(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer_annex(shard, peer);
     if (annex && !annex->departure)

@@ -13,8 +13,9 @@ static inline bool child_mux_is(const struct agent *agent) {
 // Writes on a parcel with this message, for such an agent, who sent it and what it is.
 void child_mux_note(struct shard *shard, const struct message *message, const struct agent *agent,
                     struct parcel *parcel);
-// Refuses what would have such a program tell its source something later, where that is at another hub: of whom there is
-// known by the link alone, which nothing but answers and progress goes back by. True when it was refused.
+// Refuses a message that would have such a program tell its source something later, where the source is at
+// another hub. Such a source is known by the link alone, which nothing but answers and progress goes back by.
+// True when it was refused.
 bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
 // Whether who sent it gets nothing but answers, and so is told and asked nothing by the program: whoever is at another
 // hub, too.
@@ -22,8 +23,8 @@ bool child_mux_answers_only(const struct parcel *parcel);
 // Whether it is of the modern era, and then whether its source asks for what is logged meanwhile.
 bool child_mux_is_modern(const struct parcel *parcel);
 bool child_mux_wants_log(const struct parcel *parcel);
-// Whether it is the exit of a user of an instance of its own, for whom the end of the one is the end of the other: its stream's
-// end is its leaving (hub/attach).
+// Returns whether the parcel is the exit of a user of an instance of its own. For such a user the end of the
+// instance is the end of the connection: its stream's end is its leaving (hub/attach).
 bool child_mux_is_exit(const struct parcel *parcel);
 // The parcel's method there; MCP_OTHER for what isn't noted.
 enum mcp_method child_mux_method(const struct parcel *parcel);

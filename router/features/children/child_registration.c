@@ -116,15 +116,16 @@ static bool is_down(const struct child *child) {
     return child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
 }
 
-// What a parcel that hasn't gone out is known by at the shard that it is of; 0: it isn't, or waits for nobody.
+// Returns the number by which a parcel that hasn't gone out is known at its shard; 0: it is none, or waits
+// for nobody.
 static uint64_t known_by(const struct child *child, const struct parcel *parcel, bool waiting) {
     if (parcel->of_stream && hcs_open_is_id(parcel->stream))
         return is_down(child) ? 0 : parcel->stream;
     return waiting ? parcel->hub_id : 0;
 }
 
-// What waits, and what another process has: of requests if those are to, of starts of sessions as long as there will
-// be a next one. Without memory for it, nothing is spared.
+// Spares parcels that wait, and those that another process has: requests if those are to be spared, starts of
+// sessions as long as there will be a next program. Without memory for it, nothing is spared.
 static void spare(const struct child *child, bool waiting, struct order *order) {
     const struct peer *seat = child->seat;
     const struct outbox *outbox = &seat->connection.outbox;
@@ -142,7 +143,7 @@ static void spare(const struct child *child, bool waiting, struct order *order) 
     qsort(order->spared, order->spared_count, sizeof *order->spared, compare);
 }
 
-// It isn't freed before its orders have come back.
+// The child isn't freed before its orders have come back.
 static void spare_now(struct shard *shard, struct order *order) {
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
     assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.held);

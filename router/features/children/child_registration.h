@@ -9,9 +9,10 @@ bool child_register(struct shard *shard, struct child *child, const struct piece
                     const struct piece *answer, bool resting);
 // The same, so that nobody finds it, and no other one can have its name.
 bool child_register_absent(struct shard *shard, struct child *child);
-// What will tell all shards that it goes is made before it comes, as there may be no memory then. False without.
+// Makes the order that will tell all shards that the child goes, before it comes, as there may be no memory
+// then. False without memory.
 bool child_prepare_farewell(struct shard *shard, struct peer *seat);
-// It goes for good: its record may be another's once all shards know that.
+// Says that the child goes for good: its record may be another's once all shards know that.
 void child_farewell(struct child *child);
 // All that it owes ends, but for what hasn't gone out where `spare`. False when memory is used up.
 bool child_rest(struct shard *shard, struct child *child, bool spare);

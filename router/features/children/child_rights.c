@@ -55,7 +55,7 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
     return piece->count == capabilities->bytes && memcmp(piece->bytes, capabilities->text, piece->count) == 0;
 }
 
-// What an agent that has answered offers; type JSON_NONE: nothing that could be judged.
+// Returns the capabilities of an agent that has answered; type JSON_NONE: none that could be judged.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
     struct json_item offered = {0};
     bool is_own = agent && agent->answer && agent->home->connection == child->seat->name;
@@ -66,7 +66,7 @@ static struct json_item offered_by(const struct child *child, const struct agent
     return is_list ? offered : (struct json_item){0};
 }
 
-// What is registered anew is what it said then: rights that are wider now count, too.
+// The answer of that time is registered anew: rights that are wider now count, too.
 void child_rights_review(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));

@@ -27,7 +27,7 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     stats_count(&shard->stats, COUNT_CHILDREN_STARTED);
 }
 
-// Of those of one user each there are so many at a time; one that ends is one of them until all of it is gone.
+// Instances of one user each are bounded; an instance that ends is one of them until all of it is gone.
 static bool has_place(const struct child *child) {
     assert(!child->has_process);
     return !child->of || child->modern || child->of->processes < child->settings->instances_max;

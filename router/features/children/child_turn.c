@@ -28,7 +28,7 @@ static void count_states(struct shard *shard) {
     stats_gauge(&shard->stats, GAUGE_CHILDREN_OTHER, other);
 }
 
-// Those that somebody has restarted or stopped by hand.
+// Obeys restarts and stops by hand.
 static void obey_all(struct shard *shard) {
     struct children *children = shard->children;
     if (!atomic_load_explicit(&shard->hub->child_orders, memory_order_relaxed))
@@ -48,7 +48,8 @@ static void forget(struct children *children, struct child *child) {
     memory_give(child);
 }
 
-// Those that have something to do; they may be many, but few of them have. Whether one has gone.
+// Follows children that have something to do; children may be many, but few of them have. Returns whether one
+// has gone.
 static bool follow_due(struct shard *shard) {
     struct children *children = shard->children;
     struct list due;

@@ -1,4 +1,4 @@
-// What becomes of children, once a turn.
+// Work on children, once a turn.
 #pragma once
 
 #include "router/features/children/children.h"

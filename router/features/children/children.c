@@ -22,7 +22,7 @@ static struct child *children_find(const struct children *children, const char *
 
 // --- The configuration
 
-// It speaks for the user that its section names, or for nobody.
+// A child speaks for the user that its section names, or for nobody.
 static void identify(struct shard *shard, struct peer *seat, const struct child_settings *settings) {
     struct identity *identity = identity_of(seat);
     const struct users *users = shard->settings->users;
@@ -49,7 +49,7 @@ static struct child *take_seat(struct shard *shard, struct child *child,
     return child;
 }
 
-// Of the number of an instance that speaks the modern era: that of its first one, and this.
+// The number of an instance that speaks the modern era: that of its first one, and this.
 enum { MODERN_NUMBER = 1 << 30 };
 
 // The first one has the name itself, the others one that nobody else could have.
@@ -105,7 +105,7 @@ static void add(struct shard *shard, const struct child_settings *settings, uint
     child_wake_after(shard, child, 0);
 }
 
-// Those that end with their user don't count: who comes meanwhile waits for their place.
+// Instances that end with their user don't count: the next user waits for their place.
 static uint32_t count_used(const struct children *children, const struct child *stand_in) {
     uint32_t count = 0;
     assert(child_is_stand_in(stand_in));
@@ -149,7 +149,8 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     return child;
 }
 
-// What waits is dressed for what is spoken: one that speaks otherwise is another child, in another seat.
+// Parcels that wait are dressed for the child's wire: a child of another wire is another child, in another
+// seat.
 static void configure_one(struct shard *shard, struct child *child, const struct child_settings *settings) {
     assert(strcmp(settings->name, child->settings->name) == 0);
     bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);
@@ -227,7 +228,7 @@ static struct child *child_of(const struct children *children, const struct keep
     return child;
 }
 
-// It may have been given up before that.
+// The child may have been given up before that.
 static void not_started(struct child *child, int32_t error) {
     assert(!child->has_process && child->state != CHILD_RUNNING);
     if (child->fault != CHILD_FAULT_NONE)

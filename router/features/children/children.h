@@ -27,7 +27,8 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
 struct child *children_add_modern(struct shard *shard, struct child *first);
 // IO_RECEIVED from the keeper.
 void children_report(struct shard *shard, const struct io_event *event);
-// Those that the configuration asks for, and that aren't there: a child of that name may just have gone.
+// Adds children that the configuration asks for, and that aren't there: a child of that name may just have
+// gone.
 void children_add_missing(struct shard *shard);
 // The hub closes its connections: ends all.
 void children_close(struct shard *shard);

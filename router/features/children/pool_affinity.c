@@ -22,7 +22,7 @@ static struct agent *agent_at(struct shard *shard, uint64_t connection, const st
     return NULL;
 }
 
-// One that is no more may be used for this pool.
+// The place of an instance that is no more may be used for this pool.
 static struct pool_affinity *find_stick(struct shard *shard, struct annex *annex, const struct agent *chosen,
                                         struct agent **agent) {
     struct pool_affinity *stale = NULL;

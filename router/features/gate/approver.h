@@ -1,4 +1,5 @@
-// Who is who at the gate: a user, or where users aren't on a connection. Nobody decides on what they sent themselves.
+// Identities at the gate: a user, or where users aren't on a connection. Nobody decides on their own
+// messages.
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -1,4 +1,4 @@
-// What the audit journal gets to know of what is held: a line of kind "gate" for each step, with its "step" and
+// Lines of the audit journal about held messages: a line of kind "gate" for each step, with its "step" and
 // "checkpoint", and a line of kind "approval" for each decision, also one that comes too late.
 //
 //     step         besides source and target
@@ -12,7 +12,7 @@
 #include "router/audit/audit.h"
 #include "router/features/gate/approver.h"
 
-// Who decides, as the journal and the source are told.
+// The approver, as the journal and the source are told.
 struct ruling {
     const char *approver;
     size_t approver_bytes;
@@ -22,11 +22,12 @@ struct ruling {
 
 // A message is about to be held. False where the journal has no room for that: then it must not be.
 bool gate_audit_held(struct shard *shard, const struct held_message *held);
-// What has become of one; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is answered.
+// Notes a step of a held message; `ruling` is NULL where nobody decided, `error` ERROR_NONE where nothing is
+// answered.
 void gate_audit_step(struct shard *shard, const struct held_message *held, const char *step,
                      const struct ruling *ruling, enum error error);
 
-// A decision. Its outcome is "applied", "not applied" or, with an error, "refused".
+// A decision. The outcome is "applied", "not applied" or, with an error, "refused".
 struct gate_audit_entry {
     const char *target; // of what was held; NULL: it has none, or nothing was held
     size_t target_bytes;

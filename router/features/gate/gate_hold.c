@@ -18,7 +18,7 @@ const char *decision_text(enum decision decision) {
     return texts[decision];
 }
 
-// Also one that is about to go.
+// Returns the source, also one that is about to go.
 static struct peer *source_of(const struct shard *shard, const struct held_message *held) {
     struct peer *peer = shard->peers.slots[connection_slot(held->source)];
     assert(peer && peer->name == held->source && peer->annex);
@@ -41,7 +41,7 @@ static void name(struct shard *shard, struct held_message *held) {
     siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
 }
 
-// Of HTTP each request shows its own.
+// Keeps the credential: over HTTP each request shows its own.
 static void keep_credential(struct held_message *held, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     if (!held->user)
@@ -135,7 +135,8 @@ static struct held_message *admission_submit(struct shard *shard, const struct m
     return NULL;
 }
 
-// What is held counts among what its user has pending, unless that is as much as may be: then it was refused.
+// A held message counts among its user's pending ones, unless those are as many as may be: then it was
+// refused.
 static bool ask(struct shard *shard, const struct message *message, struct held_message *held) {
     const struct user *user = held->user;
     assert(!held->is_asked);

@@ -16,7 +16,7 @@ enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, D
 // As governance/approval spells it; static.
 const char *decision_text(enum decision decision);
 
-// What is never held: the hub writes it, or it belongs to what went before.
+// Returns whether a message is never held: the hub writes it, or it belongs to an earlier message.
 static inline bool gate_hold_exempts(const struct message *message) {
     return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
            message_method_is(message, "notifications/progress");
@@ -25,9 +25,9 @@ static inline bool gate_hold_exempts(const struct message *message) {
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
-// Its source has cancelled it.
+// Ends a held message that its source has cancelled.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
-// Somebody has decided. One that is approved is released.
+// Applies a decision. An approved message is released.
 void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,
                       const struct ruling *ruling);
 void gate_hold_timed_out(struct shard *shard, struct held_message *held);
@@ -38,7 +38,7 @@ void gate_hold_review(struct shard *shard);
 void gate_hold_leave(struct shard *shard, struct peer *peer);
 // The hub drains: nothing is held any more.
 void gate_hold_drain(struct shard *shard);
-// One that was released is about to be routed, and counts among what its user has pending by that.
+// A released message is about to be routed, and counts among its user's pending ones by that.
 void gate_hold_answer(struct held_message *held);
-// It has been routed.
+// Ends a held message that has been routed.
 void gate_hold_end(struct shard *shard, struct held_message *held);

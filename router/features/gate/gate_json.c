@@ -41,7 +41,7 @@ static void put_member(struct text *out, const struct held_message *held, const 
     put_string(out, name, text, bytes);
 }
 
-// Whom it says that it is from; where it doesn't, an agent of that connection.
+// Puts the agent that the message names as its source; where it names none, an agent of that connection.
 static void put_source(struct text *out, const struct shard *shard, const struct held_message *held) {
     struct home *home = agents_home((struct agents *)&shard->agents, held->source);
     if (held->source_agent.bytes || !home || list_empty(&home->agents)) {

@@ -1,4 +1,4 @@
-// What those who decide get to see of a held message.
+// Held messages as approvers see them.
 #pragma once
 
 #include "core/base/text.h"
@@ -16,8 +16,8 @@ size_t gate_json_bytes(const struct held_message *held, bool with_body);
 // A string of the body's, decoded, of METHOD_BYTES_MAX bytes at most; NULL where there is none, or a longer one.
 const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
                              size_t *bytes);
-// Where it is addressed to, as its source named it: an agent, a group, or whom its connection is attached to; NULL: nobody.
-// Who gets it is looked up once it is approved.
+// Returns the address that its source gave it: an agent, a group, or the agent that its connection is
+// attached to; NULL: none. The receiver is looked up once the message is approved.
 const char *gate_json_target(const struct held_message *held, char out[METHOD_BYTES_MAX], size_t *bytes);
 // A checkpoint's name, as a string of JSON.
 void gate_json_put_checkpoint(struct text *out, const struct checkpoint *checkpoint);

@@ -7,7 +7,8 @@
 #include "router/features/gate/approver.h"
 #include "router/features/gate/gate_query.h"
 
-// Whether it was refused because its peer may not decide. Who is at another hub decides there, and no hub sends that on.
+// Returns whether the message was refused because its peer may not decide. A peer at another hub decides
+// there, and no hub sends that on.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
     if (!message->peer->transport->is_link && approver_may_decide(shard, message->peer))
         return false;
@@ -39,7 +40,7 @@ static enum decision read_decision(const struct message *message) {
     return decision;
 }
 
-// Decodes a string; NULL where there is none. What is longer than it may be has SIZE_MAX bytes.
+// Decodes a string; NULL where there is none. A string that is longer than it may be has SIZE_MAX bytes.
 static const char *read_text(const struct message *message, enum lookup_key key, char *out, size_t capacity,
                              size_t *bytes) {
     *bytes = 0;

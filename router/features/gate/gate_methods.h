@@ -1,4 +1,4 @@
-// What those who decide on held messages (router/features/gate) ask and say.
+// Methods of approvers of held messages (router/features/gate).
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -1,12 +1,13 @@
-// What somebody asks of all that is held: a decision on one message, or a list. An errand goes from shard to
-// shard until it has found what it looks for, or been everywhere, and then home, where whoever asked is answered.
-// A checkpoint doesn't tell on which shard it is.
+// A question about all held messages: a decision on one message, or a list. The query goes from shard to
+// shard until it has found its message, or been everywhere, and then home, where the asker is answered. A
+// checkpoint doesn't tell on which shard it is.
 #pragma once
 
 #include "router/features/gate/gate_hold.h"
 
-// A decision on a checkpoint, as it was spelled; and by whom, which may be NULL: then the connection's name stands
-// for it; where users are on, their name stands for either. All texts are copied. Without room for it the message is refused.
+// A decision on a checkpoint, as it was spelled; and its approver, which may be NULL: then the connection's
+// name stands for it. Where users are on, their name stands for either. All texts are copied. Without room
+// for it the message is refused.
 struct gate_query_decision {
     enum decision decision;
     const char *checkpoint;

@@ -5,7 +5,7 @@
 #include "core/rights/users.h"
 #include "core/send/frame_copy.h"
 
-// What one user, or without users one connection, may have of either bound.
+// Returns the part of either bound that one user, or without users one connection, may have.
 static uint64_t share_of(uint64_t all) {
     assert(all > 0);
     return all / 4 ? all / 4 : 1;

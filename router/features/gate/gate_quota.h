@@ -1,7 +1,6 @@
-// What may be held, and what it takes: so many messages in the whole hub, a quarter of them one user's, or
-// where users aren't on one connection's, and a
-// quarter of the memory. A large body stays in the buffer in which it came; else it is copied, so that no receive
-// buffer is kept for it.
+// Bounds of held messages. They are a number of messages in the whole hub, and a quarter of the memory; of
+// both a quarter is one user's, or where users aren't on one connection's. A large body stays in the buffer
+// in which it came. A small one is copied, so that no receive buffer is kept for it.
 #pragma once
 
 #include "router/engine/shard/annex.h"

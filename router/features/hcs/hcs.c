@@ -15,7 +15,7 @@
 #include "router/features/hcs/hcs_retention.h"
 #include "router/features/hcs/hcs_session.h"
 
-// --- Of clients, at the session
+// --- Clients, at the session
 
 static void client_leaves(struct shard *shard, struct hcs_client *client) {
     if (client->session) {

@@ -19,7 +19,7 @@ struct home;
 
 // MAIL_STREAM_…
 void hcs_take_mail(struct shard *shard, struct mail *mail);
-// What this shard has posted to itself.
+// Reads mail that this shard has posted to itself.
 void hcs_read_own(struct shard *shard);
 static inline bool hcs_has_own(const struct shard *shard) {
     return shard->streams.own != NULL;

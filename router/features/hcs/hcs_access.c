@@ -12,8 +12,8 @@
 #include "router/features/hcs/hcs_session.h"
 #include "router/rights/authz.h"
 
-// A session's id alone joins nothing: who may call its producer joins it, be it as one of those that stream; who began
-// it, also by the address that it was asked for at.
+// A session's id alone joins nothing. A user who may call its producer joins it, be it as one of those that
+// stream. The user who began it may join by the address that it was asked for at, too.
 enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_session *session,
                                  const struct user *user) {
     const char *target = session->text + session->id_bytes + session->request_id_bytes;

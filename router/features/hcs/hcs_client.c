@@ -338,7 +338,7 @@ void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
 }
 
 void hcs_client_came_home(struct shard *shard, struct hcs_client *client) {
-    // One that is closing isn't found any more, but it is there until it has left.
+    // A client that is closing isn't found any more, but it is there until it has left.
     struct peer *peer = client->has_left ? NULL : shard->peers.slots[connection_slot(client->connection)];
     assert(!client->is_home);
     client->is_home = true;

@@ -7,7 +7,7 @@
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
 
-// Of the history, at once: a start is a few bytes, and what it has the hub send is much.
+// Chunks of the history that are sent at once: a start is a few bytes, and has the hub send much.
 enum { CATCH_UP_CHUNKS = 128 };
 
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
@@ -49,7 +49,7 @@ static bool skip_gone(struct shard *shard, struct hcs_session *session, struct h
     return true;
 }
 
-// It has named a place that is further on.
+// Returns whether the client has named a place that is further on.
 static bool is_behind(const struct hcs_client *client, uint64_t seq) {
     return client->placed && seq <= client->seq;
 }
@@ -127,7 +127,8 @@ void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum
     list_remove(&client->holding);
 }
 
-// Its place stays where it was: what the history doesn't have then is told when it goes on.
+// The client's place stays where it was. Chunks that the history doesn't have then are told when the client
+// goes on.
 static void let_go_held(struct shard *shard, struct hcs_client *client) {
     assert(client->paused && client->held.first);
     for (struct parcel *share; (share = parcel_list_take(&client->held));) {

@@ -24,10 +24,11 @@ bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, str
 // The client has paused: holds a chunk for it, if there is room and nothing is missing before.
 void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, struct hcs_client *client,
                        const struct hcs_live_chunk *live);
-// It goes on: gives it what was held.
+// Gives held chunks to a client that goes on.
 void hcs_delivery_held(struct shard *shard, struct hcs_client *client);
-// Memory is short: lets go what is held for those who have paused, longest first, a sixteenth of the memory at a time. Who
-// goes on gets that from the history, or is told that it is gone. False: nothing was held.
+// Memory is short: lets go chunks that are held for clients that have paused, longest first, a sixteenth of
+// the memory at a time. A client that goes on gets them from the history, or is told that they are gone.
+// False: nothing was held.
 bool hcs_delivery_relieve(struct shard *shard);
 // Drops what was held.
 void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter);

@@ -40,7 +40,7 @@ static size_t read_text(const struct saying *saying, enum hcs_fields_key key, ch
     return bytes == SIZE_MAX ? 0 : bytes;
 }
 
-// --- What becomes of it
+// --- Effects
 
 static void finish(struct shard *shard, struct saying *saying, struct parcel *error, bool failed) {
     struct hcs_http_frame *errand = saying->errand;
@@ -159,7 +159,8 @@ static struct hcs_client *next_client(const struct shard *shard, const struct sa
     return NULL;
 }
 
-// What waits in the client's queue is dropped where that is. The parcel goes there, a share for each.
+// Drops chunks that wait in the client's queue, on the client's shard. The parcel goes there, a share for
+// each.
 static void flush_queue(struct shard *shard, struct saying *saying, struct hcs_client *client) {
     struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
     if (!share) { // it stays in the queue, and so isn't dropped

@@ -1,4 +1,4 @@
-// What is said in a session: by its producer, by its clients, and by anybody else, who is refused.
+// Frames in a session: of its producer, of its clients, and of any other peer, which is refused.
 #pragma once
 
 #include "router/features/hcs/hcs_types.h"

@@ -1,4 +1,4 @@
-// What a session's producer is told of its clients, and when something comes of time.
+// Notes to a session's producer about its clients, and the ends of a session's timers.
 #pragma once
 
 #include "router/features/hcs/hcs_types.h"

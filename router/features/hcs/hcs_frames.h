@@ -1,4 +1,4 @@
-// What the hub itself says in HCS.
+// The hub's own frames of HCS.
 #pragma once
 
 #include "router/features/hcs/hcs_types.h"
@@ -13,9 +13,9 @@ struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject ab
 // A control with one of the reasons.
 struct parcel *hcs_frames_control(struct shard *shard, struct hcs_frame_subject about, const char *action,
                                   const char *reason);
-// What was shed for a client, now that it reads again.
+// Makes the frame about chunks that were shed for a client, now that it reads again.
 struct parcel *hcs_frames_shed(struct shard *shard, struct hcs_frame_subject about, const struct shed *shed);
-// What isn't in the history any more. after_seq NULL: there was none before.
+// Makes the frame about chunks that aren't in the history any more. after_seq NULL: there was none before.
 struct parcel *hcs_frames_gone(struct shard *shard, struct hcs_frame_subject about, const uint64_t *after_seq,
                                uint64_t first_seq);
 // A start, for who has asked for a session without sending one.

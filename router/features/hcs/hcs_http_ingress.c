@@ -72,7 +72,7 @@ static enum session_place read_place(const struct hcs_query *query, struct hcs_s
     return place;
 }
 
-// It bears its user's name as a frame that was sent does.
+// Makes a start of a query. It bears its user's name as a frame that was sent does.
 static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
                                      const struct hcs_query *query, const struct hcs_start *wish) {
     struct hcs_frame_subject about = {wish->id, wish->request_id, wish->id_bytes, wish->request_id_bytes};
@@ -120,7 +120,7 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
 
 // --- Frames by requests of their own
 
-// What names the frame that is refused, as far as it could be read.
+// Makes an error with the names of the refused frame, as far as they could be read.
 static struct parcel *post_error(struct shard *shard, const struct frame *frame,
                                  const struct hcs_fields *posted, const char *message) {
     char request_id[REQUEST_ID_BYTES_MAX + 1], type[POSTED_TYPE_BYTES_MAX];
@@ -137,7 +137,8 @@ static struct parcel *post_error(struct shard *shard, const struct frame *frame,
                             type_bytes == SIZE_MAX ? 0 : type_bytes);
 }
 
-// NULL, or why the body isn't such a frame; *id is the session's. What `posted` has can be asked for in any case.
+// Returns NULL, or why the body isn't such a frame; *id is the session's. Fields of `posted` can be read in
+// any case.
 static const char *read_posted(struct shard *shard, const struct frame *frame, struct hcs_fields *posted,
                                char *id, size_t *id_bytes) {
     struct lookup lookup;

@@ -27,10 +27,10 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
 // The frame that refuses a query for what is wrong with it; NULL without memory.
 struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *query, const char *fault);
 
-// A frame that came by a request of its own (POST /hcs), from one who speaks for streams that he opened with the
-// same session_id and request_id. `done` is called once, perhaps before this returns: with the frame that
-// refuses it, which is taken over, or NULL where it is taken; with a peer of NULL when that has gone. Where there
-// is no memory to say anything, the peer is closed, and `done` called with NULL for it.
+// Takes a frame that came by a request of its own (POST /hcs), from a peer that speaks for streams that were
+// opened with the same session_id and request_id. `done` is called once, perhaps before this returns: with
+// the frame that refuses it, which is taken over, or NULL where it is taken; with a peer of NULL when that
+// has gone. Where there is no memory to say anything, the peer is closed, and `done` called with NULL for it.
 void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *done,
                    void *context);
 // MAIL_STREAM_DONE.

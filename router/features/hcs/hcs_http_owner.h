@@ -15,7 +15,7 @@ struct hcs_http_owner {
 // The one of this name and user, or NULL.
 struct hcs_http_owner *hcs_http_owner_find(const struct hcs_session *session, const char *request_id,
                                            size_t bytes, const struct user *user);
-// That of a client, made if there is none; NULL without memory. One more stream is open.
+// Returns a client's owner, made if there is none; NULL without memory. One more stream is open.
 struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_session *session,
                                            const struct hcs_client *client);
 void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session);

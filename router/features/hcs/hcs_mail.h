@@ -1,5 +1,6 @@
-// How frames and clients travel between shards, and from a shard to itself: always by mail, so that whatever
-// comes of a frame comes after what was before it, and nothing happens in the middle of anything.
+// The travel of frames and clients between shards, and from a shard to itself. They always travel by mail, so
+// that the effects of a frame come after those of earlier frames, and nothing happens in the middle of other
+// work.
 #pragma once
 
 #include "core/base/text.h"
@@ -9,7 +10,7 @@
 void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind);
 // The shard on which a session of this name lives.
 uint32_t hcs_mail_home(const struct shard *shard, const char *id, size_t bytes);
-// Tells a connection something: a frame that is taken over. What is `owed` passes a full queue.
+// Sends a connection a frame, which is taken over. A frame that is `owed` passes a full queue.
 void hcs_mail_say(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed);
 // MAIL_STREAM_TELL.
 void hcs_mail_arrived(struct shard *shard, struct parcel *parcel);

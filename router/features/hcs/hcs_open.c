@@ -88,7 +88,7 @@ static void refuse_place(struct shard *shard, struct hcs_client *client, enum hc
     send_home(shard, client, client->barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
 }
 
-// What its user sends there is for the gate to hold (docs/gate.md), which can't hold what goes on.
+// A user's `hold` is for the gate to heed (docs/gate.md), which can't hold a stream.
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool given = client->target_bytes;
@@ -101,7 +101,7 @@ static bool reaches(const void *user, const struct agent *agent) {
     return authz_reaches(user, agent);
 }
 
-// Whom a hold names is no more among those to choose from than whom a denial names.
+// Producers that a hold names are no more among those to choose from than those that a denial names.
 static bool reaches_unheld(const void *user, const struct agent *agent) {
     assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
@@ -155,7 +155,7 @@ static bool forget_oldest(struct shard *shard) {
     return true;
 }
 
-// Those that have ended are bounded, too, but give way.
+// Sessions that have ended are bounded, too, but give way.
 static bool hub_has_room(struct shard *shard) {
     uint32_t max = shard_limits(shard)->sessions_max;
     while (shard->streams.ended_count >= max)
@@ -163,8 +163,8 @@ static bool hub_has_room(struct shard *shard) {
     return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
 }
 
-// Takes a place for the session among what its opener has pending: of a user as many as its `pending` says; without
-// users of a connection a quarter of all sessions. False where there is none left.
+// Takes a place for the session among its opener's pending requests: as many as the user's `pending` says;
+// without users a quarter of all sessions a connection. False where there is none left.
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
     uint32_t quarter = shard_limits(shard)->sessions_max / 4;
     uint32_t max = client->user ? client->user->limits.pending : quarter ? quarter : 1;
@@ -245,7 +245,7 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
 
 // --- At the producer
 
-// It is known in the queue, and a program that ends leaves it to the next one.
+// Queues a start. It is known in the queue, and a program that ends leaves it to the next one.
 static void queue_start(struct shard *shard, struct peer *peer, struct parcel *parcel, uint64_t start) {
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (!parcel)
@@ -267,7 +267,7 @@ void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
         queue_start(shard, peer, parcel, start);
         return;
     }
-    // Its leaving is on its way to the session.
+    // The producer's leaving is on its way to the session.
     drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
     send_release(shard, parcel);
 }

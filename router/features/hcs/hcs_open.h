@@ -7,7 +7,7 @@
 #include "core/base/limits.h"
 #include "router/features/hcs/hcs_types.h"
 
-// What the start of a session is known by while it waits in its producer's queue (struct parcel): above all marks of
+// The name of a session's start while it waits in its producer's queue (struct parcel): above all marks of
 // clients, and all hub ids.
 #define HCS_OPEN_ID_BIT ((uint64_t)1 << 63)
 static inline uint64_t hcs_open_id(uint32_t shard, uint64_t handle) {

@@ -1,9 +1,10 @@
-// What a session keeps of its chunks and other frames, within the bounds of one session and of a shard's all.
+// Chunks and other frames that a session keeps, within the bounds of one session and of a shard's all.
 #pragma once
 
 #include "router/features/hcs/hcs_types.h"
 
-// What is to be kept of a frame for long: small, a copy, which needs no buffer; else itself.
+// Returns the parcel to be kept for long in place of a frame: a copy of a small one, which needs no buffer;
+// else itself.
 struct parcel *hcs_retention_copy(struct shard *shard, struct parcel *parcel);
 // Adds a chunk whose seq rises; false without memory: then it isn't kept, and the caller has it still.
 bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq);

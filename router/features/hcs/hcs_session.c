@@ -273,7 +273,7 @@ void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct 
     }
 }
 
-// --- What the producer says
+// --- Frames of the producer
 
 void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
                         enum hcs_type type) {

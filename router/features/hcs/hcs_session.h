@@ -15,10 +15,10 @@ struct hcs_client *hcs_session_client(const struct shard *shard, const struct hc
 
 // Makes the client one of the session's; what there is for it follows. False without memory.
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
-// It isn't one any more, and goes home.
+// Lets a client go, which isn't one any more and goes home.
 void hcs_session_let_go(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                         enum hcs_refusal refusal);
-// It isn't one any more; it stays with the caller.
+// Loses a client, which isn't one any more; it stays with the caller.
 void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
 
 // A frame of the producer's for all clients: init, control, error that ends nothing. Takes the parcel.
@@ -40,9 +40,9 @@ void hcs_session_pause(struct shard *shard, struct hcs_session *session, struct 
                        bool paused);
 void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                               uint8_t reading);
-// What is held for the client, or waits for it in the history, is dropped.
+// Drops chunks that are held for the client, or wait for it in the history.
 void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
 // Gives all clients more of what lies behind their places.
 void hcs_session_retry(struct shard *shard, struct hcs_session *session);
-// One that has ended is forgotten; its clients get what there is for them, and go home.
+// Forgets a session that has ended; its clients get the frames that are there for them, and go home.
 void hcs_session_forget(struct shard *shard, struct hcs_session *session);

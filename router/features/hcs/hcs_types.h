@@ -15,7 +15,7 @@
 struct hcs_session;
 struct hcs_http_owner;
 
-// What a frame is. X(name, its `type`)
+// Types of frames. X(name, its `type`)
 #define STREAM_TYPES(X)                                                                                      \
     X(TYPE_OTHER, "")                                                                                        \
     X(TYPE_START, "start")                                                                                   \
@@ -42,11 +42,12 @@ enum hcs_refusal {
     HCS_REFUSAL_LOST,      // there is no memory to say what: the peer is closed
 };
 
-// A client of an HCS session: one peer, as one session knows it. Its peer's shard makes it and frees it; in
-// between it belongs to both, each of which has fields of its own, and reads what is constant.
+// A client of an HCS session: one peer, as one session knows it. Its peer's shard makes it and frees it. In
+// between it belongs to both shards, each of which has fields of its own, and reads the constant ones.
 //
-// It travels once to the session's shard, to join, and comes home when it isn't a client any more: whichever
-// side finds that. Frames for it follow each other by the same way, so that none comes behind its return.
+// The client travels once to the session's shard, to join, and comes home when it isn't a client any more:
+// whichever side finds that. Frames for it follow each other by the same way, so that none comes behind its
+// return.
 struct hcs_client {
     // Constant.
     uint64_t connection;
@@ -109,7 +110,7 @@ static inline const char *hcs_client_target(const struct hcs_client *client) {
     return client->text + client->id_bytes + client->request_id_bytes;
 }
 
-// What is asked for by a start. Texts are decoded.
+// The fields of a start. Texts are decoded.
 struct hcs_start {
     const char *id, *request_id, *target;
     uint32_t id_bytes, request_id_bytes, target_bytes;
@@ -118,7 +119,7 @@ struct hcs_start {
     enum governance required;
 };
 
-// What a parcel that travels to a client is: in its hub_id meanwhile.
+// The kind of a parcel that travels to a client: in its hub_id meanwhile.
 struct hcs_tag {
     enum hcs_type type;
     enum stream_lod lod; // of a chunk that may be shed
@@ -128,12 +129,12 @@ struct hcs_tag {
 uint64_t hcs_tag_pack(struct hcs_tag given);
 struct hcs_tag hcs_tag_unpack(uint64_t packed);
 
-// An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. Everything
-// that is said in it comes by here, so that all of its clients see one order.
+// An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. All
+// frames of the session come by here, so that all of its clients see one order.
 //
-// A client has a place in the history, behind the last chunk that it got. While it doesn't pause that is its
-// end, or as near to it as there is memory; while it does, chunks are held for it, and past the bound of its
-// queue it falls back on the history when it goes on.
+// A client has a place in the history, behind the last chunk that it got. While it doesn't pause that is the
+// end, or as near to it as there is memory. While it pauses, chunks are held for it, and past the bound of
+// its queue it falls back on the history when it goes on.
 struct hcs_session {
     uint64_t handle;   // its key
     uint64_t producer; // connection

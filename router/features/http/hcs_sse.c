@@ -50,7 +50,7 @@ static void send_place(struct shard *shard, struct peer *peer, const struct stre
     http_leave(shard, peer, &text);
 }
 
-// Of a session that never was, there is no place.
+// A session that never was has no place.
 static void send_frame(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
     char head[SSE_HEAD_BYTES_MAX], place[SSE_ID_BYTES_MAX];
     bool has_place = peer->transport == &transport_hcs && streamed->id_bytes;

@@ -6,7 +6,7 @@
 
 extern const struct transport transport_hcs;
 
-// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: it will be answered, or has been. Else as
-// hcs_http_open, and the peer still speaks HTTP.
+// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: the request will be
+// answered, or has been. Else as hcs_http_open, and the peer still speaks HTTP.
 enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
                                    struct parcel **error);

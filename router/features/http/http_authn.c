@@ -85,7 +85,7 @@ static void read_secret(const struct http_call *call, struct secret *secret) {
     }
 }
 
-// --- What comes of it
+// --- Effects
 
 static const char challenge[] = "WWW-Authenticate: Basic realm=\"patchbay\", charset=\"UTF-8\"\r\n";
 
@@ -102,7 +102,7 @@ static void refuse_rule(struct shard *shard, struct http_call *call, enum rule r
         http_answer_fault(shard, call->exchange, 403, rule_text(rule));
 }
 
-// Its answer waits, and is the last.
+// Delays the answer to a wrong credential, which is the last one.
 static void guess(struct shard *shard, struct http_call *call) {
     refuse_rule(shard, call, RULE_CREDENTIAL);
     call->exchange->http.closes = true;
@@ -226,15 +226,16 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
     return user;
 }
 
-// Whether nobody's body may go on: one that is small is answered when it is whole, as all are that nobody sends, and what
-// is for nobody in particular is no matter of a credential. One in chunks, whose size nobody knows, is not small.
+// Returns whether a body without a user may not go on. A small body is answered when it is whole, as all
+// bodies without a user are. A path that is for nobody in particular needs no credential. A body in chunks,
+// whose size nobody knows, is not small.
 static bool is_nobodys(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     const struct unit *unit = &call->peer->unit;
     return (!unit->sized || unit->body_bytes > UNKNOWN_FRAME_BYTES_MAX) && !(route && route->is_open);
 }
 
-// What was shown once makes a connection known, as far as its memory goes.
+// A credential that was shown once makes a connection known, as far as its memory goes.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     struct http_call call = {.peer = peer, .head = bytes};
     enum credential kind;

@@ -5,7 +5,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
 
-// It lies on the stack of transport_http.take.
+// A request that is being served. The call lies on the stack of transport_http.take.
 struct http_call {
     struct peer *peer;
     const struct frame *frame;

@@ -12,7 +12,7 @@
 #include "router/features/http/http_rpc.h"
 #include "router/routing/route.h"
 
-// --- What a client has to say
+// --- Frames of a client
 
 static void answer_with(struct shard *shard, struct exchange *exchange, unsigned status,
                         struct parcel *frame) {
@@ -52,7 +52,7 @@ static void post(struct shard *shard, struct http_call *call) {
     hcs_http_post(shard, peer, &own, posted, call->exchange);
 }
 
-// --- What a client asks for
+// --- Requests of a client
 
 enum { UNKNOWN_MAX = 32 };
 

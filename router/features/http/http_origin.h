@@ -1,6 +1,6 @@
-// Who may speak to the hub from a browser: a page of somebody else's must not, though the browser that shows
-// it can reach the hub. A name that an attacker has pointed here (DNS rebinding) is told by Host, another
-// page's request by Origin and Sec-Fetch-Site.
+// Judges whether a browser may speak to the hub: a page of another site must not, though the browser that
+// shows it can reach the hub. Host tells a name that an attacker has pointed here (DNS rebinding), Origin and
+// Sec-Fetch-Site tell another page's request.
 #pragma once
 
 #include "core/wire/http_request.h"

@@ -145,7 +145,7 @@ static void idle_from_now(struct shard *shard, struct annex *annex) {
         wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
 }
 
-// It isn't served in the middle of another one's answer.
+// A request isn't served in the middle of another one's answer.
 static void resume_soon(struct shard *shard, struct annex *annex) {
     if (annex->deferred && annex->exchange_count == 1)
         wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard));

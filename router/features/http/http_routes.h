@@ -1,4 +1,4 @@
-// What the paths of HTTP mean. A new one is a row in http_routes.c.
+// Paths of HTTP. A new one is a row in http_routes.c.
 #pragma once
 
 #include "router/features/http/http_call.h"

@@ -1,4 +1,4 @@
-// What shows how the hub is: whether it lives, whether it takes work, its figures, and the status page.
+// Paths that show how the hub is: whether it lives, whether it takes work, its figures, and the status page.
 #pragma once
 
 #include "router/features/http/http_call.h"

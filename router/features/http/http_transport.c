@@ -24,14 +24,15 @@ static void preflight(struct shard *shard, struct exchange *exchange) {
     exchange_close(shard, exchange);
 }
 
-// So many requests may wait on one connection, and as many as it may have the hub keep.
+// Returns whether too many requests wait on one connection, or more than its share of the quota.
 static bool is_crowded(const struct shard *shard, const struct annex *annex) {
     uint32_t count = annex->exchange_count;
     return count > HTTP_PIPELINED_MAX ||
            !quota_is_fair(&shard->quota, (uint64_t)count * sizeof(struct exchange));
 }
 
-// What takes the connection over waits until all before it has been answered. What comes behind it isn't heard.
+// Defers a request that takes the connection over: it waits until all earlier ones have been answered. Later
+// bytes aren't read.
 static void defer(struct shard *shard, struct http_call *call) {
     struct http_deferred *deferred = quota_take(&shard->quota, sizeof *deferred);
     if (!deferred) {
@@ -47,7 +48,7 @@ static void defer(struct shard *shard, struct http_call *call) {
     receive_switch(shard, call->peer, &transport_deferring);
 }
 
-// It may be served, whoever it is from; unless it was answered.
+// Returns whether the request may be served, whoever it is from; unless it was answered.
 static bool is_served(struct shard *shard, struct http_call *call, const struct http_route *route,
                       const char *fault) {
     struct exchange *exchange = call->exchange;
@@ -100,7 +101,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
         http_forget_user(call->peer);
 }
 
-// What comes behind a request whose answer closes isn't heard. One that is answered already lingers.
+// Bytes behind a request whose answer closes aren't read. A request that is answered already lingers.
 static void hear_no_more(struct shard *shard, struct peer *peer) {
     const struct list *exchanges = &peer->annex->exchanges;
     if (peer->state != PEER_OPEN || peer->transport != &transport_http || list_empty(exchanges))
@@ -144,7 +145,7 @@ static void http_resume(struct shard *shard, struct peer *peer) {
     quota_give(&shard->quota, deferred);
 }
 
-// --- What can't be read
+// --- Unreadable requests
 
 static void http_refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
@@ -180,7 +181,8 @@ static bool http_enter(struct shard *shard, struct peer *peer) {
     return annex != NULL;
 }
 
-// It waits while a request or its answer is under way, whose own times hold; after that it has the whole time.
+// Handles the timer's end. A connection waits while a request or its answer is under way, whose own times
+// hold. After that it has the whole time.
 static void http_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
     uint32_t silent_ms = shard_since(shard, peer->heard_ms), still_ms = shard_since(shard, peer->sending_ms);

@@ -154,7 +154,7 @@ static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
     return still_ms < pinged_ms ? still_ms : pinged_ms;
 }
 
-// Whoever is silent is asked for a sign of life, and closed without one.
+// A silent peer is asked for a sign of life, and closed without one.
 static void websocket_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
     uint32_t silent_ms = shard_since(shard, peer->heard_ms), left_ms = WEBSOCKET_PONG_MS;

@@ -1,5 +1,5 @@
-// WebSocket (RFC 6455): a peer like any other, whose bodies are text messages. It comes by an upgrade of a
-// connection of HTTP, whose header fields then hold for each of its messages.
+// WebSocket (RFC 6455): a peer like any other, whose bodies are text messages. The connection comes by an
+// upgrade of HTTP, whose header fields then hold for each of its messages.
 #pragma once
 
 #include "router/features/http/http_call.h"

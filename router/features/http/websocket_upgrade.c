@@ -9,7 +9,7 @@
 
 static const char subprotocol[] = "hugai.v2";
 
-// What is asked for can't be done as it is asked for; 426 says how it can.
+// Refuses an upgrade that can't be done as it is asked for; 426 says how it can.
 static void refuse_upgrade(struct shard *shard, struct http_call *call, const char *fault) {
     call->exchange->http.fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
     call->exchange->http.closes = true;

@@ -29,7 +29,7 @@ static struct child *child_at(const struct peer *peer) {
     return peer->annex->child;
 }
 
-// --- What can't be read
+// --- Unreadable output
 
 static void show(struct shard *shard, struct child *child, const uint8_t *bytes, uint32_t count) {
     char text[4 * SHOWN_BYTES];
@@ -77,7 +77,8 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
     child_say(shard, child, &answer);
 }
 
-// Its answer to initialize. What it offers is kept as it wrote it, so all of it must be JSON.
+// Takes a child's answer to initialize. Its capabilities are kept as the child wrote them, so all of the
+// answer must be JSON.
 static void take_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                         const uint8_t *body, uint32_t bytes) {
     assert(child->state == CHILD_GREETING);
@@ -116,7 +117,7 @@ static void take_answer(struct shard *shard, struct child *child, const struct l
     text_deinit(&kept);
 }
 
-// It need not offer anything: a client sees what it can in the answer itself.
+// A server need not offer anything: a client sees its features in the answer itself.
 static void take_mcp_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                             const uint8_t *body, uint32_t bytes) {
     bool good = lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT;
@@ -177,7 +178,7 @@ static bool take_last(struct shard *shard, struct child *child, const uint8_t *b
     return true;
 }
 
-// What it says to those whom it can't name.
+// Takes a message to users whom the child can't name.
 static bool child_take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                               struct exchange *exchange) {
     struct child *child = child_at(peer);
@@ -192,7 +193,7 @@ static void take_signed(struct shard *shard, struct peer *peer, const struct fra
         route_frame(shard, peer, &own, NULL);
 }
 
-// Also what goes to its own users, by none of the common rules, says truly whose it is.
+// A message to the child's own users, by none of the common rules, truly names its user, too.
 static void take_running(struct shard *shard, struct peer *peer, const struct frame *frame) {
     struct unit unit;
     struct frame copy;
@@ -249,7 +250,7 @@ static void child_rests(struct shard *shard, struct peer *seat) {
         per_client_rest(shard, seat);
 }
 
-// What another process has, and what waits for the next one's session.
+// Writes requests that another process has, and those that wait for the next one's session.
 static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room) {
     size_t count = mcp_modern_others(seat, hub_ids, room);
     assert(hub_ids || room == 0);

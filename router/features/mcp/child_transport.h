@@ -1,5 +1,5 @@
-// How children speak: as any peer on its wire, but for how they begin and end (router/features/children), and that what
-// can't be read is shown in the log and answered by nothing.
+// The transport of children: as any peer on its wire, but for its begin and end (router/features/children).
+// Unreadable output is shown in the log and answered by nothing.
 #pragma once
 
 #include "router/engine/shard/transport.h"

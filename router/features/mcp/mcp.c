@@ -118,7 +118,8 @@ static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame 
     }
 }
 
-// Another program has taken its place: what its users know of its lists is out of date. Who waits for a first answer knows nothing.
+// Another program has taken the server's place: its users' lists are out of date. A user that waits for a
+// first answer knows none.
 static void tell_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
     static const char *const lists[] = {"tools", "prompts", "resources"};
     assert(child->replaced && !child->of);
@@ -156,8 +157,8 @@ void mcp_opened(struct shard *shard, struct child *child) {
 
 // --- What clients say
 
-// What is asked before any session waits until it is known whether the server has them. Detached, it keeps none
-// of what came with it.
+// Requests before any session wait until it is known whether the server has sessions. A detached parcel keeps
+// none of its arrival's memory.
 static void wait_for_opening(struct shard *shard, struct child *child, struct mcp *mcp,
                              struct parcel *parcel) {
     assert(parcel->hub_id && !parcel->link);
@@ -188,8 +189,8 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
     return true;
 }
 
-// Likewise for what is of the modern era: it waits for no session. Where the first process has refused one it speaks that
-// era, too, and no other one does for long.
+// Likewise for a message of the modern era: it waits for no session. Where the first process has refused a
+// session it speaks that era, too, and no other one does for long.
 static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
                           struct parcel *parcel) {
     assert(child_mux_is_modern(parcel) && !child->of);
@@ -256,7 +257,7 @@ static void tell_logging(struct shard *shard, const struct mcp *mcp, const struc
         drop_one(shard, hears ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
 }
 
-// What tells nobody of something that was asked. False: it goes its way as anybody's.
+// Takes a notification that is about no request. False: it goes its way as anybody's.
 static bool take_notification(struct shard *shard, struct child *child, struct mcp *mcp,
                               const struct message *message) {
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
@@ -321,7 +322,7 @@ static struct mcp_user *user_asked(const struct shard *shard, const struct child
     return *reason ? NULL : user;
 }
 
-// It is no agent, but its home is known here.
+// A user is no agent, but its home is known here.
 static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
@@ -346,8 +347,8 @@ static void ask_one(struct shard *shard, const struct child *child, struct mcp *
         refuse_request(shard, message, reason);
 }
 
-// A request is the hub's to answer, or that of the one user that it can be about; unless it is for the hub
-// itself, or says for whom it is.
+// A request of the server is the hub's to answer, or that of the one user that it can be about. A request for
+// the hub itself, or one that names its target, is neither.
 static bool take_request(struct shard *shard, struct child *child, struct mcp *mcp,
                          const struct message *message) {
     const char *method = message->method;
@@ -421,7 +422,7 @@ bool mcp_take(struct shard *shard, struct child *child, const struct frame *fram
            take_call(shard, child, mcp, &message);
 }
 
-// What waits until it is known whether there are sessions is asked of nobody yet.
+// A request that waits until it is known whether there are sessions has been asked of nobody yet.
 static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id) {
     struct parcel *parcel = mcp->waiting.first;
     assert(hub_id);
@@ -449,7 +450,7 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     return count;
 }
 
-// One that the process has may have it ask something still.
+// A request that the process has may have it ask something still.
 static void forget_ask(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
     bool has_it = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
     if (has_it)
@@ -478,7 +479,7 @@ struct leaving {
     struct mcp *mcp;
 };
 
-// What its user hasn't cancelled goes on, or waits.
+// A request that its user hasn't cancelled goes on, or waits.
 static void leave_ask(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
     struct mcp_users *sharing = mcp_server_state_users(leaving->child, leaving->mcp);

@@ -33,7 +33,7 @@ uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel
                : 0;
 }
 
-// One that can't be noted isn't: then another one's taking it back takes it from this one, too.
+// A subscription that can't be noted isn't: then another user's unsubscription takes it from this one, too.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
@@ -50,7 +50,7 @@ static bool read_level(const struct shard *shard, const struct parcel *parcel, c
     return true;
 }
 
-// It is the process's, for all: the next one is told the last that was said by one who is still here.
+// The level is the process's, for all: the next process is told the last level of a user that is still here.
 static void note_level(const struct shard *shard, struct mcp *mcp, struct mcp_user *user,
                        const struct parcel *parcel) {
     char level[MCP_LEVEL_BYTES];
@@ -96,7 +96,7 @@ void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_
         (void)mcp_unsubscribe(sharing, user, uri, bytes);
 }
 
-// What the hub asks it besides.
+// A request of the hub's own to the server.
 struct asking {
     struct shard *shard;
     struct child *child;
@@ -117,7 +117,7 @@ static void put_ask(struct text *body, const struct asking *asking, const char *
     text_put(body, "}}");
 }
 
-// It is bound to the process: the next one is told anew.
+// The request is bound to the process: the next one is told anew.
 static void ask(void *context, const char *value, size_t bytes) {
     const struct asking *asking = context;
     struct peer *seat = asking->child->seat;

@@ -1,5 +1,5 @@
-// What clients have told a shared server of the Model Context Protocol that is to last longer than its process: the
-// resources to which they are subscribed, and from which level on it logs.
+// Requests of clients to a shared server of the Model Context Protocol that are to last longer than its
+// process: subscriptions to resources, and the level from which on it logs.
 #pragma once
 
 #include "router/features/mcp/mcp_server_state.h"
@@ -11,7 +11,8 @@ bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp 
                            const struct parcel *parcel);
 // The same for a subscription, which lasts unless the request, which is in progress now, is refused.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel);
-// Of a user's own server: notes from which level on it is to log, and what its user isn't subscribed to any more.
+// For a user's own server: notes from which level on it is to log, and the resources to which its user isn't
+// subscribed any more.
 void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
                                const struct mcp_user *user, const struct parcel *parcel);
 // Tells the next process of that, which runs now, all of it, likewise.
@@ -19,7 +20,8 @@ void mcp_client_state_say_own(struct shard *shard, struct child *child, const st
                               const struct mcp_user *user);
 // Tells the next process, which runs now, all of it, before what waits.
 void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp);
-// What was asked of it is refused: whoever asked to be subscribed isn't, and what nobody is subscribed to is given up.
+// A request to the server is refused: its client isn't subscribed, and a resource without subscribers is
+// given up.
 void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *sharing,
                               uint64_t hub_id);
 // A user goes: what it alone was subscribed to is given up, and all else of it forgotten.

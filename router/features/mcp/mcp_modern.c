@@ -19,9 +19,10 @@ static struct mcp_users *sharing_of(const struct child *child) {
     return mcp ? &mcp->sharing : NULL;
 }
 
-// --- What it was asked
+// --- Requests to it
 
-// What is said of an era that the program doesn't have; where the other one stays down, there is nobody.
+// Returns the error of an era that the program doesn't have; where the other process stays down, there is
+// nobody.
 static enum error lack_of(const struct child *first) {
     return first->state == CHILD_DOWN ? ERROR_AGENT_NOT_FOUND : ERROR_METHOD_NOT_FOUND;
 }
@@ -147,7 +148,7 @@ static void give_up(struct shard *shard, struct child *child) {
     end_all(shard, child, lack_of(child->of), false);
 }
 
-// What only listens there ends with it.
+// Requests that only listen there end with it.
 void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = first->seat->annex->mcp;

@@ -1,7 +1,7 @@
-// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28), where its
-// first one has sessions. It is started when a client first says something of that era. What it is asked is asked of
-// the first one, as far as anybody else knows. A program that refuses server/discover, or ends before it has
-// answered anything, has no such era, and isn't tried again.
+// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28),
+// where its first one has sessions. The process is started when a client first says something of that era.
+// Its requests are requests to the first one, as far as anybody else knows. A program that refuses
+// server/discover, or ends before it has answered anything, has no such era, and isn't tried again.
 #pragma once
 
 #include "core/mcp/mcp_users.h"
@@ -12,10 +12,10 @@
 void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel);
 // The process that was asked under this id; NULL: none was.
 struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id);
-// It answers what it was asked under this id: says so as the first one.
+// The process answers a request under this id: answers as the first one.
 void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
                        const struct message *message, uint64_t hub_id);
-// It has ended, and with it what it was asked.
+// Ends the requests to a process that has ended.
 void mcp_modern_rest(struct shard *shard, struct peer *seat);
 // Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything
 // in progress there. Looks whether that is so.

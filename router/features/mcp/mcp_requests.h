@@ -1,5 +1,5 @@
-// What a server of the Model Context Protocol has been asked, and what it says about that: the ids by which it
-// names requests of clients (subscriptions, and those that it ends itself) are the hub's, and become theirs.
+// Requests to a server of the Model Context Protocol, and its messages about them: the ids by which it names
+// requests of clients (subscriptions, and those that it ends itself) are the hub's, and become theirs.
 #pragma once
 
 #include "core/mcp/mcp_users.h"
@@ -15,10 +15,10 @@ bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *sha
 // A request is on its way to `child`. False without memory.
 bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *sharing,
                         struct mcp_user *user, const struct parcel *parcel);
-// It has ended, in whatever way. False: there is none under this id.
+// Notes that a request has ended, in whatever way. False: there is none under this id.
 bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id);
-// Its client gives it up, or leaves, though the child has it: it counts as in progress until the child has answered it
-// (mcp_ask_abandon). False: likewise.
+// Notes that a request's client gives it up, or leaves, though the child has it: the request counts as in
+// progress until the child has answered it (mcp_ask_abandon). False: likewise.
 bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *sharing,
                           uint64_t hub_id);
 // The hub id that a response bears; 0: none.

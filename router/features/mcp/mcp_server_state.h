@@ -1,5 +1,5 @@
-// What is kept of a server of the Model Context Protocol that clients share, or of its process of the modern era,
-// at its seat.
+// State of a server of the Model Context Protocol that clients share, or of its process of the modern era, at
+// its seat.
 #pragma once
 
 #include "core/mcp/mcp_message.h"
@@ -21,6 +21,6 @@ struct mcp {
 
 // Made with the first use; NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
-// Who shares it, without what was given up at a process that has ended since.
+// Returns the users that share it, without requests that were given up at a process that has ended since.
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp);
 void mcp_server_state_give(struct shard *shard, struct peer *seat);

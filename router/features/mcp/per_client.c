@@ -67,8 +67,9 @@ static struct mcp_users *sharing_of(const struct child *child) {
 
 // --- What users say
 
-// Its program has ended, as the user has told it to: the user's connection ends, too, once all is sent that waits for it, as it
-// does where exit is the hub's. Who joins its own standard streams to the program waits for that.
+// The program has ended, as its user told it to. The user's connection ends, too, once its queue is sent, as
+// it does where exit is the hub's. A client that joins its own standard streams to the program waits for
+// that.
 static void part(struct shard *shard, const struct mcp_user *user) {
     uint32_t to = connection_shard(user->home.connection);
     struct peer *peer = to == shard->index ? peer_find(shard, user->home.connection) : NULL;
@@ -100,8 +101,8 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
     return child;
 }
 
-// One that has ended is started again by a request alone: what is told to nobody in particular is for the one that
-// knew what came before.
+// An instance that has ended is started again by a request alone: a notification is for the program that knew
+// the earlier ones.
 static bool is_late(const struct child *child, const struct parcel *parcel) {
     bool is_told = child->settings->protocol == CHILD_HERMES; // commands come as notifications
     return !parcel->hub_id && !is_told && !child_is_up(child) && child->serial > 0 &&
@@ -195,9 +196,9 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
     return child->seat;
 }
 
-// --- What an instance says
+// --- Messages of an instance
 
-// What it asks is for its user, who is no agent, but whose home is known here.
+// A request of the instance is for its user, who is no agent, but whose home is known here.
 static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
@@ -228,7 +229,7 @@ static void tell_user(struct shard *shard, const struct message *message, const 
     forward_to(shard, user->home.connection, parcel);
 }
 
-// What is the hub's own, or says for whom it is, goes its way as anybody's.
+// A message for the hub, or one that names its target, goes its way as anybody's.
 static bool is_for_user(const struct message *message) {
     return !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
            method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
@@ -279,7 +280,7 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
     return refuses && !child->proven && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER;
 }
 
-// One that it owes, whatever is wrong with it.
+// Takes a response that the instance owes, whatever is wrong with it.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
     uint64_t hub_id = mcp_requests_answered(message);

@@ -1,7 +1,8 @@
-// Programs of which each user has an instance of its own (instances = each). What users say to the name comes by on
-// its way into the queue of the first one, which never runs (per_client_divert), and goes to the instance of its source,
-// made when there is none; what an instance says comes by before it is routed (per_client_take). Towards all others the
-// first one has been asked, and answers. All of it is shard 0's, as its children are.
+// Programs of which each user has an instance of its own (instances = each). Messages of users to the name
+// come by on their way into the queue of the first instance, which never runs (per_client_divert). They go to
+// the instance of their source, made when there is none. Messages of an instance come by before they are
+// routed (per_client_take). Towards all others the first one has been asked, and answers. All of it is shard
+// 0's, as its children are.
 #pragma once
 
 #include "core/lookup/lookup.h"
@@ -9,15 +10,17 @@
 
 struct exchange;
 
-// What a user says, before it is queued for the first one, or what all instances that run are told: takes it, always.
+// Takes a user's message, before it is queued for the first one, or a notification for all instances that
+// run: always.
 void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
 // A request that the first one was asked under this id is cancelled, and has ended unless `lasts`. The instance that
 // has it; or NULL.
 struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts);
-// What an instance says, before it is routed, maybe as a member of an array. True: it was dealt with.
+// Takes a message of an instance, before it is routed, maybe as a member of an array. True: it was dealt
+// with.
 bool per_client_take(struct shard *shard, struct child *child, const struct frame *frame,
                      struct exchange *exchange);
-// It has answered the initialize by which the hub opens its user's session anew.
+// The instance has answered the initialize by which the hub opens its user's session anew.
 void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
 // An instance has ended: so does all that it owes, and nothing waits for it.
 void per_client_rest(struct shard *shard, struct peer *seat);

@@ -18,7 +18,7 @@ static void per_client_session_forget(struct shard *shard, struct child *child) 
     child->opened = child->reopens = false;
 }
 
-// Another one than before. What is too long, or has no memory, isn't said again.
+// Notes another opening than before. A request that is too long, or has no memory, isn't said again.
 static void note_opening(struct shard *shard, struct child *child, const struct parcel *parcel) {
     struct lookup lookup;
     per_client_session_forget(shard, child);
@@ -75,7 +75,7 @@ void per_client_session_answered(struct shard *shard, struct child *child, const
         per_client_session_forget(shard, child);
 }
 
-// What it hasn't answered its user knows to have failed, unless it waits for the next one.
+// Requests that the instance hasn't answered have failed for its user, unless they wait for the next one.
 void per_client_session_rest(struct shard *shard, struct child *child) {
     assert(child->of);
     if (child->opening && !child->opened && !outbox_has(&child->seat->connection.outbox, child->opening_id))

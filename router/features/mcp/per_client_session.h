@@ -14,6 +14,6 @@ void per_client_session_answered(struct shard *shard, struct child *child, const
                                  uint64_t hub_id);
 // The instance has ended.
 void per_client_session_rest(struct shard *shard, struct child *child);
-// It has been asked to open the session anew, and answers.
+// The instance has been asked to open the session anew, and answers.
 void per_client_session_reopen(struct shard *shard, struct child *child, const struct mcp_user *user,
                                const struct lookup *answer);
