@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/load/body.h"
-#include "bench/load/dial.h"
-#include "bench/load/http.h"
-#include "bench/load/link.h"
+#include "bench/load/load_body.h"
+#include "bench/load/load_connection.h"
+#include "bench/load/load_dial.h"
+#include "bench/load/load_http.h"
 #include "core/base/text.h"
 #include "io/listener.h"
 

@@ -22,11 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bench/flood/kinds.h"
-#include "bench/load/cpu.h"
-#include "bench/load/histogram.h"
+#include "bench/flood/flood_kinds.h"
 #include "bench/load/load.h"
-#include "bench/load/server.h"
+#include "bench/load/load_cpu.h"
+#include "bench/load/load_histogram.h"
+#include "bench/load/load_server.h"
 
 #define PERIOD_NS  UINT64_C(1000000)
 #define GIVE_UP_NS UINT64_C(60000000000)

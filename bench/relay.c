@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "bench/load/relay.h"
+#include "bench/load/load_relay.h"
 #include "bench/relay_queue.h"
 #include "core/base/limits.h"
 #include "io/listener.h"

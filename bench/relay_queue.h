@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/load/link.h"
+#include "bench/load/load_connection.h"
 
 struct relay_half {
     struct bytes copied;     // small blocks, one behind the other

@@ -1,7 +1,7 @@
 // What a run of the load generator came to, for people and for programs.
 #pragma once
 
-#include "bench/load/run.h"
+#include "bench/load/load_run.h"
 
 // Both on standard output.
 void bench_report(const struct load_settings *settings, const struct load_result *result);

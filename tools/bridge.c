@@ -13,30 +13,30 @@ enum { WAITING_MAX = 1 << 20 }; // no more is read for who doesn't take this
 // --- Waiting
 
 // One that has gone is waited for no more: that would be told all the time.
-static struct pollfd wish(const struct side *side, const struct side *other) {
-    bool reads = !side->ended && side_waits(other) < WAITING_MAX;
-    short events = (short)((reads ? POLLIN : 0) | (side_waits(side) > 0 ? POLLOUT : 0));
+static struct pollfd wish(const struct bridge_socket *side, const struct bridge_socket *other) {
+    bool reads = !side->ended && bridge_socket_waits(other) < WAITING_MAX;
+    short events = (short)((reads ? POLLIN : 0) | (bridge_socket_waits(side) > 0 ? POLLOUT : 0));
     return (struct pollfd){.fd = side->gone ? -1 : side->socket, .events = events};
 }
 
 // What it said before it went still counts.
-static bool side_step(struct side *side, short ready) {
+static bool side_step(struct bridge_socket *side, short ready) {
     bool gone = (ready & (POLLHUP | POLLERR)) != 0;
     bool good = true;
     if (!side->ended && (gone || (ready & POLLIN) != 0)) {
-        good = side_read(side);
+        good = bridge_socket_read(side);
     }
     if (good && !gone && (ready & POLLOUT) != 0) {
-        good = side_write(side);
+        good = bridge_socket_write(side);
     }
     side->gone = gone && side->ended;
     return good;
 }
 
 bool bridge_step(struct bridge *bridge, int patience_ms) {
-    struct side *client = &bridge->client, *hub = &bridge->hub;
+    struct bridge_socket *client = &bridge->client, *hub = &bridge->hub;
     struct pollfd waits[2] = {wish(client, hub), wish(hub, client)};
-    bool more = side_has_more(hub) && (waits[1].events & POLLIN) != 0;
+    bool more = bridge_socket_has_more(hub) && (waits[1].events & POLLIN) != 0;
     int ready = poll(waits, 2, more ? 0 : patience_ms);
     if (ready < 0) {
         return errno == EINTR;
@@ -50,8 +50,8 @@ bool bridge_step(struct bridge *bridge, int patience_ms) {
 // --- Opening and closing
 
 void bridge_drop(struct bridge *bridge) {
-    side_close(&bridge->client);
-    side_close(&bridge->hub);
+    bridge_socket_close(&bridge->client);
+    bridge_socket_close(&bridge->hub);
     free(bridge);
 }
 
@@ -86,11 +86,11 @@ void bridge_close(struct bridge *bridge) {
     }
 }
 
-struct side bridge_release(struct bridge *bridge, int client) {
+struct bridge_socket bridge_release(struct bridge *bridge, int client) {
     atomic_store(&bridge->released, true);
     close(client);
     pthread_join(bridge->thread, NULL);
-    struct side hub = {.socket = bridge->hub.socket, .ssl = bridge->hub.ssl};
+    struct bridge_socket hub = {.socket = bridge->hub.socket, .ssl = bridge->hub.ssl};
     fcntl(hub.socket, F_SETFL, 0);
     bridge->hub.socket = -1;
     bridge->hub.ssl = NULL;

@@ -6,11 +6,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "tools/side.h"
+#include "tools/bridge_socket.h"
 
 struct bridge {
     pthread_t thread;
-    struct side client, hub;
+    struct bridge_socket client, hub;
     atomic_bool released; // its thread is to end, and leave all as it is
 };
 
@@ -19,7 +19,7 @@ int bridge_start(struct bridge *bridge, void *(*run)(void *bridge));
 // After the client has closed its socket: waits for the thread's end, and frees the bridge. NULL is allowed.
 void bridge_close(struct bridge *bridge);
 // Instead, while nothing is on its way: closes the client's socket, and gives what is behind it, as it was before the bridge.
-struct side bridge_release(struct bridge *bridge, int client);
+struct bridge_socket bridge_release(struct bridge *bridge, int client);
 // Frees one that doesn't run.
 void bridge_drop(struct bridge *bridge);
 

@@ -17,7 +17,7 @@
 #include "core/base/limits.h"
 #include "core/base/text.h"
 #include "core/rights/digest.h"
-#include "tools/place.h"
+#include "tools/hub_address.h"
 #include "tools/tls_bridge.h"
 #include "tools/websocket_bridge.h"
 
@@ -42,8 +42,8 @@ static const struct wire *wire_of(const struct address *address) {
 }
 
 const struct wire *client_wire(const char *uri) {
-    struct place place;
-    return place_parse(&place, uri) < 0 ? NULL : wire_of(&place.address);
+    struct hub_address hub;
+    return hub_address_parse(&hub, uri) < 0 ? NULL : wire_of(&hub.address);
 }
 
 bool client_takes_fields(const char *uri) {
@@ -53,16 +53,16 @@ bool client_takes_fields(const char *uri) {
 
 // The socket, and how the hub is spoken to over it; -EINVAL or -errno.
 static int dial(const char *uri, const struct wire **wire, struct bridge **bridge) {
-    struct place place;
+    struct hub_address hub;
     if (websocket_bridge_is(uri)) {
         *wire = &wire_lines;
         return websocket_bridge_dial(uri, client_token, bridge);
     }
     *wire = client_wire(uri);
-    if (*wire == NULL || place_parse(&place, uri) < 0) {
+    if (*wire == NULL || hub_address_parse(&hub, uri) < 0) {
         return -EINVAL;
     }
-    return place.address.secure ? tls_bridge_dial(&place, bridge) : place_dial(&place);
+    return hub.address.secure ? tls_bridge_dial(&hub, bridge) : hub_address_dial(&hub);
 }
 
 // As `strict` wants it, too. It registers nothing.
@@ -122,7 +122,7 @@ int client_release_secure(struct client *client, SSL **ssl) {
     if (bridge == NULL) {
         return given;
     }
-    struct side hub = bridge_release(bridge, given);
+    struct bridge_socket hub = bridge_release(bridge, given);
     *ssl = hub.ssl;
     return hub.socket;
 }

@@ -17,7 +17,7 @@ struct client {
     int socket;
     const struct wire *wire;
     struct bridge *bridge; // between the socket and a hub that is reached over WebSocket or TLS; or NULL
-    // What ends a wait early: a signal of signals.h (-1: none), and a time of the monotonic clock (0: none).
+    // What ends a wait early: a signal of client_signals.h (-1: none), and a time of the monotonic clock (0: none).
     int signals;
     uint64_t deadline_ns;
     // Received bytes: [at, filled) are not taken yet and begin at a frame's start; slack follows `capacity`.

@@ -11,8 +11,8 @@
 
 #include "io/address.h"
 #include "tools/client.h"
+#include "tools/client_credential.h"
 #include "tools/commands.h"
-#include "tools/credential.h"
 #include "tools/tls_dial.h"
 
 enum { HUB_BYTES_MAX = 256 }; // more than any that can be dialled
@@ -43,16 +43,17 @@ static const struct command *find(const char *name) {
 // The hub's URI as --framing would have it, perhaps written to `out`; NULL, with what is wrong on standard
 // error, when it says otherwise. What is no URI of a hub is left to who dials it.
 static const char *frame_hub(const char *hub, const char *framing, char *out, size_t capacity) {
-    struct place place;
+    struct hub_address address;
     bool lines = strcmp(framing, wire_lines.name) == 0;
     if (!lines && strcmp(framing, "content-length") != 0) {
         fprintf(stderr, "patchbay: --framing '%s': it must be lines or content-length\n", framing);
         return NULL;
     }
-    if (place_parse(&place, hub) < 0 || strcmp(place.address.transport, lines ? wire_lines.name : "") == 0) {
+    if (hub_address_parse(&address, hub) < 0 ||
+        strcmp(address.address.transport, lines ? wire_lines.name : "") == 0) {
         return hub;
     }
-    if (place.address.transport[0] != '\0') {
+    if (address.address.transport[0] != '\0') {
         fprintf(stderr, "patchbay: --framing %s: %s says otherwise\n", framing, hub);
         return NULL;
     }

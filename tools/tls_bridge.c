@@ -10,17 +10,17 @@
 
 enum { GOODBYE_MS = 1000 };
 
-static bool pass(struct side *from, struct side *to) {
+static bool pass(struct bridge_socket *from, struct bridge_socket *to) {
     if (from->at < from->in.length) {
         text_add(&to->out, from->in.bytes + from->at, from->in.length - from->at);
     }
     from->at = from->in.length;
-    return side_write(to);
+    return bridge_socket_write(to);
 }
 
 // What the hub says to a client that has gone is read all the same: its end shows that it has read all.
 static bool pass_down(struct bridge *bridge) {
-    struct side *client = &bridge->client;
+    struct bridge_socket *client = &bridge->client;
     if (client->gone || !pass(&bridge->hub, client)) {
         bridge->hub.at = bridge->hub.in.length;
         client->sent = client->out.length = 0;
@@ -30,25 +30,25 @@ static bool pass_down(struct bridge *bridge) {
 
 static void *run(void *context) {
     struct bridge *bridge = context;
-    struct side *client = &bridge->client, *hub = &bridge->hub;
+    struct bridge_socket *client = &bridge->client, *hub = &bridge->hub;
     while (bridge_step(bridge, client->gone ? GOODBYE_MS : -1) && !atomic_load(&bridge->released) &&
            pass(client, hub) && pass_down(bridge)) {
-        if (client->ended && side_waits(hub) == 0) {
-            side_end(hub);
+        if (client->ended && bridge_socket_waits(hub) == 0) {
+            bridge_socket_end(hub);
         }
-        if (hub->ended && (client->gone || side_waits(client) == 0)) {
+        if (hub->ended && (client->gone || bridge_socket_waits(client) == 0)) {
             break;
         }
     }
     if (!atomic_load(&bridge->released)) {
-        side_end(hub);
+        bridge_socket_end(hub);
     }
     close(client->socket);
     client->socket = -1;
     return NULL;
 }
 
-int tls_bridge_begin(int connected, const struct place *place, struct bridge **out) {
+int tls_bridge_begin(int connected, const struct hub_address *hub, struct bridge **out) {
     struct bridge *bridge = calloc(1, sizeof *bridge);
     if (bridge == NULL) {
         close(connected);
@@ -56,7 +56,7 @@ int tls_bridge_begin(int connected, const struct place *place, struct bridge **o
     }
     bridge->client.socket = -1;
     bridge->hub.socket = connected;
-    int result = tls_shake_hands(connected, place, &bridge->hub.ssl);
+    int result = tls_shake_hands(connected, hub, &bridge->hub.ssl);
     result = result < 0 ? result : bridge_start(bridge, run);
     if (result < 0) {
         bridge_drop(bridge);
@@ -66,7 +66,7 @@ int tls_bridge_begin(int connected, const struct place *place, struct bridge **o
     return result;
 }
 
-int tls_bridge_dial(const struct place *place, struct bridge **out) {
-    int dialled = place_dial(place);
-    return dialled < 0 ? dialled : tls_bridge_begin(dialled, place, out);
+int tls_bridge_dial(const struct hub_address *hub, struct bridge **out) {
+    int dialled = hub_address_dial(hub);
+    return dialled < 0 ? dialled : tls_bridge_begin(dialled, hub, out);
 }

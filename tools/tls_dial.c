@@ -62,16 +62,15 @@ static void say_why(const SSL *ssl) {
     fprintf(stderr, "patchbay: TLS: %s\n", reason != NULL ? reason : "it failed");
 }
 
-static SSL *make(int socket, const struct place *place) {
+static SSL *make(int socket, const struct hub_address *hub) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     SSL *ssl = context != NULL && set_trust(context) ? SSL_new(context) : NULL;
     SSL_CTX_free(context); // what was made from it holds it
     if (ssl == NULL) {
         return NULL;
     }
-    bool good =
-        SSL_set_fd(ssl, socket) == 1 &&
-        (place->name[0] != '\0' ? expect_name(ssl, place->name) : expect_address(ssl, &place->address));
+    bool good = SSL_set_fd(ssl, socket) == 1 &&
+                (hub->name[0] != '\0' ? expect_name(ssl, hub->name) : expect_address(ssl, &hub->address));
     if (!good) {
         SSL_free(ssl);
     }
@@ -88,11 +87,11 @@ static int connect_patiently(SSL *ssl) {
     return result;
 }
 
-int tls_shake_hands(int socket, const struct place *place, SSL **out) {
+int tls_shake_hands(int socket, const struct hub_address *hub, SSL **out) {
     const struct timeval patience = {.tv_sec = HANDSHAKE_S};
     ERR_clear_error();
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    SSL *ssl = make(socket, place);
+    SSL *ssl = make(socket, hub);
     if (ssl == NULL || connect_patiently(ssl) != 1) {
         say_why(ssl);
         SSL_free(ssl);

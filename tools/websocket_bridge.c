@@ -16,9 +16,9 @@
 #include "core/lookup/lookup.h"
 #include "core/wire/websocket.h"
 #include "core/wire/wire.h"
-#include "tools/place.h"
+#include "tools/hub_address.h"
 #include "tools/tls_dial.h"
-#include "tools/websocket_open.h"
+#include "tools/websocket_dial.h"
 
 enum { HEAD_BYTES_MAX = 14, ID_BYTES_MAX = 1024, HOST_BYTES_MAX = 300 };
 
@@ -68,7 +68,7 @@ static enum body_kind kind_of(const uint8_t *body, uint32_t count) {
 }
 
 static void take_lines(struct websocket_bridge *bridge) {
-    struct side *client = &bridge->bridge.client;
+    struct bridge_socket *client = &bridge->bridge.client;
     while (client->at < client->in.length) {
         uint8_t *line = (uint8_t *)client->in.bytes + client->at;
         size_t count = client->in.length - client->at;
@@ -102,7 +102,7 @@ static void put_line(struct websocket_bridge *bridge, uint8_t *body, uint32_t co
 }
 
 static void take_aside(struct websocket_bridge *bridge, const uint8_t *unit) {
-    struct side *hub = &bridge->bridge.hub;
+    struct bridge_socket *hub = &bridge->bridge.hub;
     const uint8_t *payload = unit + bridge->hub_unit.aside_at;
     switch (websocket_aside(&bridge->hub_unit)) {
     case WEBSOCKET_PING:
@@ -121,7 +121,7 @@ static void take_aside(struct websocket_bridge *bridge, const uint8_t *unit) {
 }
 
 static void take_messages(struct websocket_bridge *bridge) {
-    struct side *hub = &bridge->bridge.hub;
+    struct bridge_socket *hub = &bridge->bridge.hub;
     while (hub->at < hub->in.length) {
         uint8_t *unit = (uint8_t *)hub->in.bytes + hub->at;
         enum unit_result result =
@@ -175,9 +175,9 @@ static void *run(void *context) {
     if (!bridge->broken) {
         put_close(bridge, NULL, 0);
     }
-    side_flush(&bridge->bridge.client);
-    side_flush(&bridge->bridge.hub);
-    side_end(&bridge->bridge.hub);
+    bridge_socket_flush(&bridge->bridge.client);
+    bridge_socket_flush(&bridge->bridge.hub);
+    bridge_socket_end(&bridge->bridge.hub);
     close(bridge->bridge.client.socket);
     bridge->bridge.client.socket = -1;
     return NULL;
@@ -190,7 +190,8 @@ bool websocket_bridge_is(const char *uri) {
 }
 
 // Parts the URI into where it is dialled and the path. 0 or -EINVAL.
-static int read_uri(const char *uri, struct place *place, char *host, size_t capacity, const char **path) {
+static int read_uri(const char *uri, struct hub_address *hub, char *host, size_t capacity,
+                    const char **path) {
     const char *begin = strstr(uri, "://") + 3, *slash = strchr(begin, '/');
     size_t bytes = slash != NULL ? (size_t)(slash - begin) : strlen(begin);
     char plain[HOST_BYTES_MAX + sizeof "tls://"];
@@ -201,13 +202,13 @@ static int read_uri(const char *uri, struct place *place, char *host, size_t cap
     host[bytes] = '\0';
     *path = slash != NULL && slash[1] != '\0' ? slash : "/ws";
     snprintf(plain, sizeof plain, "%s://%s", strncmp(uri, "wss", 3) == 0 ? "tls" : "tcp", host);
-    return place_parse(place, plain);
+    return hub_address_parse(hub, plain);
 }
 
-static int shake_hands(struct websocket_bridge *bridge, const struct place *place, const char *host,
+static int shake_hands(struct websocket_bridge *bridge, const struct hub_address *address, const char *host,
                        const char *path, const char *token) {
-    struct side *hub = &bridge->bridge.hub;
-    int error = place->address.secure ? tls_shake_hands(hub->socket, place, &hub->ssl) : 0;
+    struct bridge_socket *hub = &bridge->bridge.hub;
+    int error = address->address.secure ? tls_shake_hands(hub->socket, address, &hub->ssl) : 0;
     uint8_t *answer = malloc(WEBSOCKET_ANSWER_BYTES_MAX);
     size_t rest = 0;
     if (error == 0) {
@@ -223,11 +224,11 @@ static int shake_hands(struct websocket_bridge *bridge, const struct place *plac
 }
 
 int websocket_bridge_dial(const char *uri, const char *token, struct bridge **out) {
-    struct place place;
+    struct hub_address hub;
     const char *path;
     char host[HOST_BYTES_MAX];
-    int error = read_uri(uri, &place, host, sizeof host, &path);
-    int dialled = error < 0 ? error : place_dial(&place);
+    int error = read_uri(uri, &hub, host, sizeof host, &path);
+    int dialled = error < 0 ? error : hub_address_dial(&hub);
     struct websocket_bridge *bridge = dialled < 0 ? NULL : calloc(1, sizeof *bridge);
     if (bridge == NULL) {
         if (dialled >= 0) {
@@ -237,7 +238,7 @@ int websocket_bridge_dial(const char *uri, const char *token, struct bridge **ou
     }
     bridge->bridge.client.socket = -1;
     bridge->bridge.hub.socket = dialled;
-    error = shake_hands(bridge, &place, host, path, token);
+    error = shake_hands(bridge, &hub, host, path, token);
     int result = error < 0 ? error : bridge_start(&bridge->bridge, run);
     if (result < 0) {
         bridge_drop(&bridge->bridge);

@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "bench/load/histogram.h"
-#include "bench/load/link.h"
-#include "bench/load/wire.h"
+#include "bench/load/load_connection.h"
+#include "bench/load/load_histogram.h"
+#include "bench/load/load_wire.h"
 
 struct load;
 struct load_link;
@@ -29,7 +29,7 @@ struct load_plan {
     bool events;               // from one source to all targets; else requests
     uint32_t sources, targets; // publishers and subscribers, of events
     const char *
-        program; // a command line: each target is such a program (program.h); NULL: the load's own connections
+        program; // a command line: each target is such a program (load_program.h); NULL: the load's own connections
     uint32_t depth;        // most on the way from each source
     uint32_t in_flight;    // from all sources together, which then take turns; 0: depth of each
     double rate;           // open loop: messages a second from all sources; 0: closed loop
@@ -38,7 +38,7 @@ struct load_plan {
     uint32_t slow;         // targets beside the others, subscribed and never read
     struct load_body body;
     bool plain_inbox;
-    bool trickle; // one connection after the other (trickle.h)
+    bool trickle; // one connection after the other (load_epoll.h)
 };
 
 // A message on its way. Ids run per source from 1 up, so they collide across sources; one lies in the slot of

@@ -12,7 +12,7 @@ import { peerProgram } from './peers.mjs';
 
 const START_MS = 10000;
 const STOP_MS = 10000;
-const RELAY_WRAP_BYTES = 24; // bench/load/relay.h
+const RELAY_WRAP_BYTES = 24; // bench/load/load_relay.h
 
 // However the suite ends, no server outlives it, and none of its files.
 const running = new Map(); // to its directory
