@@ -75,6 +75,58 @@ static void with_leave_the_end_is_the_leaving(void **state) {
     }
 }
 
+static void attach(struct play *play, unsigned index) {
+    party_ask(play->sources[index], "hub/attach", 0, "\"agent\":\"target\",\"halfClose\":\"leave\"");
+    scene_settle(&play->scene);
+    assert_int_equal(play->sources[index]->results, 1);
+    party_ask(play->sources[index], "work", 0, "\"n\":1");
+    scene_settle(&play->scene);
+}
+
+// As a program does that is killed: over TCP nothing but the end of its stream shows that.
+static void whoever_says_so_leaves_with_its_end(void **state) {
+    (void)state;
+    static struct play play;
+    for (uint32_t shards = 1; shards <= 3; shards++) {
+        begin(&play, shards, false, false);
+        for (unsigned index = 0; index < SOURCES; index++) {
+            attach(&play, index);
+            cable_shut(play.sources[index]->cable);
+        }
+        scene_settle(&play.scene);
+        assert_int_equal(play.target->heard, 2 * SOURCES); // the request, and that it is given up
+        assert_int_equal(kernel_sockets(play.scene.world.kernel), 1);
+        scene_close(&play.scene);
+    }
+}
+
+// Whoever says that nothing follows is answered all the same, as long as its stream hasn't ended.
+static void whoever_finishes_leaves_with_its_end_alone(void **state) {
+    (void)state;
+    static struct play play;
+    for (uint32_t shards = 1; shards <= 3; shards++)
+        for (unsigned stays = 0; stays < 2; stays++) {
+            begin(&play, shards, false, false);
+            for (unsigned index = 0; index < SOURCES; index++) {
+                attach(&play, index);
+                party_tell(play.sources[index], "hub/finish", 0, "%s", "");
+            }
+            scene_pass(&play.scene, 100 * SECOND_NS);
+            assert_int_equal(play.target->heard, SOURCES);
+            assert_int_equal(kernel_sockets(play.scene.world.kernel), 1 + SOURCES);
+            for (unsigned index = 0; index < SOURCES && !stays; index++)
+                cable_shut(play.sources[index]->cable);
+            if (stays)
+                party_leave(play.target); // who owes them an end
+            scene_settle(&play.scene);
+            for (unsigned index = 0; index < SOURCES; index++)
+                assert_int_equal(play.sources[index]->errors, stays);
+            assert_int_equal(play.target->heard, stays ? SOURCES : 2 * SOURCES);
+            assert_int_equal(kernel_sockets(play.scene.world.kernel), stays ? 0 : 1);
+            scene_close(&play.scene);
+        }
+}
+
 static void while_it_answers_the_end_is_no_leaving(void **state) {
     (void)state;
     static struct play play;
@@ -95,6 +147,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_peer_that_goes_after_its_end_has_left),
         cmocka_unit_test(with_leave_the_end_is_the_leaving),
+        cmocka_unit_test(whoever_says_so_leaves_with_its_end),
+        cmocka_unit_test(whoever_finishes_leaves_with_its_end_alone),
         cmocka_unit_test(while_it_answers_the_end_is_no_leaving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
