@@ -1,10 +1,11 @@
-// An agent with @patchbay/client that answers tests/echo with what it is asked.
+// A target of `patchbay bench --program`, written with the client.
 //
-// usage: node node_library.mjs URI AGENT-ID
+// usage: node_library.mjs AGENT-ID FILL
 import { connect } from '../../tools/clients/node/index.js';
 
-const [uri, agentId] = process.argv.slice(2);
-const hub = await connect(uri);
-hub.method('tests/echo', async ({ text }) => ({ text }));
+const [agentId, fill] = process.argv.slice(2);
+const filler = 'y'.repeat(Number(fill));
+const hub = await connect();
+hub.task('bench', async ({ context }) => context.nonce + filler);
 await hub.register(agentId);
-process.stdout.write('ready\n');
+console.log('ready');

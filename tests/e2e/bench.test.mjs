@@ -79,9 +79,9 @@ const programs = join(here, '../../bench/clients');
 process.env.PYTHONPATH = join(here, '../../tools/clients/python/src');
 process.env.PYTHONDONTWRITEBYTECODE = '1';
 
-for (const command of ['python_loop.py', 'python_loop.py --batch', 'python_library.py']) {
+for (const command of ['python3 python_loop.py', 'python3 python_loop.py --batch', 'python3 python_library.py', 'node node_loop.mjs', 'node node_loop.mjs --batch', 'node node_library.mjs']) {
   scenario(`targets that are programs: ${command}`, { transports: ['tcp', 'unix'] }, async (hub) => {
-    const report = await assertGood(bench(['--hub', hub.uri()], [4, 2, 16, 256, 0.2], '--program', `python3 ${programs}/${command}`));
+    const report = await assertGood(bench(['--hub', hub.uri()], [4, 2, 16, 256, 0.2], '--program', command.replace(' ', ` ${programs}/`)));
     assert.ok(report.programCpuUs > 0);
   });
 }
