@@ -4,7 +4,13 @@
 
 // A member that is alone in its place costs one look, at memory that is seldom near, and the place itself is
 // small.
-enum { CAPACITY_MIN = 16, PLACES_EACH = 2 };
+enum {
+    CAPACITY_MIN = 16,
+    PLACES_EACH = 2,
+    // A table of more buckets halves where a member has this many.
+    CAPACITY_KEPT = 256,
+    PLACES_EACH_MAX = 16,
+};
 
 void hash_table_init(struct hash_table *hash_table, struct quota *quota) {
     assert(quota);
@@ -24,8 +30,8 @@ static void put(struct hash_node **buckets, size_t capacity, struct hash_node *n
     *head = node;
 }
 
-static bool grow(struct hash_table *hash_table) {
-    size_t capacity = hash_table->capacity ? hash_table->capacity * 2 : CAPACITY_MIN;
+// Moves all members to this many buckets. False without memory: then nothing has changed.
+static bool resize(struct hash_table *hash_table, size_t capacity) {
     struct hash_node **buckets = quota_take_zeroed(hash_table->quota, capacity, sizeof *buckets);
     assert((hash_table->capacity & (hash_table->capacity - 1)) == 0);
     if (!buckets)
@@ -39,6 +45,10 @@ static bool grow(struct hash_table *hash_table) {
     hash_table->buckets = buckets;
     hash_table->capacity = capacity;
     return true;
+}
+
+static bool grow(struct hash_table *hash_table) {
+    return resize(hash_table, hash_table->capacity ? hash_table->capacity * 2 : CAPACITY_MIN);
 }
 
 bool hash_table_add(struct hash_table *hash_table, struct hash_node *node, uint64_t hash) {
@@ -60,4 +70,6 @@ void hash_table_remove(struct hash_table *hash_table, struct hash_node *node) {
     *at = node->next;
     node->next = NULL;
     hash_table->count--;
+    if (hash_table->capacity > CAPACITY_KEPT && hash_table->count < hash_table->capacity / PLACES_EACH_MAX)
+        (void)resize(hash_table, hash_table->capacity / 2); // without memory the table stays as large
 }

@@ -28,7 +28,7 @@ void hash_table_deinit(struct hash_table *hash_table);
 // Adds a member. False where the hub has no room for even a small table. A table that can't grow goes on as
 // it is.
 bool hash_table_add(struct hash_table *hash_table, struct hash_node *node, uint64_t hash);
-// Removes a member, which must be in the table.
+// Removes a member, which must be in the table. A large table of few members gives memory back.
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 
 // The first that has this hash, and the next one; NULL: there is none (any more).

@@ -10,7 +10,8 @@ struct mcp_request {
     struct mcp_user *user; // NULL: it was given up
     uint64_t abandoned_ms; // then: when
     enum mcp_ask ask;
-    struct list by_id, by_user;
+    struct hash_node by_id;
+    struct list by_user;
     struct mcp_subscription *subscription; // that it asks for, as long as both are there
     size_t own_bytes;                      // of one that listens
     char own[];
@@ -31,12 +32,9 @@ struct mcp_subscription {
     struct list by_user, by_resource;
 };
 
-static uint64_t connection_of(const struct list *node) {
-    return list_entry(node, struct mcp_user, by_connection)->home.connection;
-}
-
-static uint64_t id_of(const struct list *node) {
-    return list_entry(node, struct mcp_request, by_id)->id;
+// Ids and names of connections are the hub's own: nobody can choose them so that they collide.
+static uint64_t hash_of(uint64_t number) {
+    return hash_table_hash(number, UINT64_C(0x9e3779b97f4a7c15));
 }
 
 void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *quota) {
@@ -45,8 +43,8 @@ void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, st
     list_init(&sharing->asking);
     list_init(&sharing->logging);
     list_init(&sharing->abandoned);
-    id_table_init(&sharing->by_connection, quota, connection_of);
-    id_table_init(&sharing->by_request, quota, id_of);
+    hash_table_init(&sharing->by_connection, quota);
+    hash_table_init(&sharing->by_request, quota);
     list_init(&sharing->all);
     name_map_init(&sharing->resources, key, quota);
 }
@@ -63,15 +61,20 @@ void mcp_users_deinit(struct mcp_users *sharing) {
     mcp_abandoned_forget(sharing);
     assert(sharing->resources.count == 0);
     name_map_deinit(&sharing->resources);
-    id_table_deinit(&sharing->by_connection);
-    id_table_deinit(&sharing->by_request);
+    hash_table_deinit(&sharing->by_connection);
+    hash_table_deinit(&sharing->by_request);
 }
 
 // --- Users
 
 struct mcp_user *mcp_user_find(const struct mcp_users *sharing, uint64_t connection) {
-    struct list *node = id_table_find(&sharing->by_connection, connection);
-    return node ? list_entry(node, struct mcp_user, by_connection) : NULL;
+    struct hash_node *node = hash_table_find(&sharing->by_connection, hash_of(connection));
+    for (; node; node = hash_table_next(node)) {
+        struct mcp_user *user = hash_table_entry(node, struct mcp_user, by_connection);
+        if (user->home.connection == connection)
+            return user;
+    }
+    return NULL;
 }
 
 struct mcp_user *mcp_user_take(struct mcp_users *sharing, uint64_t connection) {
@@ -81,26 +84,33 @@ struct mcp_user *mcp_user_take(struct mcp_users *sharing, uint64_t connection) {
     user = quota_take_zeroed(sharing->quota, 1, sizeof *user);
     if (!user)
         return NULL;
+    if (!hash_table_add(&sharing->by_connection, &user->by_connection, hash_of(connection))) {
+        quota_give(sharing->quota, user);
+        return NULL;
+    }
     user->home.connection = connection;
     list_init(&user->home.agents);
     list_init(&user->home.pending);
     list_init(&user->home.link);
     list_init(&user->link);
-    list_init(&user->by_connection);
     list_init(&user->asking);
     list_init(&user->logging);
     list_init(&user->requests);
     list_init(&user->subscriptions);
     list_append(&sharing->users, &user->link);
-    id_table_add(&sharing->by_connection, &user->by_connection);
     return user;
 }
 
 // --- Requests
 
 static struct mcp_request *find_request(const struct mcp_users *sharing, uint64_t id) {
-    struct list *node = id_table_find(&sharing->by_request, id);
-    return node ? list_entry(node, struct mcp_request, by_id) : NULL;
+    struct hash_node *node = hash_table_find(&sharing->by_request, hash_of(id));
+    for (; node; node = hash_table_next(node)) {
+        struct mcp_request *request = hash_table_entry(node, struct mcp_request, by_id);
+        if (request->id == id)
+            return request;
+    }
+    return NULL;
 }
 
 static void count(struct list *all, struct list *own, uint32_t *counter, int change) {
@@ -129,9 +139,11 @@ static struct mcp_request *begin_request(struct mcp_users *sharing, struct mcp_u
     if (!request)
         return NULL;
     *request = (struct mcp_request){.id = id, .user = user, .ask = ask, .own_bytes = own_bytes};
-    list_init(&request->by_id);
+    if (!hash_table_add(&sharing->by_request, &request->by_id, hash_of(id))) {
+        quota_give(sharing->quota, request);
+        return NULL;
+    }
     list_init(&request->by_user);
-    id_table_add(&sharing->by_request, &request->by_id);
     list_append(&user->requests, &request->by_user);
     count_request(sharing, request, 1);
     return request;
@@ -154,7 +166,7 @@ static void end_request(struct mcp_users *sharing, struct mcp_request *request) 
     count_request(sharing, request, -1);
     if (request->subscription)
         request->subscription->request = NULL;
-    id_table_remove(&sharing->by_request, &request->by_id);
+    hash_table_remove(&sharing->by_request, &request->by_id);
     list_remove(&request->by_user);
     quota_give(sharing->quota, request);
 }
@@ -172,7 +184,7 @@ bool mcp_ask_end(struct mcp_users *sharing, uint64_t id) {
 static void end_abandoned(struct mcp_users *sharing, struct mcp_request *request) {
     assert(!request->user && sharing->abandoned_count > 0);
     sharing->abandoned_count--;
-    id_table_remove(&sharing->by_request, &request->by_id);
+    hash_table_remove(&sharing->by_request, &request->by_id);
     list_remove(&request->by_user);
     quota_give(sharing->quota, request);
 }
@@ -445,6 +457,6 @@ void mcp_user_leave(struct mcp_users *sharing, struct mcp_user *user, mcp_tell *
     assert(user->asks == 0 && user->logs == 0 && list_empty(&user->asking) && list_empty(&user->logging));
     assert(list_empty(&user->home.pending)); // whoever asked it has been told
     list_remove(&user->link);
-    id_table_remove(&sharing->by_connection, &user->by_connection);
+    hash_table_remove(&sharing->by_connection, &user->by_connection);
     quota_give(sharing->quota, user);
 }

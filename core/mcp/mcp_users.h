@@ -12,8 +12,8 @@
 
 #include "core/agents/agent.h"
 #include "core/agents/name_map.h"
+#include "core/base/hash_table.h"
 #include "core/base/list.h"
-#include "core/mcp/id_table.h"
 
 enum {
     MCP_URI_BYTES_MAX = 8 << 10,
@@ -23,24 +23,25 @@ enum {
 
 struct mcp_users {
     struct quota *quota;
-    struct list users;             // struct mcp_user.link
-    struct list asking;            // struct mcp_user.asking
-    struct list logging;           // struct mcp_user.logging
-    struct id_table by_connection; // struct mcp_user.by_connection
-    struct id_table by_request;    // struct mcp_request.by_id
-    struct name_map resources;     // struct mcp_resource by uri
-    struct list all;               // of them
-    struct list abandoned;         // struct mcp_request.by_user, the oldest first
-    uint32_t abandoned_count;      // of them
-    uint64_t crowded_until_ms;     // one that isn't among them may be in progress until then; 0: none is
-    uint64_t levels;               // how often a user has said from which level on the server is to log
+    struct list users;               // struct mcp_user.link
+    struct list asking;              // struct mcp_user.asking
+    struct list logging;             // struct mcp_user.logging
+    struct hash_table by_connection; // struct mcp_user.by_connection
+    struct hash_table by_request;    // struct mcp_request.by_id
+    struct name_map resources;       // struct mcp_resource by uri
+    struct list all;                 // of them
+    struct list abandoned;           // struct mcp_request.by_user, the oldest first
+    uint32_t abandoned_count;        // of them
+    uint64_t crowded_until_ms;       // one that isn't among them may be in progress until then; 0: none is
+    uint64_t levels;                 // how often a user has said from which level on the server is to log
 };
 
 enum { MCP_LEVEL_BYTES = 24 }; // with a zero byte
 
 struct mcp_user {
     struct home home; // where it is asked by the server; it has no agents there
-    struct list link, by_connection;
+    struct list link;
+    struct hash_node by_connection;
     struct list asking;        // in the sharing's list while a request of it is in progress
     struct list logging;       // likewise one that asks for log messages
     uint32_t asks, logs;       // how many

@@ -11,7 +11,7 @@
 #include "core/base/memory.h"
 #include "tests/core/base/account.h"
 
-enum { THINGS = 400 };
+enum { THINGS = 400, MANY = 20000 };
 
 static struct thing {
     uint64_t padding;
@@ -71,6 +71,42 @@ static void numbers_in_turn_are_spread(void **state) {
     assert_true(places > 100);
 }
 
+static size_t longest(const struct hash_table *hash_table) {
+    size_t most = 0;
+    for (size_t at = 0; at < hash_table->capacity; at++) {
+        size_t length = 0;
+        for (const struct hash_node *node = hash_table->buckets[at]; node; node = node->next)
+            length++;
+        most = length > most ? length : most;
+    }
+    return most;
+}
+
+// Numbers that are counted as hub ids and names of connections are.
+static void buckets_stay_short_and_memory_is_given_back(void **state) {
+    static struct hash_node many[MANY];
+    static const uint64_t steps[] = {1, (uint64_t)1 << 32, ((uint64_t)1 << 31) + 1};
+    (void)state;
+    for (size_t which = 0; which < sizeof steps / sizeof *steps; which++) {
+        struct hash_table hash_table;
+        hash_table_init(&hash_table, account());
+        int64_t before = account()->used;
+        for (size_t at = 0; at < MANY; at++)
+            assert_true(hash_table_add(&hash_table, &many[at],
+                                       hash_table_hash(1 + at * steps[which], UINT64_C(0x9e3779b97f4a7c15))));
+        assert_true(longest(&hash_table) <= 16);
+        int64_t most = account()->used - before;
+        for (size_t at = 0; at < MANY - 5; at++)
+            hash_table_remove(&hash_table, &many[at]);
+        assert_true(account()->used - before <= most / 64);
+        for (size_t at = MANY - 5; at < MANY; at++) {
+            assert_ptr_equal(hash_table_find(&hash_table, many[at].hash), &many[at]);
+            hash_table_remove(&hash_table, &many[at]);
+        }
+        hash_table_deinit(&hash_table);
+    }
+}
+
 static void without_memory_it_doesnt_grow(void **state) {
     struct hash_table hash_table;
     (void)state;
@@ -95,6 +131,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_sequence_agrees_with_a_table),
         cmocka_unit_test(numbers_in_turn_are_spread),
+        cmocka_unit_test(buckets_stay_short_and_memory_is_given_back),
         cmocka_unit_test(without_memory_it_doesnt_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
