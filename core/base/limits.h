@@ -101,8 +101,9 @@ enum {
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
     // Bytes that may wait for one peer, at least: four times --max-queue where that is more. A peer past this
-    // bound is closed at once.
+    // bound is closed at once, unless it has taken a whole part of its shipment within PACE_MS.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
+    PACE_MS = 80,
     // Bytes that may wait for a peer without a credential, or whose user was over a limit within the last
     // second. Past this bound the hub doesn't read from the peer until the peer reads.
     CONFINED_BYTES_MAX = 64 * 1024,

@@ -148,6 +148,7 @@ struct shipment {
     struct parcel_list carried; // go home when all is sent
     struct buffer *stages[SHIPMENT_STAGES_MAX];
     unsigned stage_count;
+    uint32_t since_ms; // when its part under way was begun; a tick of its sender's
 };
 
 // Empties one that is to be filled.

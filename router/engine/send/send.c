@@ -96,9 +96,16 @@ static uint64_t peer_bytes_max(const struct shard *shard) {
     return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
 }
 
+// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything.
+static bool keeps_pace(const struct shard *shard, const struct peer *peer) {
+    return !peer->connection.shipment || shard_since(shard, peer->connection.shipment->since_ms) < PACE_MS;
+}
+
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
+    uint64_t max = peer_bytes_max(shard);
     assert(own_bytes <= peer->exchange_bytes);
-    if (__builtin_expect(waiting(peer) - own_bytes < peer_bytes_max(shard), true))
+    bool fits = connection_waiting(&peer->connection) < max || keeps_pace(shard, peer);
+    if (__builtin_expect(fits && peer->exchange_bytes - own_bytes < max, true))
         return false;
     peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
     return true;
@@ -289,7 +296,7 @@ static void count_send(struct shard *shard, const struct peer *peer, const struc
 // From now on it has something to take, and so can be idle though it sends nothing any more.
 static void begun(struct shard *shard, struct peer *peer) {
     assert(peer->connection.shipment);
-    peer->sending_ms = shard_tick(shard);
+    peer->sending_ms = peer->connection.shipment->since_ms = shard_tick(shard);
     peer->probed = false;
     if (peer->state == PEER_ENDED)
         peer_watch(shard, peer);
@@ -430,6 +437,8 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     note_spread(shard, peer);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);
+    if (result > 0 && peer->connection.shipment)
+        peer->connection.shipment->since_ms = shard_tick(shard);
     if (peer->annex && peer->annex->viewer)
         hcs_shard_eased(&shard->streams, peer->annex->viewer);
     if (result > 0)
