@@ -3,7 +3,7 @@
 //
 //   bench_backend URI BODY-BYTES
 //
-// It goes well: it serves one load and is ended by a signal. It fails: a URI that can't be listened on, or an io that
+// Success: it serves one load and is ended by a signal. Failure: a URI that can't be listened on, or an io that
 // is refused, is exit status 1; a connection that breaks, or on which comes what the load doesn't post, is closed.
 #include <errno.h>
 #include <stdio.h>

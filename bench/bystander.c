@@ -6,7 +6,7 @@
 // ping was due, so that one that the hub keeps waiting is charged for those behind it. The figures are as those of
 // `patchbay bench --json`: messages are the flood's, latency is the bystander's.
 //
-// It goes well: exit status 0. It fails: status 1 when a connection broke or could not be made, 2 without arguments that
+// Success: exit status 0. Failure: status 1 when a connection broke or could not be made, 2 without arguments that
 // mean something.
 #include <errno.h>
 #include <getopt.h>

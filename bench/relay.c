@@ -9,7 +9,7 @@
 // A block that was cut by the end of an arrival waits until it is whole, so that none is ever mixed with
 // another. Small blocks are copied together, large ones are sent from where they lie, as the hub does it.
 //
-// It goes well: it serves one load and is ended by a signal. It fails: a URI that can't be listened on, or an
+// Success: it serves one load and is ended by a signal. Failure: a URI that can't be listened on, or an
 // io that is refused, is exit status 1; a connection that breaks is closed, and blocks for it are dropped.
 #include <errno.h>
 #include <stdio.h>

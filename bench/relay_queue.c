@@ -1,4 +1,4 @@
-// See relay_queue.h. It goes well: a half becomes one gathering send. It fails: without memory the block is
+// See relay_queue.h. Success: a half becomes one gathering send. Failure: without memory the block is
 // not taken.
 #include "bench/relay_queue.h"
 

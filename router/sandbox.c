@@ -1,6 +1,6 @@
 // What is asked for, what is there, and what is missing, in words.
 //
-// It goes well: in silence. It fails: what can't be is said, one line for each wall; with --sandbox required, and where the hub
+// Success: in silence. Failure: what can't be is said, one line for each wall; with --sandbox required, and where the hub
 // could not become who it should be, it doesn't start.
 #include "router/sandbox.h"
 

@@ -1,5 +1,5 @@
-// See hcs_client.h. It goes well: a call is one send, and receives until a frame with the call's id is whole;
-// frames lie in one growing buffer and are handed out in place. It fails: the hub can't be dialled, closes,
+// See hcs_client.h. Success: a call is one send, and receives until a frame with the call's id is whole;
+// frames lie in one growing buffer and are handed out in place. Failure: the hub can't be dialled, closes,
 // or sends what is no frame; each comes back as a negative errno (-EPROTO for the last), and the connection
 // is then good for client_close alone.
 #include "tools/client.h"

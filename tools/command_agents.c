@@ -1,5 +1,5 @@
 // `patchbay agents` and `patchbay stats`: one question to the hub, its answer as a table, or with --json as
-// it came, on one line. It goes well: status 0. It fails: the hub's error is one line on standard error
+// it came, on one line. Success: status 0. Failure: the hub's error is one line on standard error
 // (status 1); an answer of another shape than expected is printed as far as it has it.
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // `patchbay approvals`: what the hub holds until somebody approves it, one by one; or, with a verb, a decision on one
-// of them. It goes well: status 0. It fails: the hub's error is one line on standard error (status 1); a decision
+// of them. Success: status 0. Failure: the hub's error is one line on standard error (status 1); a decision
 // that came too late says so there.
 #include <stdint.h>
 #include <stdio.h>

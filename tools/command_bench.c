@@ -1,5 +1,5 @@
-// `patchbay bench`: its arguments. It goes well: a load on a hub or on a peer of it, every message checked,
-// and a report (tools/bench_report.c). It fails: a server that can't be reached is status 3; a wrong, lost or
+// `patchbay bench`: its arguments. Success: a load on a hub or on a peer of it, every message checked,
+// and a report (tools/bench_report.c). Failure: a server that can't be reached is status 3; a wrong, lost or
 // missing message or a broken connection is status 1, with the figures up to then.
 #include <errno.h>
 #include <getopt.h>

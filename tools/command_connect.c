@@ -1,6 +1,6 @@
 // `patchbay connect`: joins its standard input and output to the hub, so that whoever can start a program can be
-// a client of the hub's. It goes well: bytes are copied both ways until the hub has answered all that it was
-// asked before the input's end, or until nobody reads the output. It fails: no hub, or one that refuses, status
+// a client of the hub's. Success: bytes are copied both ways until the hub has answered all that it was
+// asked before the input's end, or until nobody reads the output. Failure: no hub, or one that refuses, status
 // 3 and one line.
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // `patchbay echo`: an agent that answers every request with {"echo": <its params>}.
-// It goes well: all whole requests that one receive brought are answered with one write; SIGINT and SIGTERM
-// end it with status 0 once the answers under way are written. It fails: the hub refuses the agentId (status
+// Success: all whole requests that one receive brought are answered with one write; SIGINT and SIGTERM
+// end it with status 0 once the answers under way are written. Failure: the hub refuses the agentId (status
 // 1), or closes (the answers are written first, status 3).
 #include <errno.h>
 #include <fcntl.h>

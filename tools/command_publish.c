@@ -1,5 +1,5 @@
-// `patchbay publish`: one event (HugAI v2 messages, 3.5). It goes well: as a request, how many subscribers
-// got it is printed; as a notification (--notify), nothing is. It fails: the hub's error is one line on
+// `patchbay publish`: one event (HugAI v2 messages, 3.5). Success: as a request, how many subscribers
+// got it is printed; as a notification (--notify), nothing is. Failure: the hub's error is one line on
 // standard error, status 1; a hub that closes early, status 3.
 #include <errno.h>
 #include <getopt.h>

@@ -1,6 +1,6 @@
 // `patchbay send`: one request to an agent (HugAI v2 messages, 3.3) and its answer, printed as it came.
-// It goes well: the result is one line on standard output. An interrupt asks that the request be given up,
-// and its end is still waited for; a second one ends the program. It fails: the error is one line on standard
+// Success: the result is one line on standard output. An interrupt asks that the request be given up,
+// and its end is still waited for; a second one ends the program. Failure: the error is one line on standard
 // error, status 1; no answer, status 3.
 #include <errno.h>
 #include <getopt.h>

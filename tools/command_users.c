@@ -1,5 +1,5 @@
-// `patchbay users`: what is wrong in a users file, and which line of it decides. No hub is asked. It goes well: status
-// 0. It fails: what was asked is refused, or the file that is checked has a fault (status 1); there is no such file or user,
+// `patchbay users`: what is wrong in a users file, and which line of it decides. No hub is asked. Success: status
+// 0. Failure: what was asked is refused, or the file that is checked has a fault (status 1); there is no such file or user,
 // or the file that is to explain has a fault (2).
 #include <errno.h>
 #include <getopt.h>

@@ -1,4 +1,4 @@
-// See connect_pipe.h. It goes well: what one read brings becomes parts, and these are written before the next read. It
+// See connect_pipe.h. Success: what one read brings becomes parts, and these are written before the next read. It
 // fails: the state tells, and stays.
 #include "tools/connect_pipe.h"
 

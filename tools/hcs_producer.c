@@ -1,7 +1,7 @@
 // `patchbay hcs serve`: a producer of HCS streaming that plays a file, one frame of JSON a line, to each session
 // that is started with it. A frame gets the session's names, and a chunk without a seq the next one; `pause` of
-// the hub stops the session's frames and `resume` goes on. It goes well: it serves until an interrupt, status 0.
-// It fails: the file holds what is no frame (status 2), the hub refuses the agent (status 1), or goes away
+// the hub stops the session's frames and `resume` goes on. Success: it serves until an interrupt, status 0.
+// Failure: the file holds what is no frame (status 2), the hub refuses the agent (status 1), or goes away
 // (status 3).
 #include <errno.h>
 #include <getopt.h>

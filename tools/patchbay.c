@@ -1,5 +1,5 @@
 // patchbay, the hub's command-line client: picks the sub-command and leaves the rest to it.
-// It goes well: exit status 0. It fails: what is wrong goes to standard error in one line, with the exit
+// Success: exit status 0. Failure: what is wrong goes to standard error in one line, with the exit
 // statuses of commands.h; arguments that mean nothing get the usage text.
 #include <errno.h>
 #include <getopt.h>

@@ -1,4 +1,4 @@
-// It goes well: bytes go both ways as they are; an end on one side is said on the other, by close_notify to the hub. It
+// Success: bytes go both ways as they are; an end on one side is said on the other, by close_notify to the hub. It
 // fails: the hub goes without a word, or what comes is no record: the client finds its stream ended.
 #include "tools/tls_bridge.h"
 

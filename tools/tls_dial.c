@@ -1,4 +1,4 @@
-// It goes well: a connection that is the hub's, as far as authorities tell. It fails: it is said why.
+// Success: a connection that is the hub's, as far as authorities tell. Failure: it is said why.
 #include "tools/tls_dial.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // `patchbay top`: how the hub is, live. On a terminal it draws the screen once a second, and at once when a key
-// is pressed or the window changes; anywhere else it prints one picture and ends. It goes well: status 0, and
-// the terminal is as it was, after q, SIGINT, SIGTERM or SIGHUP. It fails: the hub can't be reached or goes
+// is pressed or the window changes; anywhere else it prints one picture and ends. Success: status 0, and
+// the terminal is as it was, after q, SIGINT, SIGTERM or SIGHUP. Failure: the hub can't be reached or goes
 // away, status 3, and the terminal is as it was then, too.
 #include <errno.h>
 #include <getopt.h>

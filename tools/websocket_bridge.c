@@ -1,6 +1,6 @@
-// See websocket_bridge.h. It goes well: each line becomes a message and each message a line; pings are answered, and the
+// See websocket_bridge.h. Success: each line becomes a message and each message a line; pings are answered, and the
 // close handshake too. When the client sends no more, what it has asked is waited for, then a ping whose answer
-// shows that the hub has read all, and then it is closed. It fails: the hub goes, or breaks the protocol: the
+// shows that the hub has read all, and then it is closed. Failure: the hub goes, or breaks the protocol: the
 // client finds its stream ended.
 #include "tools/websocket_bridge.h"
 

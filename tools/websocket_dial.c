@@ -1,4 +1,4 @@
-// See websocket_dial.h. It goes well: one request, and an answer 101 that proves that the server has read it. It
+// See websocket_dial.h. Success: one request, and an answer 101 that proves that the server has read it. It
 // fails: any other answer, none in time, or one without an end.
 #include "tools/websocket_dial.h"
 

@@ -1,4 +1,4 @@
-// See flood.h. It goes well: each readiness is one receive, or as many sends as there is room for. It fails: a connection
+// See flood.h. Success: each readiness is one receive, or as many sends as there is room for. Failure: a connection
 // that breaks or ends, or a frame that can't be read, ends the flood with a fault.
 #include "bench/flood/flood.h"
 

@@ -1,4 +1,4 @@
-// The floods. It goes well: each goes round after round. It fails: see flood.c.
+// The floods. Success: each goes round after round. Failure: see flood.c.
 #include "bench/flood/flood_kinds.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// See load.h. It goes well: each turn takes all that the kernel has, handles every whole message, issues what
-// is due, and sends once a connection; in a trickle, before the next one is read. It fails: a connection that ends, or sends what is no message, stops
+// See load.h. Success: each turn takes all that the kernel has, handles every whole message, issues what
+// is due, and sends once a connection; in a trickle, before the next one is read. Failure: a connection that ends, or sends what is no message, stops
 // the load with a fault; a message that is whole but wrong is counted, the first one shown, and the load goes
 // on.
 #include "bench/load/load.h"

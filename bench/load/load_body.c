@@ -1,4 +1,4 @@
-// See load_body.h. It goes well: each part is one copy or one comparison at a known offset. It fails: a body
+// See load_body.h. Success: each part is one copy or one comparison at a known offset. Failure: a body
 // that has something else at such an offset is told apart by the reader's `false`.
 #include "bench/load/load_body.h"
 

@@ -1,6 +1,6 @@
-// See load_connection.h. It goes well: a buffer of the pool that holds whole messages is read in place and given back; a
+// See load_connection.h. Success: a buffer of the pool that holds whole messages is read in place and given back; a
 // message that goes on behind its end is moved to the link's own memory, and what follows is put behind it.
-// It fails: a connection that breaks is a negative errno for the caller, memory that is used up a NULL or
+// Failure: a connection that breaks is a negative errno for the caller, memory that is used up a NULL or
 // false.
 #include "bench/load/load_connection.h"
 

@@ -1,5 +1,5 @@
-// See load_cpu.h. It goes well: the first number of each thread's schedstat, in nanoseconds, is summed up. (stat
-// would give the same in ticks of 10 ms.) It fails: no such process, or a kernel without schedstat: -errno. A
+// See load_cpu.h. Success: the first number of each thread's schedstat, in nanoseconds, is summed up. (stat
+// would give the same in ticks of 10 ms.) Failure: no such process, or a kernel without schedstat: -errno. A
 // thread that ends between two calls takes its time with it; a hub's and a NATS server's threads don't end
 // under load.
 #include "bench/load/load_cpu.h"

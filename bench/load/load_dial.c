@@ -1,4 +1,4 @@
-// See load_dial.h. It goes well: the other side answers a greeting as its protocol says. It fails: each failure of
+// See load_dial.h. Success: the other side answers a greeting as its protocol says. Failure: each failure of
 // a call, and an end of the connection, comes back as a negative errno.
 #include "bench/load/load_dial.h"
 

@@ -1,5 +1,5 @@
-// See load_epoll.h. It goes well: each socket that is ready is read when it is asked for, after what the one before
-// brought about was written. It fails: an error of a read is its event's result, and the socket isn't told of again.
+// See load_epoll.h. Success: each socket that is ready is read when it is asked for, after what the one before
+// brought about was written. Failure: an error of a read is its event's result, and the socket isn't told of again.
 #include "bench/load/load_epoll.h"
 
 #include <errno.h>

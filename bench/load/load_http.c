@@ -1,5 +1,5 @@
 // The load over HTTP: requests that are posted to /rpc, many on one connection; and what its other protocols share.
-// It goes well: an answer's body is found by Content-Length, an event by its one line of data. It fails: an answer
+// Success: an answer's body is found by Content-Length, an event by its one line of data. Failure: an answer
 // without a length, a status other than 200 or a second line of data is broken.
 #include "bench/load/load_http.h"
 

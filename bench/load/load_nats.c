@@ -1,6 +1,6 @@
 // The same load in the text protocol of a NATS server: a target subscribes to its name, a source to its
 // inbox, a request is a PUB with a reply subject and the answer a PUB to that subject, as the NATS clients do
-// it; by itself or, as browsers speak it, in WebSocket's messages. It goes well: MSG lines are read by position. It fails: -ERR, or a line of unknown kind, is broken.
+// it; by itself or, as browsers speak it, in WebSocket's messages. Success: MSG lines are read by position. Failure: -ERR, or a line of unknown kind, is broken.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Events through nginx with the nchan module: published over WebSocket, and to subscribers over WebSocket or streamed
 // to EventSource. The server has /pub and /sub, and the channel's name as `id`.
-// It goes well: what the server tells a publisher of its queue is a control message. It fails: a connection that isn't
+// Success: what the server tells a publisher of its queue is a control message. Failure: a connection that isn't
 // taken is refused, a frame that is no whole message is broken.
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // Targets that are programs: each is an agent under one name, whoever wrote it and with whatever library.
 //
-// It goes well: a program is started with its agentId and the length of an answer's filler as arguments and the hub's URI
+// Success: a program is started with its agentId and the length of an answer's filler as arguments and the hub's URI
 // in PATCHBAY_HUB, registers, and says a line on standard output once it can be reached. It answers each request with the
-// `nonce` of its context and as many letters `y`. It fails: a program that ends before its line is -ECHILD.
+// `nonce` of its context and as many letters `y`. Failure: a program that ends before its line is -ECHILD.
 #pragma once
 
 #include <stddef.h>

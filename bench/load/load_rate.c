@@ -1,5 +1,5 @@
-// How a load's connections come and go. It goes well: each is dialled and greeted before the next, so that a
-// server takes them in a known order, and receives from then on. It fails: the first that can't be greeted
+// How a load's connections come and go. Success: each is dialled and greeted before the next, so that a
+// server takes them in a known order, and receives from then on. Failure: the first that can't be greeted
 // ends it, with that error.
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Events through a redis-server in its own protocol (RESP 2): a subscriber subscribes to the topic's channel,
-// the publisher sends PUBLISH and is told how many got it. It goes well: replies and messages are read by
-// position. It fails: an error reply, or a reply of unknown kind, is broken.
+// the publisher sends PUBLISH and is told how many got it. Success: replies and messages are read by
+// position. Failure: an error reply, or a reply of unknown kind, is broken.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

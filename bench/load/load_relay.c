@@ -1,6 +1,6 @@
 // The load through a blind relay: the hub's own bodies in blocks of one size. The relay sends each block to a
 // target of its choice and the answers back in the order in which that target got them, so every answer can
-// be checked. It goes well: blocks arrive whole, one behind the other. It fails: a body that doesn't fit, or
+// be checked. Success: blocks arrive whole, one behind the other. Failure: a body that doesn't fit, or
 // lengths that are none.
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Requests and answers. It goes well: a source asks its targets in turn, each target answers at once, and the
-// answer bears the source's id and the request's nonce. It fails: any other message is counted as wrong; if
+// Requests and answers. Success: a source asks its targets in turn, each target answers at once, and the
+// answer bears the source's id and the request's nonce. Failure: any other message is counted as wrong; if
 // it bears the id of a request on the way (an error that a hub sent), that request is over.
 #include "bench/load/load_exchange.h"
 #include "core/lookup/lookup.h"

@@ -1,4 +1,4 @@
-// See load_run.h. It goes well: warm-up, measured stretch, drain; then one result. It fails: what can't be told of
+// See load_run.h. Success: warm-up, measured stretch, drain; then one result. Failure: what can't be told of
 // the server is left unknown; a fault ends the stretch early, and the result says so.
 #include "bench/load/load_run.h"
 

@@ -1,4 +1,4 @@
-// See load_server.h. It goes well: a line of /proc/PID/status, a member of hub/stats. It fails: a process that is
+// See load_server.h. Success: a line of /proc/PID/status, a member of hub/stats. Failure: a process that is
 // gone, or a hub that is none, is an error for the caller, who then reports nothing of it.
 #include "bench/load/load_server.h"
 

@@ -1,4 +1,4 @@
-// See load_tls.h. It goes well: what is opened lies behind what was held. It fails: as a connection that broke.
+// See load_tls.h. Success: what is opened lies behind what was held. Failure: as a connection that broke.
 #include "bench/load/load_tls.h"
 
 #include <openssl/bio.h>

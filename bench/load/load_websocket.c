@@ -1,5 +1,5 @@
 // See load_websocket.h; and the load in patchbay's own protocol over WebSocket.
-// It goes well: a server's frames are whole messages, read by their lengths. It fails: a connection that isn't
+// Success: a server's frames are whole messages, read by their lengths. Failure: a connection that isn't
 // upgraded is refused; a frame that is closed, masked, or a part of a message is broken.
 #include "bench/load/load_websocket.h"
 

@@ -1,5 +1,5 @@
 // The latency histogram: every figure that a run reports passes through it.
-// It goes well: each value comes back within the width of a bucket, never too low. It fails: a wrong bucket
+// Success: each value comes back within the width of a bucket, never too low. Failure: a wrong bucket
 // shows at the powers of two, where the width changes.
 #include <setjmp.h>
 #include <stdarg.h>

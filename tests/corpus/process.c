@@ -1,4 +1,4 @@
-// It goes well: fork, exec, two lines `listening URI` on the pipe, SIGTERM, status 0. It fails: whatever the
+// Success: fork, exec, two lines `listening URI` on the pipe, SIGTERM, status 0. Failure: whatever the
 // program has said goes into the reason.
 #include "tests/corpus/process.h"
 

@@ -1,5 +1,5 @@
-// It goes well: bytes are read until a whole answer, a whole event or the wanted number of bytes is there, and
-// compared. It fails: what came instead goes into the reason.
+// Success: bytes are read until a whole answer, a whole event or the wanted number of bytes is there, and
+// compared. Failure: what came instead goes into the reason.
 #include "tests/corpus/web.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 // each takes the bytes that a client sends and keeps those that it is to be sent; what it passes to another one lies on
 // a route until somebody lets it go on. Of members of a queue group chance takes one.
 //
-// It goes well: whatever a server answers is there to be read at once. It fails: a client that breaks the protocol is told
+// Success: whatever a server answers is there to be read at once. Failure: a client that breaks the protocol is told
 // -ERR and is over, as there; what a client may not do to a server (broker_leave it twice) ends the program.
 #pragma once
 

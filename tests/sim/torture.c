@@ -5,7 +5,7 @@
 //     memory  each allocation
 //     io      each receive, send and accept, write and sync, with each error
 //
-// --every N tries only every N-th. It fails: the act, the shards and the place are printed, and the status
+// --every N tries only every N-th. Failure: the act, the shards and the place are printed, and the status
 // is 1.
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-// It goes well: each step takes one thing that can be done, until nothing can; then time passes. It fails: a
+// Success: each step takes one thing that can be done, until nothing can; then time passes. Failure: a
 // hub that never comes to rest, or one that leaves something behind, ends the program.
 #include "tests/sim/world.h"
 

@@ -1,5 +1,5 @@
 // Times, sizes and counts as people write them.
-// It goes well: every suffix with its factor. It fails: a text that isn't all number and suffix, and what
+// Success: every suffix with its factor. Failure: a text that isn't all number and suffix, and what
 // doesn't fit, leave the result as it was.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // What a session keeps of its chunks.
-// It goes well: the last chunks within a bound, found by seq. It fails: without memory a chunk has its number and
+// Success: the last chunks within a bound, found by seq. Failure: without memory a chunk has its number and
 // isn't there.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 // The fields of an HCS frame.
-// It goes well: each field is found wherever it stands, and what isn't read may be anything. It fails: a field that
+// Success: each field is found wherever it stands, and what isn't read may be anything. Failure: a field that
 // comes twice or is spelled with an escape, and a string that is none.
 #include <setjmp.h>
 #include <stdarg.h>
