@@ -205,6 +205,19 @@ test('replaced: the name is another\'s, and isn\'t registered again', () => last
   await close(one);
 }, ['--takeover']));
 
+test('a name that is given back isn\'t registered again', () => having(PlayedHub.start(), async (hub) => {
+  const one = await agent(hub.uri, 'one'), states = statesOf(one);
+  await one.register('two');
+  await one.unregister('one');
+  await one.request('x', 't');
+  assert.equal((await hub.heard('agent/request')).params.sourceAgent, 'two');
+  hub.messages.length = 0;
+  hub.peer.drop();
+  await until('it is back', () => states.includes('connected'));
+  assert.deepEqual(hub.messages.filter(({ method }) => method === 'agent/register').map(({ params }) => params.agentId), ['two']);
+  await close(one);
+}));
+
 test('refused: a credential that is wrong is not tried again, and calls end with the hub\'s error', async () => {
   const file = `${directoryOfUsers}/clients.ini`, journal = `${directoryOfUsers}/clients.journal`;
   writeFileSync(file, usersText({ ann: ALL, bob: ALL }));

@@ -63,6 +63,7 @@ export async function run(uri: string): Promise<string[]> {
   // @ts-expect-error: made by connect alone
   hub.connection;
 
+  said.push(String((await hub.unregister('test-agent')).registered));
   await hub.close();
   await other.close();
   const lost = new ConnectionLost();

@@ -109,6 +109,8 @@ export interface StateDetail {
 export interface Hub {
   /** Makes this client an agent, also after a reconnection. Rejects with code -32053 where another connection has the agentId. */
   register(agentId: string, options?: RegisterOptions): Promise<Registered>;
+  /** Gives an agentId back. Rejects with code -32010 where it isn't one of this client's. */
+  unregister(agentId: string): Promise<Registered>;
   /** Runs `handler` for requests and notifications with this method. It offers nothing: `register` says what is offered. */
   method(name: string, handler: Handler): void;
   /** Runs `handler` for `agent/request` with this task. */

@@ -17,6 +17,11 @@ export class Hub {
     return this.#session.register(agentId, options);
   }
 
+  // Gives an agentId back. Resolves with the hub's answer.
+  async unregister(agentId) {
+    return this.#session.unregister(agentId);
+  }
+
   // Answers the requests, and takes the notifications, with this method.
   method(name, handler) {
     checkName(name, handler);

@@ -38,6 +38,12 @@ export class Registrations {
     });
   }
 
+  // Gives a name back. Resolves with the hub's answer.
+  unregister(agentId) {
+    this.forget(agentId);
+    return this.#calls.call('agent/unregister', { agentId });
+  }
+
   // Makes the registrations again on a new connection; resolves when the hub has answered for the first time.
   restore(transport) {
     return Promise.all([...this.#wanted.keys()].map((agentId) => {
@@ -68,8 +74,8 @@ export class Registrations {
     this.#stops.delete(agentId);
   }
 
-  // Another connection has the name: it isn't registered again.
-  replaced(agentId) {
+  // The name isn't registered again.
+  forget(agentId) {
     this.#stop(agentId);
     this.#held.delete(agentId);
     this.#wanted.delete(agentId);
@@ -80,8 +86,8 @@ export class Registrations {
     this.#held.clear();
   }
 
-  // Gives the names back; resolves when the hub has answered.
-  async unregister(transport) {
+  // Gives all names back; resolves when the hub has answered.
+  async unregisterAll(transport) {
     const held = [...this.#held];
     this.lose();
     this.#wanted.clear();

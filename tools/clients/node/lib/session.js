@@ -90,6 +90,10 @@ export class Session {
     return this.#registrations.register(agentId, options);
   }
 
+  unregister(agentId) {
+    return this.#registrations.unregister(agentId);
+  }
+
   events(pattern) {
     return this.#subscriptions.open(pattern);
   }
@@ -163,7 +167,7 @@ export class Session {
         this.#subscriptions.dropped(params);
         return true;
       case 'hub/replaced':
-        this.#registrations.replaced(params?.agentId);
+        this.#registrations.forget(params?.agentId);
         this.#tell('replaced', { agentId: params?.agentId });
         return true;
       default:
@@ -233,7 +237,7 @@ export class Session {
     this.#connection.stop();
     if (transport) {
       const handlersEnd = performance.now() + HANDLERS_MS;
-      await atMost(this.#registrations.unregister(transport), UNREGISTER_MS, signal);
+      await atMost(this.#registrations.unregisterAll(transport), UNREGISTER_MS, signal);
       await atMost(this.#handlers.idle(), handlersEnd - performance.now(), signal);
       this.#handlers.cancelAll(new HubError(code.cancelled, 'cancelled'));
     }
