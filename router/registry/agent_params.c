@@ -236,6 +236,7 @@ static bool read_half_close(struct shard *shard, const struct message *message, 
     struct json_item item = message_param(message, "halfClose");
     size_t bytes =
         item.type == JSON_STRING ? json_string_decode(message->body, item.value, way, sizeof way) : 0;
+    assert(bytes == SIZE_MAX || bytes <= sizeof way);
     offer->end_leaves = bytes == 5 && memcmp(way, "leave", 5) == 0;
     if (item.type == JSON_NONE || offer->end_leaves || (bytes == 6 && memcmp(way, "answer", 6) == 0))
         return true;

@@ -118,6 +118,12 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
     }
 }
 
+static void take_departure(struct shard *shard, struct mail *mail) {
+    assert(shard->index == 0 && mail->connection);
+    child_transport_user_left(shard, mail->connection);
+    quota_give(&shard->quota, mail);
+}
+
 static void inbox_take(struct shard *shard, struct mail *mail) {
     assert(!shard->endings && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
@@ -149,8 +155,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         post_defer(shard, mail);
         break;
     case MAIL_DEPARTURE:
-        child_transport_user_left(shard, mail->connection);
-        quota_give(&shard->quota, mail);
+        take_departure(shard, mail);
         break;
     case MAIL_OFFER_BACK:
     case MAIL_OFFER_TAKEN:

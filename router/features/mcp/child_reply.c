@@ -25,6 +25,7 @@ struct buffer *child_reply_frame(struct shard *shard, struct child *child, struc
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // which ends what it owes
         return NULL;
     }
+    assert(bytes > 0 && bytes <= buffer->capacity);
     *unit = (struct unit){.sized = true, .bytes = bytes, .body_bytes = bytes};
     *frame = frame_at(buffer, 0, unit);
     return buffer;

@@ -61,6 +61,7 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
 
 // Whether the server's version is this one or a newer one: both are texts of dates.
 static bool knows_version(const struct mcp *mcp, const char *version) {
+    assert(mcp->version.bytes > 0 && *version == '"');
     size_t bytes = strlen(version), common = bytes < mcp->version.bytes ? bytes : mcp->version.bytes;
     int order = memcmp(version, mcp->answer->text + mcp->version.at, common);
     return order < 0 || (order == 0 && bytes <= mcp->version.bytes);
@@ -312,6 +313,7 @@ static struct mcp_user *user_asked(const struct shard *shard, const struct child
                                    const char **reason) {
     struct mcp_users *sharing = mcp_server_state_users(child, mcp);
     struct mcp_user *user = mcp_only_asking(sharing);
+    assert(reason && child->settings->asks_clients);
     bool is_idle = list_empty(&sharing->asking);
     *reason = mcp_abandoned_any(sharing, shard_now_ms(shard))
                   ? "a request that its client gave up may be in progress"
@@ -452,6 +454,7 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 
 // A request that the process has may have it ask something still.
 static void forget_ask(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
+    assert(hub_id && child->seat->annex->mcp == mcp);
     bool has_it = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
     if (has_it)
         mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);

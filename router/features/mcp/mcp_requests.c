@@ -72,6 +72,7 @@ bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t h
 
 bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *sharing,
                           uint64_t hub_id) {
+    assert(hub_id && shard->index == 0);
     bool abandoned = mcp_ask_abandon(sharing, hub_id, shard_now_ms(shard));
     assert(!abandoned || !child->of || child->asks > 0);
     child->asks -= abandoned && child->of;

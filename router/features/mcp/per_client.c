@@ -72,6 +72,7 @@ static struct mcp_users *sharing_of(const struct child *child) {
 // that.
 static void part(struct shard *shard, const struct mcp_user *user) {
     uint32_t to = connection_shard(user->home.connection);
+    assert(shard->index == 0 && !user->answers_only);
     struct peer *peer = to == shard->index ? peer_find(shard, user->home.connection) : NULL;
     if (to == shard->index) {
         if (peer)
