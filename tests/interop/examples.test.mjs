@@ -1,8 +1,7 @@
 // The programs of tools/examples do what they say.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -22,7 +21,8 @@ async function withHub(options, run) {
 
 // A program until the test's end; resolves with its first line of output.
 async function start(hub, command, ...words) {
-  const program = spawn(command, [...words, hub.uri().slice('tcp://'.length)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const place = words[0].endsWith('.py') ? [hub.uri().slice('tcp://'.length)] : [];
+  const program = spawn(command, [...words, ...place], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, PATCHBAY_HUB: hub.uri() } });
   let said = '';
   const line = await within(new Promise((resolve, reject) => {
     program.on('error', reject);
@@ -32,6 +32,13 @@ async function start(hub, command, ...words) {
     });
   }), `${words[0]} to say something`).catch((error) => { program.kill('SIGKILL'); throw error; });
   return { program, line };
+}
+
+// Its exit status, once it has been interrupted.
+async function interrupted(program) {
+  const ended = new Promise((resolve) => program.on('close', resolve));
+  program.kill('SIGINT');
+  return within(ended, 'the program to end');
 }
 
 test('agent.py', () => withHub([], async (hub) => {
@@ -47,10 +54,7 @@ test('agent.py', () => withHub([], async (hub) => {
 }));
 
 test('agent.mjs', () => withHub([], async (hub) => {
-  const directory = mkdtempSync(join(tmpdir(), 'patchbay-examples-')); // beside what it imports
-  copyFileSync(join(examples, 'agent.mjs'), join(directory, 'agent.mjs'));
-  symlinkSync(join(here, 'node_modules'), join(directory, 'node_modules'));
-  const { program, line } = await start(hub, process.execPath, join(directory, 'agent.mjs'));
+  const { program, line } = await start(hub, process.execPath, join(examples, 'agent.mjs'));
   try {
     assert.deepEqual(JSON.parse(line), { agentId: 'reverser', registered: true });
     const peer = await hub.peer();
@@ -58,11 +62,30 @@ test('agent.mjs', () => withHub([], async (hub) => {
     const progress = await peer.find((one) => one.json.method === '$/progress', 'its progress');
     assert.equal(progress.json.params.token, 7);
     assert.deepEqual((await answer).result, { text: 'bña' });
+    assert.equal(await interrupted(program), 0);
   } finally {
     program.kill('SIGKILL');
-    rmSync(directory, { recursive: true });
   }
 }));
+
+test('events.mjs', () => withHub([], async (hub) => {
+  const peer = await hub.peer();
+  const publishing = setInterval(() => peer.notify('event', { event: 'build-done', data: { n: 1 } }), 20); // until somebody listens
+  const { program, line } = await start(hub, process.execPath, join(examples, 'events.mjs')).finally(() => clearInterval(publishing));
+  try {
+    assert.deepEqual(JSON.parse(line), { name: 'build-done', data: { n: 1 } });
+    assert.equal(await interrupted(program), 0);
+  } finally {
+    program.kill('SIGKILL');
+  }
+}));
+
+test('what uses a client has 25 lines at most', () => {
+  for (const name of readdirSync(examples)) {
+    const text = readFileSync(join(examples, name), 'utf8');
+    if (/clients\/|import patchbay/.test(text)) assert.ok(text.split('\n').length - 1 <= 25, name);
+  }
+});
 
 test('extension.py', () => withHub(['--extension', `greeter=python3 "${join(examples, 'extension.py')}"`], async (hub) => {
   const editor = await hub.agent('editor', { methods: ['editor/getMessage', 'editor/setMessage'] });
