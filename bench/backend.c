@@ -1,10 +1,11 @@
-// bench_backend: the server behind a proxy of HTTP, to which the hub's /rpc is compared. It answers each request that
-// the load posts as a target of the load's would, over the hub's own way into the kernel.
+// bench_backend: the server behind a proxy of HTTP, to which the hub's /rpc is compared. The server answers
+// each request that the load posts as a target of the load's would, over the hub's own way into the kernel.
 //
 //   bench_backend URI BODY-BYTES
 //
-// Success: it serves one load and is ended by a signal. Failure: a URI that can't be listened on, or an io that
-// is refused, is exit status 1; a connection that breaks, or on which comes what the load doesn't post, is closed.
+// Success: the server serves one load and is ended by a signal. Failure: a URI that can't be listened on, or
+// an io that is refused, is exit status 1. A connection that breaks, or on which other bytes come than the
+// load posts, is closed.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
-// bench_bystander: what is left of a hub for a peer that asks little while others ask much (flood/flood.h).
+// bench_bystander: the hub's service for a peer that asks little while others ask much (flood/flood.h).
 //
 //   bench_bystander --hub URI FLOOD SECONDS [--warmup SECONDS] [--hub-pid PID] [--json]
 //
-// A thread of its own, which goes before all others if it may, pings the hub once a millisecond; latency is from when a
-// ping was due, so that one that the hub keeps waiting is charged for those behind it. The figures are as those of
-// `patchbay bench --json`: messages are the flood's, latency is the bystander's.
+// A thread of its own, which goes before all others if it may, pings the hub once a millisecond. Latency is
+// from when a ping was due, so that a ping that the hub keeps waiting is charged for those behind it. The
+// figures are as those of `patchbay bench --json`: messages are the flood's, latency is the bystander's.
 //
-// Success: exit status 0. Failure: status 1 when a connection broke or could not be made, 2 without arguments that
-// mean something.
+// Success: exit status 0. Failure: status 1 when a connection broke or could not be made, 2 without arguments
+// that mean something.
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -153,7 +153,7 @@ static bool measure(const struct arguments *arguments, struct flood *flood, stru
     sample(&before, flood, arguments->server);
     flood_run(flood, bystander->until_ns);
     sample(figures, flood, arguments->server);
-    // What was due is still answered, and the flood goes on meanwhile.
+    // Pings that were due are still answered, and the flood goes on meanwhile.
     while (flood->fault == NULL && !atomic_load(&bystander->over)) {
         flood_run(flood, load_now_ns() + PERIOD_NS);
     }

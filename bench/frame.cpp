@@ -1,5 +1,5 @@
-// What a header block costs: the scanner on the blocks that peers send, whole and in two pieces, and beside
-// it the reader that many clients have (find the blank line with memmem, the length with strncasecmp and
+// The cost of a header block: the scanner on the blocks that peers send, whole and in two pieces. Beside it
+// stands the reader that many clients have (find the blank line with memmem, the length with strncasecmp and
 // strtol), which judges none of the rules.
 #include <benchmark/benchmark.h>
 

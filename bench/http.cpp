@@ -1,5 +1,5 @@
-// What a request of HTTP costs: the scanner, and the reader of its head, on what clients send; and a chunked
-// body in its pieces.
+// The cost of a request of HTTP: the scanner, and the reader of its head, on requests of clients; and a
+// chunked body in its pieces.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>

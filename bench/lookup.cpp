@@ -1,12 +1,12 @@
-// The lookup stage: lookup_body against simdjson On-Demand reading the same fields (method, id,
-// params.targetAgent, whether there is a result or an error) with one parser kept, the peer to beat.
+// The lookup stage: lookup_body against simdjson On-Demand reading the same fields with one parser kept, the
+// peer to beat. The fields are method, id, params.targetAgent, and whether there is a result or an error.
 //
-// `ondemand` stops in params at targetAgent; `ondemand_guarded` looks at every key there, as lookup_body must
+// `ondemand` stops in params at targetAgent. `ondemand_guarded` looks at every key there, as lookup_body must
 // in order to refuse a key that comes twice. `strict` is lookup_body_strict, which judges all of the
-// document; `dom` is simdjson's DOM parser, which does that too, but reads no field; `stage1` is its first
-// stage alone: UTF-8 and where the tokens are.
+// document. `dom` is simdjson's DOM parser, which does that too, but reads no field. `stage1` is its first
+// stage alone: UTF-8 and the places of the tokens.
 //
-// Bodies differ in what fills `params`: many small members, one long string with escapes (code), or one
+// Bodies differ in the filling of `params`: many small members, one long string with escapes (code), or one
 // nested structure. /different takes 4,096 documents in turn (fewer where they would be more than 64 MiB),
 // which no branch predictor learns; without it one document is read again and again. This file is compiled
 // for the machine it is built on, since On-Demand's front end is chosen by the compiler.

@@ -1,7 +1,7 @@
-// The way between shards: router/engine/shard/mailbox.c beside ck_ring (Concurrency Kit), one producer thread and
-// one consumer, pointers through 4,096 slots. Time is the consumer's a piece; both threads run without pause,
-// so it is the slower end's. ck_ring shows each piece as it is put in; ours shows them one by one or 64
-// together.
+// The way between shards: router/engine/shard/mailbox.c beside ck_ring (Concurrency Kit), one producer thread
+// and one consumer, pointers through 4,096 slots. Time is the consumer's a piece. Both threads run without
+// pause, so it is the slower end's. ck_ring shows each piece as it is put in; ours shows them one by one or
+// 64 together.
 #include <benchmark/benchmark.h>
 
 #include "bench/stage.h"

@@ -1,16 +1,16 @@
-// bench_relay: the limit that the hub is measured against. It has the hub's topology and the hub's way into
-// the kernel (io/io.h: arrivals in shared buffers, one send a destination a turn) and reads nothing: what
-// comes from a source is cut into blocks of a fixed size, each goes to a target picked at random (or, with
-// --one-to-one, always to the same), and what a target sends back goes to the sources in the order in which
-// it was given theirs.
+// bench_relay: the limit that the hub is measured against. The relay has the hub's topology and the hub's way
+// into the kernel (io/io.h: arrivals in shared buffers, one send a destination a turn) and reads nothing.
+// Bytes of a source are cut into blocks of a fixed size. Each block goes to a target picked at random (or,
+// with --one-to-one, always to the same). Blocks of a target go to the sources in the order in which it was
+// given theirs.
 //
 //   bench_relay URI BLOCK-BYTES [--one-to-one]
 //
 // A block that was cut by the end of an arrival waits until it is whole, so that none is ever mixed with
 // another. Small blocks are copied together, large ones are sent from where they lie, as the hub does it.
 //
-// Success: it serves one load and is ended by a signal. Failure: a URI that can't be listened on, or an
-// io that is refused, is exit status 1; a connection that breaks is closed, and blocks for it are dropped.
+// Success: the relay serves one load and is ended by a signal. Failure: a URI that can't be listened on, or
+// an io that is refused, is exit status 1. A connection that breaks is closed, and blocks for it are dropped.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ struct end {
     struct piece *pieces;
     size_t pieces_count, pieces_capacity, begun_bytes;
 
-    // Of a target: whose blocks it was given and has not answered, a ring.
+    // For a target: the sources whose blocks it was given and has not answered, a ring.
     struct end **asked;
     uint64_t asked_head, asked_tail, asked_capacity;
 };

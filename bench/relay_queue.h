@@ -1,5 +1,5 @@
-// What waits at one socket of the relay to be sent: two halves, of which one is filled while the kernel sends
-// the other, so that there is one send a socket at a time and a turn.
+// Blocks that wait at one socket of the relay to be sent: two halves, of which one is filled while the kernel
+// sends the other. There is one send a socket at a time and a turn.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// What one message costs its user's judgement: may it go there, and is it within the limits. By how many patterns the
-// user has. Beside it std::map, asked for each beginning of a name, as the obvious way.
+// The cost of one message's judgement: may it go there, and is it within the limits. By the number of the
+// user's patterns. Beside it stands std::map, asked for each beginning of a name, as the obvious way.
 #include <benchmark/benchmark.h>
 
 #include <map>

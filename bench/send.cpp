@@ -1,7 +1,7 @@
 // The send stage with a real send behind it: frames copied together against frames sent from where they lie,
-// by the frame's size, over TCP on loopback and over a Unix socket; and what outbox_gather makes of them.
-// Where the two curves cross is COPY_BYTES_MAX (core/base/limits.h). Another thread takes the bytes; CPU is
-// this thread's own.
+// by the frame's size, over TCP on loopback and over a Unix socket, and as outbox_gather sends them. The two
+// curves cross at COPY_BYTES_MAX (core/base/limits.h). Another thread takes the bytes; CPU is this thread's
+// own.
 #include <benchmark/benchmark.h>
 
 #include <netinet/in.h>

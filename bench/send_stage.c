@@ -1,5 +1,5 @@
-// Frames as they wait in an outbox: four pieces each, as a spliced request has (the length line, the head,
-// the new id, the tail), the head and tail side by side with other frames' in a receive buffer.
+// Frames as they wait in an outbox. A frame has four pieces, as a spliced request has: the length line, the
+// head, the new id, the tail. Head and tail lie side by side with other frames' in a receive buffer.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-// What the benchmarks work on, behind a face that C++ can read: core's own headers use C11
-// atomics.
+// The objects of the benchmarks, behind a face that C++ can read: core's own headers use C11 atomics.
 #pragma once
 
 #include <stddef.h>
@@ -32,7 +31,7 @@ void send_stage_close(struct send_stage *stage);
 unsigned send_stage_copied(struct send_stage *stage, struct iovec *out);
 // Each piece a vector.
 unsigned send_stage_vectors(struct send_stage *stage, struct iovec *out);
-// What outbox_gather makes of it, shipment by shipment; `send` is called with each.
+// Gathers by outbox_gather, shipment by shipment; `send` is called with each.
 void send_stage_gathered(struct send_stage *stage,
                          void (*send)(void *context, struct iovec *vectors, unsigned count), void *context);
 

@@ -21,8 +21,8 @@ static double own_percent(const struct load_result *result) {
 }
 
 // The hub's entries into the kernel a message. Its counters are read a little outside of the measured
-// stretch, so its own count of frames is what they are put over: two a request and response, one an event
-// that then goes to all subscribers.
+// stretch, so they are put over the hub's own count of frames. A request and response are two frames, an
+// event that then goes to all subscribers is one.
 static double entries(const struct load_settings *settings, const struct load_result *result) {
     double a_frame =
         (double)result->work.kernel_entries / (double)(result->work.frames + !result->work.frames);

@@ -1,4 +1,4 @@
-// What a run of the load generator came to, for people and for programs.
+// The report of a run of the load generator, for people and for programs.
 #pragma once
 
 #include "bench/load/load_run.h"

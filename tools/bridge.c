@@ -12,14 +12,14 @@ enum { WAITING_MAX = 1 << 20 }; // no more is read for who doesn't take this
 
 // --- Waiting
 
-// One that has gone is waited for no more: that would be told all the time.
+// A side that has gone is waited for no more: poll would tell of it all the time.
 static struct pollfd wish(const struct bridge_socket *side, const struct bridge_socket *other) {
     bool reads = !side->ended && bridge_socket_waits(other) < WAITING_MAX;
     short events = (short)((reads ? POLLIN : 0) | (bridge_socket_waits(side) > 0 ? POLLOUT : 0));
     return (struct pollfd){.fd = side->gone ? -1 : side->socket, .events = events};
 }
 
-// What it said before it went still counts.
+// Bytes that a side said before it went still count.
 static bool side_step(struct bridge_socket *side, short ready) {
     bool gone = (ready & (POLLHUP | POLLERR)) != 0;
     bool good = true;
@@ -55,7 +55,7 @@ void bridge_drop(struct bridge *bridge) {
     free(bridge);
 }
 
-// Its signals are the client's.
+// Signals of the thread are the client's.
 static int start_thread(struct bridge *bridge, void *(*run)(void *)) {
     sigset_t all, before;
     sigfillset(&all);

@@ -1,5 +1,6 @@
-// A thread between the client, which speaks to it over a pair of sockets as over a plain connection, half-closing too,
-// and a hub that is spoken to otherwise. What stands there carries bytes; what they become on the other side is each bridge's own.
+// A thread between the client and a hub of another wire. The client speaks to the thread over a pair of
+// sockets as over a plain connection, half-closing too. The bridge carries bytes; each kind of bridge makes
+// of them the other side's own.
 #pragma once
 
 #include <pthread.h>

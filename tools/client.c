@@ -1,7 +1,7 @@
-// See hcs_client.h. Success: a call is one send, and receives until a frame with the call's id is whole;
-// frames lie in one growing buffer and are handed out in place. Failure: the hub can't be dialled, closes,
-// or sends what is no frame; each comes back as a negative errno (-EPROTO for the last), and the connection
-// is then good for client_close alone.
+// See client.h. Success: a call is one send, and receives until a frame with the call's id is whole;
+// frames lie in one growing buffer and are handed out in place. Failure: the hub can't be dialled, closes, or
+// sends bytes that are no frame. Each comes back as a negative errno (-EPROTO for the last), and the
+// connection is then good for client_close alone.
 #include "tools/client.h"
 
 #include <errno.h>

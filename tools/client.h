@@ -17,7 +17,8 @@ struct client {
     int socket;
     const struct wire *wire;
     struct bridge *bridge; // between the socket and a hub that is reached over WebSocket or TLS; or NULL
-    // What ends a wait early: a signal of client_signals.h (-1: none), and a time of the monotonic clock (0: none).
+    // Ends of a wait before its time: a signal of client_signals.h (-1: none), and a time of the monotonic
+    // clock (0: none).
     int signals;
     uint64_t deadline_ns;
     // Received bytes: [at, filled) are not taken yet and begin at a frame's start; slack follows `capacity`.
@@ -66,8 +67,8 @@ void client_set_deadline(struct client *client, uint64_t from_now_ns);
 // -ETIMEDOUT: the deadline passed.
 
 // Sends one body as one frame, flattened; returns when the kernel has all of it. `fields` are header lines,
-// each with its CR LF, or NULL for none, which a wire without fields wants. 0 or -errno; the frame may then
-// be cut, and no other can follow.
+// each with its CR LF, or NULL for none. A wire without fields wants NULL. 0 or -errno; the frame may then be
+// cut, and no other can follow.
 int hcs_client_send(struct client *client, const char *fields, char *body, size_t bytes);
 // One receive, blocking if the socket does: the count of bytes that came, 0 at the hub's end, -errno.
 ssize_t client_fill(struct client *client);
@@ -77,9 +78,9 @@ int hcs_client_take(struct client *client, struct client_body *body);
 // Waits for the next frame: 1; 0 when the hub has closed between two frames; -EPROTO or -errno.
 int client_receive(struct client *client, struct client_body *body);
 
-// Sends a message without an id; `params` is JSON text or NULL for none, `fields` and results are as
-// hcs_client_send's. What is sent after the hub has closed counts as sent: the hub may have said why, and who
-// reads on finds that.
+// Sends a message without an id. `params` is JSON text or NULL for none, `fields` and results are as
+// hcs_client_send's. A message that is sent after the hub has closed counts as sent: the hub may have said
+// why, and the next read finds that.
 int client_notify(struct client *client, const char *method, const char *params, const char *fields);
 // Sends a request, likewise.
 int client_request(struct client *client, const char *method, const char *params, const char *fields);
@@ -89,10 +90,10 @@ bool client_answers(const struct client *client, const struct client_body *body,
 // Waits for the answer to the last request; other messages that come meanwhile are thrown away. 0,
 // -ECONNRESET when the hub closes first, -EPROTO or -errno. After -EINTR it may be called again.
 int client_answer(struct client *client, struct client_answer *answer);
-// Says that no more will be sent, and waits until the hub has dealt with all of it and closes: 0; 1 with
-// *answer when it answered something before (a message that it could not read, say); -EPROTO or -errno.
+// Says that no more will be sent, and waits until the hub has dealt with all of it and closes. 0; 1 with
+// *answer when the hub answered something before (a message that it could not read, say); -EPROTO or -errno.
 int client_finish(struct client *client, struct client_answer *answer);
-// Asks that the last request be given up (LSP's $/cancelRequest). It is answered all the same.
+// Asks that the last request be given up (LSP's $/cancelRequest). The request is answered all the same.
 int client_cancel(struct client *client);
 // A request without header fields and the wait for its answer.
 int client_call(struct client *client, const char *method, const char *params, struct client_answer *answer);
@@ -103,5 +104,5 @@ enum { CLIENT_HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + 2, CLIENT_ID_BYTES_MAX = 10
 size_t client_head(const struct client *client, char *out, size_t bytes);
 // Makes spaces of a body's line breaks where the wire has one line a body; they are white space in JSON.
 void client_flatten(const struct client *client, char *body, size_t bytes);
-// What a negative result of these functions means, in words.
+// Returns the text of a negative result of these functions.
 const char *client_error_text(int error);

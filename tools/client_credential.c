@@ -9,7 +9,7 @@
 
 static char token[TOKEN_BYTES_MAX + 1];
 
-// Else it would need escapes in a body, and couldn't stand in a header field.
+// Other bytes would need escapes in a body, and couldn't stand in a header field.
 static bool is_token(size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
         if (token[at] <= ' ' || token[at] > '~' || token[at] == '"' || token[at] == '\\') {

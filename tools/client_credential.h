@@ -1,5 +1,5 @@
-// The token by which the hub knows this client: from a file that --token-file names, else from PATCHBAY_TOKEN. It never
-// stands on a command line, where the whole machine could read it.
+// The token by which the hub knows this client: from a file that --token-file names, else from
+// PATCHBAY_TOKEN. The token never stands on a command line, where the whole machine could read it.
 #pragma once
 
 #include <stdbool.h>

@@ -7,6 +7,6 @@ int signals_open(void);
 int signals_take(int signals);
 // Closes the descriptor; the signals stay blocked.
 void signals_close(int signals);
-// Closes the descriptor and lets the signals act as they do by default, one that has come and wasn't taken
-// included: the process then ends here, as the shell expects of a process that was interrupted.
+// Closes the descriptor and lets the signals act as they do by default. A signal that has come and wasn't
+// taken acts, too: the process then ends here, as the shell expects of a process that was interrupted.
 void signals_default(int signals);

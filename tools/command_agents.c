@@ -48,7 +48,7 @@ static void print_time(const uint8_t *text, const struct json_item *item, size_t
     print_value(text, item, width);
 }
 
-// Of a program that the hub keeps, its state.
+// Prints the state of a program that the hub keeps.
 static void print_state(const uint8_t *text, const struct json_item *item, size_t width) {
     struct json_item state = {0};
     if (item->type == JSON_OBJECT) {

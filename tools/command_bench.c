@@ -143,7 +143,8 @@ static bool has_scheme(const char *uri, const char *scheme) {
     return strncmp(uri, scheme, strlen(scheme)) == 0;
 }
 
-// How what sources say is wrapped for this hub. One that can't be reached is told from the first connection.
+// Returns how messages of sources are wrapped for this hub. A hub that can't be reached is told from the
+// first connection.
 static const struct load_wire *source_wire(const char *hub, bool events) {
     if (has_scheme(hub, "ws://") || has_scheme(hub, "http://")) {
         return has_scheme(hub, "ws") || events ? &load_wire_websocket : &load_wire_rpc;

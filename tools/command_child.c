@@ -1,5 +1,5 @@
-// `patchbay child`: the programs that the hub keeps running, as a table or, with --json, as the hub tells; one
-// of them is restarted or stopped; or what it said last on standard error is printed. Success: status 0.
+// `patchbay child`: the programs that the hub keeps running, as a table or, with --json, as the hub tells.
+// One of them is restarted or stopped, or its last lines on standard error are printed. Success: status 0.
 // Failure: the hub's error is one line on standard error (status 1).
 #include <stdio.h>
 #include <string.h>

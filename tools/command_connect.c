@@ -71,7 +71,8 @@ static enum status read_arguments(struct bridge *bridge, int argc, char **argv) 
 
 // --- hub/attach
 
-// Who is killed is missed at once, over TCP as over a Unix socket; and the connection ends with a program that it has told to exit.
+// A client that is killed is missed at once, over TCP as over a Unix socket. The connection also ends with a
+// program that it has told to exit.
 static int ask_to_attach(struct bridge *bridge, struct client_answer *answer) {
     struct text params = {0};
     bridge->says_end = true;
@@ -222,7 +223,7 @@ static void leave(struct bridge *bridge) {
     setsockopt(bridge->client.socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
-// What is wrong with one direction, if anything.
+// Tells the fault of one direction, if there is one.
 static enum status judge_lane(const char *name, const struct connect_pipe *pipe) {
     if (pipe->state == CONNECT_PIPE_BROKEN || pipe->state == CONNECT_PIPE_FAILED) {
         fprintf(stderr, "patchbay: connect: %s: %s\n", name,
@@ -267,7 +268,7 @@ static enum status join(struct bridge *bridge) {
     return judge(bridge);
 }
 
-// Whoever starts this may have closed them; nothing else shall get their numbers.
+// The starter of this program may have closed them; nothing else shall get their numbers.
 static void fill_standard_descriptors(void) {
     int descriptor;
     do {

@@ -1,7 +1,7 @@
 // `patchbay events`: subscribes to events (HugAI v2 messages, 3.5) and prints the params of each, one a line,
-// as they came. Success: it ends with status 0 at an interrupt, or when --count of them are printed. It
-// fails: the hub refuses the patterns (status 1), or closes (status 3). Events that this program was too slow
-// for are told by the hub, and here on standard error.
+// as they came. Success: the command ends with status 0 at an interrupt, or when --count of them are printed.
+// Failure: the hub refuses the patterns (status 1), or closes (status 3). The hub tells how many events this
+// program was too slow for, and they are told here on standard error.
 #include <errno.h>
 #include <getopt.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
-// `patchbay hcs start`: a client of a session of HCS streaming; it prints each frame, one a line, as it came. It
-// goes well: status 0 at the session's end (`complete`), or at an interrupt. Failure: the session ends with an
-// error, which is printed like any frame, or the hub refuses to begin one (status 1), or goes away (status 3).
+// `patchbay hcs start`: a client of a session of HCS streaming, which prints each frame, one a line, as it
+// came. Success: status 0 at the session's end (`complete`), or at an interrupt. Failure: the session ends
+// with an error, which is printed like any frame, or the hub refuses to begin one (status 1), or goes away
+// (status 3).
 //
 // `patchbay hcs serve` is hcs_producer.c.
 #include <errno.h>

@@ -1,6 +1,6 @@
-// `patchbay users`: what is wrong in a users file, and which line of it decides. No hub is asked. Success: status
-// 0. Failure: what was asked is refused, or the file that is checked has a fault (status 1); there is no such file or user,
-// or the file that is to explain has a fault (2).
+// `patchbay users`: faults of a users file, and the line of it that decides. No hub is asked. Success: status
+// 0. Failure: the question is refused, or the file that is checked has a fault (status 1). There is no such
+// file or user, or the file that is to explain has a fault (2).
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// See connect_pipe.h. Success: what one read brings becomes parts, and these are written before the next read. It
-// fails: the state tells, and stays.
+// See connect_pipe.h. Success: the bytes of one read become parts, and these are written before the next
+// read. Failure: the state tells, and stays.
 #include "tools/connect_pipe.h"
 
 #include <errno.h>
@@ -55,9 +55,9 @@ static void break_off(struct connect_pipe *pipe, const char *fault) {
     stop(pipe, CONNECT_PIPE_BROKEN);
 }
 
-// --- What came becomes parts
+// --- Bytes that came become parts
 
-// Takes so many bytes of what came as the next part. Its place stays good until the next read.
+// Takes so many bytes as the next part. The place of the part stays good until the next read.
 static const void *take(struct connect_pipe *pipe, size_t count) {
     const void *taken = pipe->bytes + pipe->at;
     pipe->at += count;
@@ -178,8 +178,8 @@ static bool is_blank(const uint8_t *bytes, size_t count) {
     return true;
 }
 
-// Nothing more comes. What is left of a frame that was to become a line is less than all of it, or the end of a
-// text that somebody has typed.
+// Finishes: nothing more comes. The rest of a frame that was to become a line is less than all of it, or the
+// end of a text that somebody has typed.
 static void finish(struct connect_pipe *pipe) {
     bool passes = pipe->wire_from == pipe->wire_to; // whatever it is
     if (passes) {

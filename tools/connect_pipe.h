@@ -1,6 +1,6 @@
 // One direction of `patchbay connect`: bytes go from one descriptor to another, in the framing that they come
-// in or in the other one. What has been read is written before more is read, so that no more is held than a
-// pipe holds, but where lines become frames: a frame begins with its length, so a whole line is held.
+// in or in the other one. Bytes that were read are written before more is read, so that no more is held than
+// a pipe holds. Where lines become frames a whole line is held: a frame begins with its length.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-// What the user gives a command to send, judged before a connection is made. Each function returns NULL, or
-// what is wrong as static text, in words that follow the argument's name.
+// Inputs of a user, judged before a connection is made. Each function returns NULL, or the fault as static
+// text, in words that follow the argument's name.
 #pragma once
 
 #include <stdbool.h>

@@ -16,9 +16,9 @@ static unsigned turning(const uint8_t *text, size_t length) {
     return turns ? character : 0;
 }
 
-// The character at the text's start and how many bytes it takes. Of what is no UTF-8 each byte is a
-// U+FFFD. Only the number of a control, and of what turns a line's order, is told,
-// any other character as the space.
+// Returns the character at the text's start and how many bytes it takes. Each byte that is no UTF-8 is a
+// U+FFFD. Only the number of a control, and of a character that turns a line's order, is told, any other
+// character as the space.
 static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
     uint8_t lead = text[0];
     size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;

@@ -1,6 +1,6 @@
-// What commands print of what others wrote, in which nothing steers the terminal: neither U+0000 to U+001F
-// nor U+007F to U+009F get there, nor what is no UTF-8. What changes the order in which a line is shown (U+2028 to U+202E, U+2066 to
-// U+2069) becomes its escape.
+// Texts of others that commands print, in which nothing steers the terminal. Neither U+0000 to U+001F nor
+// U+007F to U+009F get there, nor bytes that are no UTF-8. A character that changes the order in which a line
+// is shown (U+2028 to U+202E, U+2066 to U+2069) becomes its escape.
 #pragma once
 
 #include <stddef.h>

@@ -40,8 +40,9 @@ static const struct command *find(const char *name) {
     return NULL;
 }
 
-// The hub's URI as --framing would have it, perhaps written to `out`; NULL, with what is wrong on standard
-// error, when it says otherwise. What is no URI of a hub is left to who dials it.
+// Returns the hub's URI as --framing would have it, perhaps written to `out`. NULL, with the fault on
+// standard error, when the URI says otherwise. A text that is no URI of a hub is left to the dialling
+// function.
 static const char *frame_hub(const char *hub, const char *framing, char *out, size_t capacity) {
     struct hub_address address;
     bool lines = strcmp(framing, wire_lines.name) == 0;

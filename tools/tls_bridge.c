@@ -1,5 +1,6 @@
-// Success: bytes go both ways as they are; an end on one side is said on the other, by close_notify to the hub. It
-// fails: the hub goes without a word, or what comes is no record: the client finds its stream ended.
+// Success: bytes go both ways as they are. An end on one side is said on the other, by close_notify to the
+// hub. Failure: the hub goes without a word, or bytes come that are no record: the client finds its stream
+// ended.
 #include "tools/tls_bridge.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ static bool pass(struct bridge_socket *from, struct bridge_socket *to) {
     return bridge_socket_write(to);
 }
 
-// What the hub says to a client that has gone is read all the same: its end shows that it has read all.
+// Bytes of the hub to a client that has gone are read all the same: the hub's end shows that it has read all.
 static bool pass_down(struct bridge *bridge) {
     struct bridge_socket *client = &bridge->client;
     if (client->gone || !pass(&bridge->hub, client)) {

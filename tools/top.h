@@ -47,7 +47,7 @@ uint64_t top_number(const struct top_hub *hub, const char *name);
 double top_rate(const struct top_hub *hub, const char *name);
 // An upper bound of the value that `share` of what was recorded between the last two answers doesn't exceed.
 uint64_t top_quantile(const struct top_hub *hub, const char *histogram, double share);
-// What a string means, with '?' for all that isn't visible ASCII; "-" where that is nothing.
+// Writes a decoded string, with '?' for all that isn't visible ASCII; "-" where it is empty.
 const char *top_name(char *out, size_t room, const uint8_t *text, struct span string);
 // Whether it is a program that the hub keeps, and that isn't started again.
 bool top_is_down(const struct top_hub *hub, const struct top_agent *agent);

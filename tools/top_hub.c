@@ -1,4 +1,4 @@
-// What `patchbay top` knows of the hub: the last answers, as they came, and what was between them.
+// The hub as `patchbay top` knows it: the last answers, as they came, and the differences between them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 enum { LINE_BYTES_MAX = 512, SHARDS_SHOWN = 8 };
 
-// What is being drawn.
+// The picture that is being drawn.
 struct sheet {
     const struct top_hub *hub;
     const struct top_view *view;
@@ -22,7 +22,7 @@ static bool has_room(const struct sheet *sheet, unsigned kept) {
     return sheet->view->height == 0 || sheet->lines + kept < sheet->view->height;
 }
 
-// One line, cut to the width, in a style (an SGR) or none. What others wrote is ASCII by now.
+// Puts one line, cut to the width, in a style (an SGR) or none. Texts of others are ASCII by now.
 static void put_line(struct sheet *sheet, const char *style, const char *line) {
     size_t bytes = strlen(line), width = sheet->view->width;
     if (!has_room(sheet, 0)) {
@@ -232,7 +232,7 @@ static void draw_shards(struct sheet *sheet) {
     }
 }
 
-// --- What stands below, by the user's choice
+// --- The lower part, by the user's choice
 
 static void draw_agents(struct sheet *sheet) {
     const struct top_hub *hub = sheet->hub;

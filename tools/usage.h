@@ -1,5 +1,5 @@
-// How the client is used, and what any of its commands may say of that: the exit statuses, the texts of --help, and what is
-// said on standard error where a command can't be carried out.
+// The client's usage, and the words of all commands about it: the exit statuses, the texts of --help, and the
+// lines on standard error where a command can't be carried out.
 #pragma once
 
 #include <stdbool.h>

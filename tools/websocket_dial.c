@@ -1,5 +1,5 @@
-// See websocket_dial.h. Success: one request, and an answer 101 that proves that the server has read it. It
-// fails: any other answer, none in time, or one without an end.
+// See websocket_dial.h. Success: one request, and an answer 101 that proves that the server has read it.
+// Failure: any other answer, none in time, or one without an end.
 #include "tools/websocket_dial.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 
 enum { WEBSOCKET_ANSWER_BYTES_MAX = 16 * 1024 };
 
-// Asks for the path on a fresh blocking connection, with the token where it isn't NULL, and reads the answer. 0, with *rest bytes of `answer` that came
-// behind it, moved to its begin; -EACCES when it wants another token; -EPROTO when the server wants no WebSocket there;
-// or -errno.
+// Asks for the path on a fresh blocking connection, with the token where it isn't NULL, and reads the answer.
+// 0, with the *rest bytes behind the answer, moved to the begin of `answer`. -EACCES when the server wants
+// another token, -EPROTO when it wants no WebSocket there, or -errno.
 int websocket_open(struct bridge_socket *hub, const char *host, const char *path, const char *token,
                    uint8_t answer[WEBSOCKET_ANSWER_BYTES_MAX], size_t *rest);

@@ -1,6 +1,7 @@
-// What one peer, or a few, can ask of a hub at a time, again and again, while a bystander looks at what is left for it
-// (bystander.c): plain sockets, read and written connection by connection as epoll tells of them. Each flood is paced by
-// the hub alone: what comes next is sent when what was sent before has come to its end.
+// Floods: one peer, or a few, ask a hub for much at a time, again and again, while a bystander looks at its
+// own service (bystander.c). They use plain sockets, read and written connection by connection as epoll tells
+// of them. The hub alone paces each flood: the next messages are sent when the earlier ones have come to
+// their end.
 #pragma once
 
 #include <stdbool.h>
@@ -42,7 +43,7 @@ struct flood_kind {
     const char *message; // what is counted
     bool (*open)(struct flood *flood);
     void (*begin)(struct flood *flood);
-    // So many frames came whole.
+    // Called when so many frames came whole.
     void (*heard)(struct flood *flood, struct flood_side *side, uint64_t frames);
 };
 

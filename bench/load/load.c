@@ -1,7 +1,7 @@
-// See load.h. Success: each turn takes all that the kernel has, handles every whole message, issues what
-// is due, and sends once a connection; in a trickle, before the next one is read. Failure: a connection that ends, or sends what is no message, stops
-// the load with a fault; a message that is whole but wrong is counted, the first one shown, and the load goes
-// on.
+// See load.h. Success: each turn takes all that the kernel has, handles every whole message, issues those
+// that are due, and sends once a connection; in a trickle, before the next one is read. Failure: a connection
+// that ends, or sends bytes that are no message, stops the load with a fault. A message that is whole but
+// wrong is counted, the first one shown, and the load goes on.
 #include "bench/load/load.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 enum {
     SAMPLE_BYTES = 300,
-    // In an open loop that is this near to what is due next, the clock is watched and not slept: a timer of
-    // the kernel's would come late by as much.
+    // In an open loop, so near to the next due time, the clock is watched and the thread doesn't sleep: a
+    // timer of the kernel's would come late by as much.
     SPIN_NS = 200000,
 };
 
@@ -58,7 +58,7 @@ struct load_slot *load_slot_take(struct load *load, struct load_link *source, ui
     return slot;
 }
 
-// --- What is issued when
+// --- Messages and their time
 
 static struct load_link *source_at(struct load *load, uint64_t number) {
     return &load->table[load->plan.targets + number % load->plan.sources];

@@ -1,10 +1,10 @@
-// The core of the load generator, in one thread over one ring: it opens the connections, keeps the load
-// going in a closed or an open loop, and counts. What travels is one of two exchanges: requests and answers,
-// or events to subscribers.
+// The core of the load generator, in one thread over one ring: it opens the connections, keeps the load going
+// in a closed or an open loop, and counts. There are two exchanges: requests and answers, or events to
+// subscribers.
 //
 // Closed loop: so many messages are on the way, and each that comes to its end is followed by the next. Open
-// loop: messages are due at a fixed rate whatever happens, and their latency counts from when they were due,
-// so that a server that stands still is charged for all that should have been sent meanwhile (Tene:
+// loop: messages are due at a fixed rate whatever happens, and their latency counts from when they were due.
+// A server that stands still is charged for all messages that should have been sent meanwhile (Tene:
 // coordinated omission).
 #pragma once
 
@@ -23,7 +23,7 @@ struct load_link;
 struct load_plan {
     const struct load_wire *wire;
     const char *at; // the server's URI, or HOST:PORT
-    // What sources speak where that is something else, and where; NULL: as the wire's rows say, and there.
+    // The wire and the address of sources where these are others; NULL: as the wire's rows say, and there.
     const struct load_wire *source_wire;
     const char *source_at;
     bool events;               // from one source to all targets; else requests
@@ -41,8 +41,8 @@ struct load_plan {
     bool trickle; // one connection after the other (load_epoll.h)
 };
 
-// A message on its way. Ids run per source from 1 up, so they collide across sources; one lies in the slot of
-// its id's low bits, and an id whose slot is still taken is passed over.
+// A message on its way. Ids run per source from 1 up, so they collide across sources. A message lies in the
+// slot of its id's low bits, and an id whose slot is still taken is passed over.
 struct load_slot {
     uint64_t id; // 0: free
     uint64_t due_ns;
@@ -100,8 +100,8 @@ struct load {
     const char *fault; // the load can't go on; static text
 };
 
-// Connects and greets targets and sources, in turns while there are both: so with as many of the one kind as
-// of the other, a hub of two shards that spreads connections evenly has all targets on one and all sources on
+// Connects and greets targets and sources, in turns while there are both. With as many of the one kind as of
+// the other, a hub of two shards that spreads connections evenly has all targets on one and all sources on
 // the other. 0; -errno (load_wire.greet, or of io_uring with *why set); -EOPNOTSUPP when the protocol has no
 // such exchange. load_close is due in either case.
 int load_open(struct load *load, const struct load_plan *plan, const char **why);

@@ -37,8 +37,8 @@ enum {
     // closing brace.
     REQUEST_FIXED_BYTES = HEAD_BYTES + ID_BYTES + TO_TARGET_BYTES + TO_NONCE_BYTES + LOAD_NONCE_BYTES +
                           TO_FILL_BYTES + TO_SOURCE_BYTES + PARAMS_END_BYTES + 2,
-    // An answer likewise, with room for an id of the usual length: its filler doesn't depend on the id, so
-    // that its reader knows the length although a hub may have changed the id's on the way.
+    // An answer likewise, with room for an id of the usual length. The filler doesn't depend on the id, so
+    // that the reader knows the length although a hub may have changed the id's on the way.
     ANSWER_FIXED_BYTES = ANSWER_HEAD_BYTES + TO_RESULT_BYTES + LOAD_NONCE_BYTES + ANSWER_END_BYTES,
     ANSWER_ID_BYTES_USUAL = 8,
     EVENT_HEAD_BYTES = sizeof EVENT_HEAD - 1,
@@ -50,7 +50,7 @@ enum {
                         LOAD_NONCE_BYTES + TO_FILL_BYTES + EVENT_END_BYTES,
 };
 
-// What stands between a request's target and its task. Both priorities are equally long.
+// The text between a request's target and its task. Both priorities are equally long.
 static const char plain[] = "\"", high[] = "\",\"priority\":\"high\"", low[] = "\",\"priority\":\"low\" ";
 static_assert(sizeof high == sizeof low, "a body's length does not depend on its priority");
 

@@ -1,9 +1,8 @@
-// The bodies that the load consists of. All sides of a comparison carry the same ones: a request of a chosen
-// size to a named target with a nonce in it, an answer of about that size that begins with the request's
-// nonce, and an event with its number.
+// The bodies of the load. All sides of a comparison carry the same ones: a request of a chosen size to a
+// named target with a nonce in it, an answer of about that size that begins with the request's nonce, and an
+// event with its number.
 //
-// They are read by position, not parsed: what was written here is found again where it was put, or the body
-// is wrong.
+// Bodies are read by position, not parsed. Each part is found again where it was put, or the body is wrong.
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// What was received or is to be sent, and waits.
+// Bytes that were received or are to be sent, and wait.
 #pragma once
 
 #include <stdbool.h>

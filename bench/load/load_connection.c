@@ -1,7 +1,7 @@
-// See load_connection.h. Success: a buffer of the pool that holds whole messages is read in place and given back; a
-// message that goes on behind its end is moved to the link's own memory, and what follows is put behind it.
-// Failure: a connection that breaks is a negative errno for the caller, memory that is used up a NULL or
-// false.
+// See load_connection.h. Success: a buffer of the pool that holds whole messages is read in place and given
+// back. A message that goes on behind its end is moved to the link's own memory, and later bytes are put
+// behind it. Failure: a connection that breaks is a negative errno for the caller, memory that is used up a
+// NULL or false.
 #include "bench/load/load_connection.h"
 
 #include <errno.h>

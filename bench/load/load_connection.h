@@ -1,6 +1,6 @@
-// The load generator's connections over the hub's own seam to the kernel (io/io.h): what arrives is read
-// where it lies, what is written waits until the turn's end and goes out with one send a connection. Or, one
-// connection after the other, as plain programs have them (load_epoll.h).
+// The load generator's connections over the hub's own seam to the kernel (io/io.h). Arrivals are read where
+// they lie, and writes wait until the turn's end and go out with one send a connection. Or connections are
+// served one after the other, as plain programs have them (load_epoll.h).
 #pragma once
 
 #include <openssl/types.h>
@@ -56,8 +56,8 @@ void links_flush(struct links *links);
 
 // Notes the link's event. 0; -errno when the connection broke or ended (-ECONNRESET).
 int link_sent(struct links *links, struct link *link, const struct io_event *event);
-// What was received, with what was held before it, is at *in: slack follows it. The count of bytes, or
-// -errno likewise. link_taken is due after it, with the number of bytes that were whole messages.
+// Received bytes, behind those that were held before, are at *in: slack follows them. Returns the count of
+// bytes, or -errno likewise. link_taken is due after it, with the number of bytes that were whole messages.
 ssize_t link_received(struct links *links, struct link *link, const struct io_event *event,
                       const uint8_t **in);
 bool link_taken(struct link *link, const struct io_event *event, size_t bytes);

@@ -1,4 +1,4 @@
-// What the greetings of the protocols share: blocking calls on a socket that is new.
+// Blocking calls on a new socket, which the greetings of the protocols share.
 #pragma once
 
 #include <openssl/types.h>
@@ -17,8 +17,8 @@ int load_dial_upgraded(const char *at, struct bridge **bridge);
 int load_say(int socket, const void *bytes, size_t count);
 // Receives exactly `count` bytes. 0, -ECONNRESET at the other end's end, or -errno.
 int load_hear(int socket, void *bytes, size_t count);
-// Receives a line up to its LF, byte by byte, so that nothing behind it is taken. Its length, -EPROTO when it
-// is longer than `capacity`, or as load_hear.
+// Receives a line up to its LF, byte by byte, so that nothing behind it is taken. Returns its length, -EPROTO
+// when it is longer than `capacity`, or as load_hear.
 ssize_t load_hear_line(int socket, char *line, size_t capacity);
 // Closes the socket if `error` isn't 0. The socket or the error.
 int load_greeted(int socket, int error);

@@ -1,6 +1,6 @@
-// The load's connections as plain programs have theirs: one after the other as epoll tells of them, with one read of
-// each and then one write, so that what a server gets comes as many clients would send it and not in batches over all of
-// them. Beside it stands the hub's own seam (io/io.h), whose events these are.
+// The load's connections as plain programs have theirs: one after the other as epoll tells of them, with one
+// read of each and then one write. A server gets messages as many clients would send them, and not in batches
+// over all of them. Beside it stands the hub's own seam (io/io.h), whose events these are.
 #pragma once
 
 #include <stdbool.h>

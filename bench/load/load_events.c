@@ -1,7 +1,6 @@
-// Events from one source to all subscribers. Success: each subscriber gets every event once and in
-// order, and an event is over when all have it. Failure: an event that a subscriber was not given shows when
-// the next one comes, is counted as lost, and no longer waited for; anything else that is not the next event
-// is wrong.
+// Events from one source to all subscribers. Success: each subscriber gets every event once and in order, and
+// an event is over when all have it. Failure: an event that a subscriber was not given shows when the next
+// one comes, is counted as lost, and no longer waited for. Anything else that is not the next event is wrong.
 #include "bench/load/load_exchange.h"
 
 #include <string.h>

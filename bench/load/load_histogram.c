@@ -1,6 +1,6 @@
-// See load_histogram.h. Values under 2^HISTOGRAM_BITS have a bucket each. Above, a value with its highest bit at
-// `exponent` falls into one of 2^HISTOGRAM_BITS buckets that are 2^(exponent - HISTOGRAM_BITS) wide. It can't
-// fail: every 64-bit value has a bucket.
+// See load_histogram.h. Values under 2^HISTOGRAM_BITS have a bucket each. Above, a value with its highest bit
+// at `exponent` falls into one of 2^HISTOGRAM_BITS buckets that are 2^(exponent - HISTOGRAM_BITS) wide.
+// Nothing can fail: every 64-bit value has a bucket.
 #include "bench/load/load_histogram.h"
 
 enum { BUCKETS_A_POWER = 1 << HISTOGRAM_BITS };

@@ -1,6 +1,6 @@
-// A latency histogram with log-linear buckets, as HdrHistogram has: each power of two is cut into the same
-// number of equal buckets, so that a recorded value is off by less than 1 in 128 however large it is, and
-// recording costs a few instructions.
+// A latency histogram with log-linear buckets, as HdrHistogram has. Each power of two is cut into the same
+// number of equal buckets, so that a recorded value is off by less than 1 in 128 however large it is.
+// Recording costs a few instructions.
 #pragma once
 
 #include <stdint.h>
@@ -18,6 +18,6 @@ struct histogram {
 
 // Zero bytes are an empty histogram.
 void histogram_record(struct histogram *histogram, uint64_t value);
-// The value that `share` (0 to 1) of the recorded values do not exceed, up to the width of a bucket: never
-// under the true one, and never over the maximum. 0 when nothing was recorded.
+// Returns the value that `share` (0 to 1) of the recorded values do not exceed, up to the width of a bucket:
+// never under the true one, and never over the maximum. 0 when nothing was recorded.
 uint64_t histogram_at(const struct histogram *histogram, double share);

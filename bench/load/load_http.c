@@ -60,7 +60,7 @@ enum load_step load_events_next(const uint8_t *in, size_t bytes, struct load_mes
 
 // --- Requests
 
-// Who asks is no agent of the hub's, and its connection is just there.
+// A source is no agent of the hub's, and its connection is just there.
 static int greet_rpc(const struct load_greeting *greeting) {
     return load_dial(greeting->at);
 }

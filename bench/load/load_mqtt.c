@@ -1,6 +1,6 @@
-// Events through an MQTT 3.1.1 broker at quality of service 0 (OASIS MQTT 3.1.1): nothing is acknowledged. It
-// goes well: packets are read by their lengths. Failure: a refused connection or subscription, or a packet
-// of unexpected kind, is broken.
+// Events through an MQTT 3.1.1 broker at quality of service 0 (OASIS MQTT 3.1.1): nothing is acknowledged.
+// Success: packets are read by their lengths. Failure: a refused connection or subscription, or a packet of
+// unexpected kind, is broken.
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-// The same load in the text protocol of a NATS server: a target subscribes to its name, a source to its
-// inbox, a request is a PUB with a reply subject and the answer a PUB to that subject, as the NATS clients do
-// it; by itself or, as browsers speak it, in WebSocket's messages. Success: MSG lines are read by position. Failure: -ERR, or a line of unknown kind, is broken.
+// The same load in the text protocol of a NATS server. A target subscribes to its name, a source to its
+// inbox. A request is a PUB with a reply subject and the answer a PUB to that subject, as the NATS clients do
+// it. The protocol goes by itself or, as browsers speak it, in WebSocket's messages. Success: MSG lines are
+// read by position. Failure: -ERR, or a line of unknown kind, is broken.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

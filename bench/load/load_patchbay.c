@@ -1,8 +1,7 @@
 // The load in patchbay's own protocol: agent/request and event (HugAI v2 messages, 3.3 and 3.5), in
-// Content-Length frames and in lines.
-// Success: frames come with a header block of the one canonical field, which is read by comparison. It
-// fails: any other block is left to the strict scanner, and what that refuses is broken, as is a line with
-// nothing in it.
+// Content-Length frames and in lines. Success: frames come with a header block of the one canonical field,
+// which is read by comparison. Failure: any other block is left to the strict scanner, and a block that the
+// scanner refuses is broken, as is an empty line.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

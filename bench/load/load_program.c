@@ -21,7 +21,7 @@ static void become(const char *command, const char *hub, const char *agent, cons
     _exit(127);
 }
 
-// Reads up to the end of the line. What the program says after it goes nowhere.
+// Reads up to the end of the line. Later output of the program goes nowhere.
 static int wait_line(int in) {
     char byte = 0;
     ssize_t got;

@@ -1,8 +1,9 @@
-// Targets that are programs: each is an agent under one name, whoever wrote it and with whatever library.
+// Targets that are programs: each is an agent under one name, by any author and with any library.
 //
-// Success: a program is started with its agentId and the length of an answer's filler as arguments and the hub's URI
-// in PATCHBAY_HUB, registers, and says a line on standard output once it can be reached. It answers each request with the
-// `nonce` of its context and as many letters `y`. Failure: a program that ends before its line is -ECHILD.
+// Success: a program is started with its agentId and the length of an answer's filler as arguments and the
+// hub's URI in PATCHBAY_HUB. The program registers, and says a line on standard output once it can be
+// reached. It answers each request with the `nonce` of its context and as many letters `y`. Failure: a
+// program that ends before its line is -ECHILD.
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
-// What a blind relay (bench/relay.c) and its load agree on: a connection begins with one byte that says which
-// side it is on and is echoed when the relay has taken note; then blocks of one size follow, both ways.
+// The protocol between a blind relay (bench/relay.c) and its load. A connection begins with one byte that
+// says which side it is on and is echoed when the relay has taken note. Then blocks of one size follow, both
+// ways.
 //
 //   block   [bytes of the block: 4] [bytes of the body: 4] [the body] [zeros]
 //

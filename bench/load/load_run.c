@@ -18,7 +18,7 @@ static uint64_t own_cpu_ns(void) {
     return (uint64_t)used.tv_sec * 1000000000U + (uint64_t)used.tv_nsec;
 }
 
-// What is read at both ends of the measured stretch.
+// Readings at both ends of the measured stretch.
 struct sample {
     bool cpu_known, program_cpu_known, work_known;
     uint64_t cpu_ns, program_cpu_ns, own_cpu_ns, at_ns;

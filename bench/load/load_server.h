@@ -1,4 +1,4 @@
-// What a server costs, as its system and, where it is a hub, its statistics tell.
+// A server's costs, as its system and, where it is a hub, its statistics tell.
 #pragma once
 
 #include <stdbool.h>
@@ -12,10 +12,10 @@ struct server_memory {
     uint64_t anonymous_bytes; // of those, what the process itself took: no code, no files, no shared memory
 };
 
-// Of the process; 0 or -errno.
+// Reads the memory of a process; 0 or -errno.
 int server_memory(pid_t pid, struct server_memory *memory);
 
-// What the hub's statistics say of its work so far.
+// The hub's work so far, by its statistics.
 struct server_work {
     uint64_t kernel_entries;
     uint64_t frames; // received

@@ -1,4 +1,5 @@
-// The load of events that are streamed to EventSource, and published over WebSocket. It goes well and fails as load_http.h says.
+// The load of events that are streamed to EventSource, and published over WebSocket. Success and failure are
+// those of load_http.h.
 #include <stdio.h>
 
 #include "bench/load/load_dial.h"

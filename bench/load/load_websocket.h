@@ -1,5 +1,5 @@
-// What the protocols of the load over WebSocket share: the handshake and whole messages, blocking, while a connection is
-// greeted; then heads and masks of frames where they are written.
+// Functions that the protocols of the load over WebSocket share: the handshake and whole messages, blocking,
+// while a connection is greeted; then heads and masks of frames where they are written.
 #pragma once
 
 #include <stddef.h>
@@ -16,8 +16,8 @@ enum { LOAD_WEBSOCKET_HEAD_BYTES_MAX = 14 };
 int load_websocket_dial(const char *at, const char *path);
 // Sends one message. 0 or -errno.
 int load_websocket_say(int socket, enum websocket_opcode opcode, const char *text);
-// Receives the payload of one frame and puts a zero behind it. Its length, -EPROTO when it doesn't fit in `capacity`,
-// or -errno.
+// Receives the payload of one frame and puts a zero behind it. Returns its length, -EPROTO when it doesn't
+// fit in `capacity`, or -errno.
 ssize_t load_websocket_hear(int socket, char *text, size_t capacity);
 
 // Bytes of the head of a client's frame with such a payload.

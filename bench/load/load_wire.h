@@ -1,6 +1,6 @@
-// What differs between the protocols that the load generator speaks: how a connection is greeted, and how a
-// body is wrapped. All else (connections, bodies, checks, clocks) is shared, so that all sides of a
-// comparison cost the generator about the same.
+// Differences between the protocols of the load generator: the greeting of a connection, and the envelope of
+// a body. All else (connections, bodies, checks, clocks) is shared, so that all sides of a comparison cost
+// the generator about the same.
 #pragma once
 
 #include <openssl/types.h>
@@ -38,9 +38,9 @@ struct load_message {
 struct load_wire {
     const char *name;
     bool is_hub; // spoken by patchbayd, which tells what it counts
-    // Its targets can't be told apart by who sends: they all bear one name, and the server picks.
+    // Targets can't be told apart by a sender: they all bear one name, and the server picks.
     bool server_picks_target;
-    // What sources speak whose targets speak this; NULL: the same.
+    // The wire of sources whose targets speak this one; NULL: the same.
     const struct load_wire *sources;
     // Connects and says who this is, blocking; when it returns, the server has taken note of it. The socket,
     // or -errno; -EPROTO when the other side refused, which was then told on standard error.
