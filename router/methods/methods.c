@@ -51,6 +51,20 @@ bool methods_is_agents(const struct message *message) {
            !is_of_the_hub(message) && !message_method_is(message, "governance/approval");
 }
 
+// Names of events that begin so are the hub's, so that whoever hears of one knows that the hub has told it: however the
+// event is addressed, and whatever its source's user may do.
+static bool refuse_event_of_hub(struct shard *shard, const struct message *message) {
+    static const char prefix[] = "hub-";
+    const struct lookup *lookup = &message->lookup;
+    assert(!message->peer->transport->is_link);
+    if (!message_method_is(message, "event") || !lookup_has(lookup, KEY_EVENT) ||
+        lookup->type[KEY_EVENT] != JSON_STRING ||
+        !json_string_begins(message->body, lookup->value[KEY_EVENT], prefix))
+        return false;
+    refuse_right(shard, message, RULE_OWN);
+    return true;
+}
+
 bool methods_answer(struct shard *shard, const struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD && message->method_bytes <= sizeof message->method);
     enum method method =
@@ -66,6 +80,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         return method < METHODS_COUNT || is_of_the_hub(message) || gate_methods_refuse(shard, message) ||
                validate_refuse(shard, message);
     }
+    if (method == METHODS_COUNT && refuse_event_of_hub(shard, message))
+        return true;
     if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;
     if (refuse_strictly(shard, message) || refuse_passing(shard, message, method) ||
