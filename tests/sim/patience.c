@@ -15,7 +15,7 @@
 // Clocks are read once a turn and timers count milliseconds.
 #define SLACK_NS (SECOND_NS / 20)
 
-enum { PACE_MS = 250, PACE_BYTES = 2000, CHANGES_MAX = 12 };
+enum { GUEST_PACE_MS = 250, GUEST_PACE_BYTES = 2000, CHANGES_MAX = 12 };
 
 // --- The configuration's times
 
@@ -82,9 +82,9 @@ size_t patience_piece(struct run *run, struct guest *guest, size_t piece) {
     if (guest->halted || (guest->slow && now_ns < guest->writes_ns))
         return 0;
     if (guest->slow) {
-        guest->writes_ns = now_ns + PACE_MS * SECOND_NS / 1000;
+        guest->writes_ns = now_ns + GUEST_PACE_MS * SECOND_NS / 1000;
         size_t left = guest->out.count - guest->out.at;
-        return left < PACE_BYTES ? left : PACE_BYTES;
+        return left < GUEST_PACE_BYTES ? left : GUEST_PACE_BYTES;
     }
     guest->halted = guest->halts && guest->plan == 0 && piece > 1;
     guest->has_halted |= guest->halted;
