@@ -74,6 +74,22 @@ test('close while there is no connection, and while one is being made', () => ha
   await until('nothing is left', () => awake().length <= before.length);
 }));
 
+test('close while a hub that has greeted answers nothing more, which is given up by itself, too', { timeout: 60_000 }, () => having(PlayedHub.start(), async (hub) => {
+  const one = await agent(hub.uri, 'one'), states = statesOf(one);
+  hub.answer = ({ method }) => (method === 'initialize' ? {} : undefined);
+  hub.messages.length = 0;
+  hub.peer.drop();
+  await hub.heard('agent/register');
+  const given = hub.peer;
+  await until('it is given up', () => given.closed);
+  await until('the next one is greeted', () => hub.messages.filter(({ method }) => method === 'agent/register').length === 2);
+  assert.deepEqual(states, ['lost']);
+  const begin = performance.now();
+  await close(one);
+  assert.ok(performance.now() - begin < 3000);
+  await until('the connection has ended', () => hub.peer.closed);
+}));
+
 test('a signal has no listener left', () => having(Hub.start(), async (hub) => {
   const one = await client(hub.uri('tcp')), counts = { add: 0, remove: 0 }, { signal } = new AbortController();
   for (const how of Object.keys(counts)) {

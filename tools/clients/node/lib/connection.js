@@ -3,7 +3,7 @@ import { isNode } from './environment.js';
 import { HubError, code } from './errors.js';
 import { Pauses } from './pauses.js';
 
-const PATIENCE_MS = 10_000; // for the transport, and for the hub's greeting
+const PATIENCE_MS = 10_000; // for the transport, and for what the hub answers first
 
 const dialler = () => (isNode ? import('./dial_node.js') : import('./dial_browser.js'));
 
@@ -53,9 +53,11 @@ export class Connection {
     this.#transport = transport;
     transport.listen((text, bytes) => heard(text, bytes, transport), (error) => this.#closed(transport, error));
     try {
-      await this.#patiently(() => greet(transport), () => transport.destroy());
-      this.#pauses.reset();
-      await restore(transport);
+      await this.#patiently(async () => {
+        await greet(transport);
+        this.#pauses.reset();
+        await restore(transport);
+      }, () => transport.destroy());
       if (!transport.isOpen || this.#over) throw new Error('the hub closed the connection');
     } catch (error) {
       if (this.#transport === transport) this.#transport = undefined;
