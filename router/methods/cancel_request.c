@@ -66,11 +66,17 @@ static void forward(struct shard *shard, const struct message *message, struct s
         end_unsaid(shard, message, pending);
 }
 
+// Whether it names the request by requestId, as MCP and the Agent Client Protocol do, and not by id, as LSP does.
+static bool names_request_id(const struct message *message) {
+    assert(message->method_bytes > 0);
+    return !message_method_is(message, "$/cancelRequest");
+}
+
 static bool read_id(const struct message *message, struct json_item *id) {
     const struct lookup *lookup = &message->lookup;
     if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
         return false;
-    enum lookup_key key = message->method[0] == '$' ? KEY_PARAMS_ID : KEY_REQUEST_ID; // of LSP, of MCP
+    enum lookup_key key = names_request_id(message) ? KEY_REQUEST_ID : KEY_PARAMS_ID;
     id->value = lookup->value[key];
     id->type = (enum json_type)lookup->type[key];
     return lookup_has(lookup, key);
@@ -92,7 +98,7 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
     struct json_item id = {0};
     assert(message->method_bytes > 0);
     if (!read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER)) {
-        refuse_field(shard, message, message->method[0] == '$' ? "params.id" : "params.requestId",
+        refuse_field(shard, message, names_request_id(message) ? "params.requestId" : "params.id",
                      "a string or a number, once");
         return;
     }
@@ -112,6 +118,7 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
 bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending) {
     struct json_item id = {0};
     bool is_cancel = message_method_is(message, "$/cancelRequest") ||
+                     message_method_is(message, "$/cancel_request") ||
                      message_method_is(message, "notifications/cancelled");
     assert(!message_is_request(message));
     if (!is_cancel || !read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER))

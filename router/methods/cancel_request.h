@@ -1,4 +1,4 @@
-// $/cancelRequest of LSP and notifications/cancelled of MCP.
+// $/cancelRequest of LSP, $/cancel_request of the Agent Client Protocol, and notifications/cancelled of MCP.
 #pragma once
 
 #include "router/engine/message/message.h"

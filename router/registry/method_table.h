@@ -17,6 +17,7 @@
     X(METHOD_SHUTDOWN, "shutdown", session_shutdown, false, false, false)                                    \
     X(METHOD_EXIT, "exit", session_exit, true, false, false)                                                 \
     X(METHOD_CANCEL_REQUEST, "$/cancelRequest", cancel_request_route, true, false, false)                    \
+    X(METHOD_CANCEL_REQUEST_ACP, "$/cancel_request", cancel_request_route, true, false, false)               \
     X(METHOD_CANCELLED, "notifications/cancelled", cancel_request_route, true, false, false)                 \
     X(METHOD_AGENT_REGISTER, "agent/register", registration_register, false, false, true)                    \
     X(METHOD_AGENT_UNREGISTER, "agent/unregister", registration_unregister, false, false, false)             \

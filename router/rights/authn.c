@@ -186,7 +186,9 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
     struct peer *peer = message->peer;
     bool is_lsp = message_method_is(message, "$/cancelRequest");
     enum lookup_key key = is_lsp ? KEY_PARAMS_ID : KEY_REQUEST_ID;
-    if ((!is_lsp && !message_method_is(message, "notifications/cancelled")) || !lookup_has(lookup, key) ||
+    bool is_other = message_method_is(message, "notifications/cancelled") ||
+                    message_method_is(message, "$/cancel_request");
+    if ((!is_lsp && !is_other) || !lookup_has(lookup, key) ||
         (lookup->type[key] != JSON_STRING && lookup->type[key] != JSON_NUMBER))
         return false;
     struct span id = lookup->value[key];
