@@ -28,6 +28,7 @@ void hcs_shard_deinit(struct hcs_shard *streams) {
 void hcs_viewer_give(struct quota *quota, struct hcs_viewer *viewer) {
     if (!viewer)
         return;
+    assert(list_empty(&viewer->streams));
     account_drop(viewer->account);
     quota_give(quota, viewer);
 }

@@ -85,6 +85,7 @@ static void forget_editions(struct hub *hub) {
             later = edition;
             continue;
         }
+        assert(edition->number < later->number);
         later->before = edition->before;
         edition_destroy(edition);
     }

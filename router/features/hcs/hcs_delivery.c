@@ -144,6 +144,7 @@ bool hcs_delivery_relieve(struct shard *shard) {
     size_t part = shard_limits(shard)->memory_bytes_max / 16, bytes = 0;
     for (struct list *node; bytes < part && (node = list_take(&shard->streams.holding));) {
         struct hcs_client *client = list_entry(node, struct hcs_client, holding);
+        assert(client->held_bytes > 0);
         bytes += client->held_bytes;
         let_go_held(shard, client);
     }

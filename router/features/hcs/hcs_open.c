@@ -168,6 +168,7 @@ static bool hub_has_room(struct shard *shard) {
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
     uint32_t quarter = shard_limits(shard)->sessions_max / 4;
     uint32_t max = client->user ? client->user->limits.pending : quarter ? quarter : 1;
+    assert(!client->user || client->account == client->user->account);
     if (!client->account)
         return true;
     account_leases_empty(&shard->account_leases); // what this turn has taken ahead may be the last place

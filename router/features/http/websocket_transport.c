@@ -60,6 +60,7 @@ static void take_close(struct shard *shard, struct peer *peer, const uint8_t *pa
 // A ping counts as a message. Between the fragments of a message it is read though its sender is held back, and has no pong
 // then: it is one of many that are answered.
 static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *payload, uint32_t count) {
+    assert(count <= WEBSOCKET_CONTROL_BYTES_MAX);
     authn_meter(shard, peer, count);
     if (!send_holds_back(peer))
         queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
