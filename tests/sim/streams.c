@@ -20,6 +20,8 @@ enum {
     ACTS = 600,
     BODY_BYTES_MAX = 12000,
     MILLISECOND = 1000000,
+    LARGE_BYTES = 60000,
+    ASKED_BYTES = 300000,
 };
 
 // One connection.
@@ -58,6 +60,7 @@ static struct {
     unsigned producer_count, viewer_count, session_count;
     struct show shows[SESSIONS_MAX];
     struct view views[VIEWERS_MAX][SESSIONS_MAX];
+    bool pauses; // some pause for ever, and others need the memory that is held for them
     bool faulty; // memory fails now and then, so that connections may be closed
     bool ending; // the hub ends
 } stage;
@@ -118,7 +121,8 @@ static void see_chunk(struct view *view, unsigned session, struct bit body) {
     uint64_t seq = bit_number(naive_find(body, "seq"));
     if (seq >= stage.shows[session].chunks)
         kernel_fail("a chunk that was never sent");
-    if (naive_find(body, "text").count != padding_of(session, (unsigned)seq) + 2)
+    if (naive_find(body, "text").count !=
+        (stage.pauses ? LARGE_BYTES - 1 : padding_of(session, (unsigned)seq)) + 2)
         kernel_fail("a chunk isn't what it was");
     if (view->named && seq <= view->after)
         kernel_fail("chunk %u came to who has asked for what follows %u", (unsigned)seq, view->after);
@@ -360,6 +364,69 @@ static void act(void) {
         world_pass(&stage.world, random_below(random, 3) * MILLISECOND);
 }
 
+// --- A pause for ever
+
+// The first viewers have a session each, and pause. As much is streamed to them as the memory holds twice, and a bystander
+// asks meanwhile, who must be answered.
+
+static void say_large(unsigned session, unsigned seq) {
+    static char body[LARGE_BYTES + 200], text[LARGE_BYTES];
+    memset(text, 'x', sizeof text - 1);
+    snprintf(body, sizeof body,
+             "{\"type\":\"chunk\",\"session_id\":\"s%u\",\"seq\":%u,\"lod\":\"macro\",\"text\":\"%s\"}",
+             session, seq, text);
+    say(&stage.producers[0], body);
+}
+
+static unsigned answers;
+
+static void hear_answer(unsigned index, struct bit body) {
+    (void)index;
+    answers += naive_find(body, "result").bytes != NULL;
+}
+
+static void ask_beside(void) {
+    static char body[ASKED_BYTES + 200], pad[ASKED_BYTES];
+    struct talker bystander = {0};
+    bystander.cable = world_dial(&stage.world);
+    if (!bystander.cable)
+        kernel_fail("nobody listens");
+    answers = 0;
+    memset(pad, 'y', sizeof pad - 1);
+    snprintf(body, sizeof body,
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hub/ping\",\"params\":{\"pad\":\"%s\"}}", pad);
+    say(&bystander, body);
+    for (unsigned step = 0; step < 30 && answers == 0; step++) {
+        go_on();
+        while (read_some(&bystander, hear_answer, 0))
+            go_on();
+        world_pass(&stage.world, 100 * (uint64_t)MILLISECOND);
+    }
+    if (answers == 0)
+        kernel_fail("while clients paused, a bystander had no answer in 3 s");
+    hang_up(&bystander);
+    free(bystander.in);
+}
+
+static void pause_for_ever(const struct world_options *options) {
+    uint64_t sent = 0;
+    unsigned sessions = stage.viewer_count < SESSIONS_MAX ? stage.viewer_count : SESSIONS_MAX;
+    stage.session_count = sessions;
+    for (unsigned viewer = 0; viewer < sessions; viewer++) {
+        start(viewer, viewer);
+        go_on();
+        control(viewer, viewer, "pause");
+    }
+    go_on();
+    for (unsigned seq = 0; sent < 2 * options->limits.memory_bytes_max; seq++)
+        for (unsigned session = 0; session < sessions; session++, sent += LARGE_BYTES) {
+            say_large(session, seq);
+            stage.shows[session].chunks = seq + 1;
+            go_on();
+        }
+    ask_beside();
+}
+
 // --- A run
 
 static void choose(struct world_options *options, uint64_t seed, bool clean) {
@@ -373,6 +440,13 @@ static void choose(struct world_options *options, uint64_t seed, bool clean) {
         options->limits.session_history_bytes_max = random_between(random, 1, 50000);
     if (random_chance(random, 300))
         options->mailbox_room = 4u << random_below(random, 5);
+    stage.pauses = random_chance(random, 30);
+    if (stage.pauses) { // whom memory costs their connection isn't judged
+        stage.faulty = true;
+        options->limits.queue_bytes_max = 4 << 20;
+        options->limits.memory_bytes_max = limits_memory_bytes_least(options->shard_count) + (8 << 20);
+        return;
+    }
     if (clean)
         return;
     options->faults.cut = (uint16_t)random_below(random, 300);
@@ -476,7 +550,9 @@ static void run_streams(uint64_t seed, bool clean) {
     choose(&options, seed, clean);
     world_open(&stage.world, &options);
     raise_curtain();
-    for (unsigned number = 0; number < ACTS; number++) {
+    if (stage.pauses)
+        pause_for_ever(&options);
+    for (unsigned number = 0; number < ACTS && !stage.pauses; number++) {
         act();
         if (random_chance(&stage.random, 700))
             go_on();
