@@ -1,6 +1,7 @@
 // Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends that are said and ends that
 // aren't, and what is ahead of a slow reader.
 #include "core/rights/users.h"
+#include "router/engine/shard/peer.h"
 #include "tests/sim/scarce.h"
 #include "tests/sim/toy.h"
 
@@ -368,6 +369,50 @@ static void who_makes_the_cipher_talk_is_ended(void **state) {
     scene_close(&scene);
 }
 
+// How much waits in the hub for the connection that has shown no credential.
+static size_t waits_for_unknown(const struct scene *scene) {
+    size_t most = 0;
+    for (uint32_t index = 0; index < scene->world.shard_count; index++) {
+        const struct peer_slots *peers = &scene->world.shards[index]->peers;
+        for (uint32_t slot = 0; slot < peers->capacity; slot++)
+            if (peers->slots[slot] && connection_waiting(&peers->slots[slot]->connection) > most)
+                most = connection_waiting(&peers->slots[slot]->connection);
+    }
+    return most;
+}
+
+// Without a credential a peer that asks and reads nothing is read until 64 KiB wait for it, and on once it reads.
+static void who_is_unknown_is_read_as_far_as_it_reads(void **state) {
+    (void)state;
+    static struct scene scene;
+    static const char ask[] = "Content-Length: 37\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}";
+    enum { ASKED = 20000, ASK_BYTES = sizeof ask - 1, SLACK_BYTES = 4096 };
+    struct world_options options;
+    struct hub_settings settings;
+    static char answers[1 << 16];
+    choose_users(&options, &settings, "[user a]\nrate = 1/s\n");
+    options.secure = false;
+    scene_open(&scene, &options);
+    struct cable *cable = world_dial(&scene.world);
+    for (unsigned count = 0; count < ASKED; count++)
+        cable_write(cable, ask, ASK_BYTES);
+    scene_settle(&scene);
+    assert_true(counted(&scene, COUNT_BYTES_RECEIVED) < ASKED * ASK_BYTES / 2);
+    assert_true(waits_for_unknown(&scene) >= CONFINED_BYTES_MAX);
+    assert_true(waits_for_unknown(&scene) < CONFINED_BYTES_MAX + SLACK_BYTES);
+    while (counted(&scene, COUNT_BYTES_RECEIVED) < ASKED * ASK_BYTES) {
+        assert_true(cable_read(cable, answers, sizeof answers) > 0);
+        scene_settle(&scene);
+        assert_true(waits_for_unknown(&scene) < CONFINED_BYTES_MAX + SLACK_BYTES);
+    }
+    while (cable_read(cable, answers, sizeof answers) > 0)
+        scene_settle(&scene);
+    cable_close(cable);
+    scene_settle(&scene);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_split_at_every_byte),
@@ -383,6 +428,7 @@ int main(void) {
         cmocka_unit_test(handshakes_wait_for_their_turn),
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
+        cmocka_unit_test(who_is_unknown_is_read_as_far_as_it_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
