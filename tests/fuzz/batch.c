@@ -1,5 +1,5 @@
 // Fuzzes batches: the input is the body. A body that isn't JSON, or no batch of a good size, is one error
-// without an id; of any other, each request and each member that can't be read is answered once, all in one
+// without an id. In any other, each request and each member that can't be read is answered once, all in one
 // array, and where none is due there is none.
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static struct heard hear(struct cable *cable) {
     return heard;
 }
 
-// What is due for a member that the hub looks at by itself.
+// Returns whether an answer is due for a member that the hub looks at by itself.
 static bool is_due(struct bit member, bool *leaves) {
     static uint8_t copy[MEMBER_BYTES_MAX + BUFFER_SLACK_BYTES];
     struct lookup lookup;

@@ -1,4 +1,4 @@
-// Fuzzes the frame scanner. The input's first three bytes choose the limits and how the rest is cut; the rest
+// Fuzzes the frame scanner. The input's first three bytes choose the limits and how the rest is cut. The rest
 // must scan alike whole and cut, and a second, naive reader of the same rules must accept and refuse the same
 // blocks. Every piece is handed over in memory of just its size, so the address sanitizer sees each read past
 // it.
@@ -54,7 +54,7 @@ static void require_same(const struct unit *left, const struct unit *right) {
     require(left->directives.timeout_ms == right->directives.timeout_ms);
 }
 
-// What the naive reader makes of a block: nothing here is shared with the scanner.
+// The naive reader's view of a block: nothing here is shared with the scanner.
 struct naive {
     bool good;
     size_t header_bytes;

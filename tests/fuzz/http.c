@@ -1,7 +1,7 @@
-// Fuzzes the scanner of HTTP requests and what reads their heads. The input's first three bytes choose the limits and
-// how the rest is cut; the rest must be read alike whole, cut, and with the gaps of chunked bodies closed, and as a
-// second, naive reader of the same rules reads it, by regular expressions. Every piece is handed over in memory of just
-// its size, which is another each time.
+// Fuzzes the scanner of HTTP requests and the reader of their heads. The input's first three bytes choose the
+// limits and how the rest is cut. The rest must be read alike whole, cut, and with the gaps of chunked bodies
+// closed, and as a second, naive reader of the same rules reads it, by regular expressions. Every piece is
+// handed over in memory of just its size, which is another each time.
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ struct input {
     uint32_t seed;
 };
 
-// What became of the requests, one behind the other: pieces of text with a letter and their length before them; and
-// how it ended.
+// Results of the requests, one behind the other: pieces of text with a letter and their length before them;
+// and the end.
 enum ending { SHORT, REFUSED };
 struct story {
     uint8_t *bytes;
@@ -236,7 +236,7 @@ static bool naive_fields(struct naive *naive, const struct unit_limits *limits, 
     return false;
 }
 
-// So many bytes, and CR LF behind them.
+// Takes so many bytes, and CR LF behind them.
 static bool naive_data(struct naive *naive, size_t bytes) {
     if ((size_t)(naive->end - naive->at) < bytes + 2) {
         naive->ending = SHORT;
@@ -456,7 +456,8 @@ static struct story read_all(struct input *input, bool cut, bool close) {
     return story;
 }
 
-// What the naive reader refuses must be refused; it may find too little where the scanner knows already that it is bad.
+// A request that the naive reader refuses must be refused. The naive reader may find too little where the
+// scanner knows already that it is bad.
 static void compare(const struct story *naive, const struct story *whole, const struct story *story) {
     require(story->count == naive->count &&
             (!story->count || !memcmp(story->bytes, naive->bytes, story->count)));

@@ -1,6 +1,6 @@
-// Fuzzes the judge of whole texts. The first byte fills the slack behind the rest, which is the text. At all
-// levels of vector code it must agree with the judge that goes byte by byte, and with simdjson where the text
-// is UTF-8 and not too deep for it.
+// Fuzzes the judge of whole texts. The first byte fills the slack behind the rest, which is the text. All
+// levels of vector code must agree with the judge that goes byte by byte. They must agree with simdjson, too,
+// where the text is UTF-8 and not too deep for it.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// Fuzzes the scanner of lines. The input's first three bytes choose the limit and how the rest is cut; the
+// Fuzzes the scanner of lines. The input's first three bytes choose the limit and how the rest is cut. The
 // rest must be read alike whole and cut, line for line, and as a second, naive reader of the same rules reads
 // it. Every piece is handed over in memory of just its size, so the address sanitizer sees each read past it.
 #include <stdio.h>
@@ -21,8 +21,8 @@ struct input {
     uint32_t seed;
 };
 
-// What becomes of the line that starts at `at`: it goes up to `end`, with its line feed if it has one, and so
-// much of it is a body; or it is too long, or a line that HTTP begins with.
+// The line that starts at `at`: it goes up to `end`, with its line feed if it has one, and so much of it is a
+// body. Or it is too long, or a line that HTTP begins with.
 struct line {
     size_t end, body_bytes;
     bool too_long, http;

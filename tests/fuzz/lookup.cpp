@@ -1,7 +1,7 @@
 // Fuzzes the lookup. The first byte fills the slack behind the rest, which is the body. All levels of vector
-// code must find the same; and where simdjson's DOM parser, which judges everything, accepts the body, the
-// lookup must find what the tree holds; the strict lookup must find the same or refuse. (It sees no spelling:
-// of a body with a backslash it can't tell that no guarded key was escaped.)
+// code must find the same. Where simdjson's DOM parser, which judges everything, accepts the body, the lookup
+// must find what the tree holds. The strict lookup must find the same or refuse. (The tree has no spelling:
+// for a body with a backslash it can't tell that no guarded key was escaped.)
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
 
@@ -46,7 +46,7 @@ json_type type_of(element value) {
     }
 }
 
-// What the tree holds of the guarded keys.
+// The guarded keys of the tree.
 struct Oracle {
     bool twice = false, stream_type = false;
     uint32_t present = 0;
@@ -147,8 +147,8 @@ void require_same(const lookup &left, const lookup &right) {
         }
 }
 
-// The strict lookup finds what the lazy one does in a body that is valid in all its depth and has no key in
-// another case; any other body it refuses.
+// The strict lookup finds the same as the lazy one in a body that is valid in all its depth and has no key in
+// another case. It refuses any other body.
 void require_strict(const lookup &lazy, const uint8_t *text, uint32_t bytes) {
     lookup strict;
     lookup_body_strict(&strict, text, bytes, id_bytes_max);

@@ -1,6 +1,6 @@
-// Fuzzes what the hub reads of its own methods. The first byte chooses the method, the rest is its params as
-// they are. One frame comes back, for the request or, where the params spoil the body, without an id; and
-// what the hub says of its agents afterwards is JSON, whatever they said of themselves.
+// Fuzzes the reading of the hub's own methods. The first byte chooses the method, the rest is its params as
+// they are. One frame comes back, for the request or, where the params spoil the body, without an id. The
+// hub's words about its agents afterwards are JSON, whatever the agents said of themselves.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-// Fuzzes the scanner of what NATS servers say. The input's first two bytes choose how the rest is cut; the rest must be
-// read alike whole and cut, and as a second, naive reader of the same rules reads it. Every piece is handed over in
-// memory of just its size, so the address sanitizer sees each read past it.
+// Fuzzes the scanner of a NATS server's words. The input's first two bytes choose how the rest is cut. The
+// rest must be read alike whole and cut, and as a second, naive reader of the same rules reads it. Every
+// piece is handed over in memory of just its size, so the address sanitizer sees each read past it.
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static bool naive_size(const char *word, size_t *out) {
     return true;
 }
 
-// Of "MSG …" or "HMSG …" without its end.
+// Reads "MSG …" or "HMSG …" without its end.
 static struct naive naive_message(char *line, size_t line_bytes, bool has_headers) {
     struct naive naive = {.bad = true};
     char *words[8] = {0}, *rest = NULL;

@@ -1,7 +1,7 @@
-// Fuzzes the records of TLS 1.3 (io/tls_records.c) with a real cipher. The input's first two bytes choose the suite and how
-// the rest is cut; the rest says which records the peer seals, of whatever type and text, key updates among them, and
-// what stands between them that is none. Cut or not, with room for much or little, the same must come of it: what is said,
-// and how it ends.
+// Fuzzes the records of TLS 1.3 (io/tls_records.c) with a real cipher. The input's first two bytes choose the
+// suite and how the rest is cut. The rest says which records the peer seals, of whatever type and text, key
+// updates among them, and which bytes stand between them that are none. Cut or not, with room for much or
+// little, the result must be the same: the plaintext, and the end.
 #include <openssl/crypto.h>
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@ struct bytes {
     uint8_t bytes[BYTES_MAX];
 };
 
-// What becomes of a stream.
+// The end of a stream.
 struct outcome {
     struct bytes opened, said;
     bool established, finished, broken;

@@ -1,5 +1,6 @@
-// Fuzzes what is read of a NATS server's address, and of a file that shows it who the hub is. Whatever stands there, it is read wholly or not
-// at all: of what is refused nothing is kept, what is read is within its bounds, and written again means the same.
+// Fuzzes the reading of a NATS server's address, and of a file that shows it who the hub is. A text is read
+// wholly or not at all. Nothing is kept of a refused one. A value that is read is within its bounds, and
+// written again means the same.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

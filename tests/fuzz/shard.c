@@ -1,9 +1,10 @@
-// Fuzzes a whole hub. The input is a play: who connects, says what in which pieces, doesn't read, leaves, and
-// what fails meanwhile. Three parties keep their manners and their books (tests/sim/party.h); up to four
-// strangers say what the input says, answer what they weren't asked, and take names over. All speak framed,
-// lines or WebSocket, strangers also HTTP. In the end the strangers have gone, each request of a party that is still connected has ended once,
-// and the hub has given everything back. In some runs there are users: then nothing is told to a stranger who has shown
-// no credential, as far as a search of all that it has sent can tell.
+// Fuzzes a whole hub. The input is a play: peers connect, say messages in pieces, don't read and leave, and
+// calls fail meanwhile. Three parties keep their manners and their books (tests/sim/party.h). Up to four
+// strangers say what the input says, answer requests that they weren't asked, and take names over. All speak
+// framed, lines or WebSocket, strangers also HTTP. In the end the strangers have gone, each request of a
+// party that is still connected has ended once, and the hub has given everything back. In some runs there are
+// users: then nothing is told to a stranger without a credential, as far as a search of all its bytes can
+// tell.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ enum {
 #define PARTY_TOKEN    "token-of-parties"
 #define STRANGER_TOKEN "token-of-strangers"
 
-// What a stranger has sent: whether a credential may have been in it.
+// Bytes that a stranger has sent: whether a credential may have been in them.
 struct shown {
     char tail[TAIL_BYTES]; // the last of it
     bool any;
@@ -164,7 +165,7 @@ static bool may_show(const char *text, size_t count) {
     return false;
 }
 
-// What a stranger sends, in pieces.
+// Notes bytes of a stranger, in pieces.
 static void note_shown(struct shown *shown, const void *bytes, size_t count) {
     char text[TAIL_BYTES + SPOKEN_BYTES_MAX];
     if (count > SPOKEN_BYTES_MAX)
@@ -241,7 +242,7 @@ static void stranger_answers(struct play *play, uint8_t what) {
     stranger_says(play, index, what & 0x20 ? "Governance-Level: bad\r\n" : "", body, (size_t)count);
 }
 
-// What the audit journal takes.
+// Messages that the audit journal takes.
 #define LOG(head, more)                                                                                      \
     "{\"jsonrpc\":\"2.0\"," head                                                                             \
     "\"method\":\"audit/log\",\"params\":{\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"," more "}}"

@@ -1,7 +1,7 @@
-// Fuzzes sessions of HCS in a whole hub. The input is a play: a producer and four clients, over frames, lines and
-// HTTP, say frames of a few sessions, pause, flush, don't read, leave and come back, while time passes and calls
-// and allocations fail. What comes over frames and lines is whole and JSON, requests end once, and in the end the hub
-// has given everything back.
+// Fuzzes sessions of HCS in a whole hub. The input is a play. A producer and four clients, over frames, lines
+// and HTTP, say frames of a few sessions, pause, flush, don't read, leave and come back. Time passes
+// meanwhile, and calls and allocations fail. Bytes over frames and lines are whole and JSON, requests end
+// once, and in the end the hub has given everything back.
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static uint8_t next(struct play *play) {
     return script_next(&play->script);
 }
 
-// One that may be told of faults.
+// Joins a party that may be told of faults.
 static struct party *join(struct play *play, bool lines) {
     struct party *party = (lines ? party_join_lines : party_join)(&play->scene);
     if (party)

@@ -1,6 +1,6 @@
-// Fuzzes the users file. Whatever stands there, it is read or its faults are told in the order of its lines; what is
-// read is reviewed, asked, and read again with the accounts of before. A second, naive reader looks for what each user
-// is given and denied of events and agents: none of it may have been lost, or be another user's.
+// Fuzzes the users file. A file is read, or its faults are told in the order of its lines. A file that is
+// read is reviewed, asked, and read again with the accounts of before. A second, naive reader looks for each
+// user's rights and denials of events and agents: none of them may have been lost, or be another user's.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static void read_naively(const struct users *users, char *text) {
     }
 }
 
-// --- What is asked of what was read
+// --- Questions about a file that was read
 
 static void ask_users(const struct users *users, const char *question) {
     for (uint32_t index = 0; index < users_count(users) && index < 20; index++) {

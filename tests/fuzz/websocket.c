@@ -1,6 +1,7 @@
-// Fuzzes the scanner of WebSocket frames. The input's first three bytes choose the side, the limit, how the rest is cut and
-// when gaps are closed; the rest must be read alike whole, cut, and with its gaps closed, and as a second, naive reader
-// of the standard reads it. Every piece is handed over in memory of just its size, which is another each time.
+// Fuzzes the scanner of WebSocket frames. The input's first three bytes choose the side, the limit, how the
+// rest is cut and when gaps are closed. The rest must be read alike whole, cut, and with its gaps closed, and
+// as a second, naive reader of the standard reads it. Every piece is handed over in memory of just its size,
+// which is another each time.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct input {
     bool of_server; // they are what a server sends
 };
 
-// What came, one behind the other: a letter, how many bytes, those bytes; and how it ended.
+// Results, one behind the other: a letter, how many bytes, those bytes; and the end.
 struct story {
     uint8_t *bytes;
     size_t count, room;

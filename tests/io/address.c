@@ -224,7 +224,8 @@ static void format_cuts_to_its_capacity(void **state) {
     assert_cuts("unix-lines:///run/hub.sock");
 }
 
-// What accept gives for a client that has no name of its own, and a path that fills the field without a zero.
+// Addresses that accept gives for a client without a name of its own, and a path that fills the field without
+// a zero.
 static void unix_addresses_as_the_kernel_gives_them(void **state) {
     (void)state;
     struct address address = {.storage.ss_family = AF_UNIX, .bytes = sizeof(sa_family_t)};

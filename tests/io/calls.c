@@ -40,7 +40,7 @@ static int status_of(pid_t process) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-// What try_kills says, from inside.
+// Returns the result of try_kills, from inside.
 static int kills_apart(void) {
     pid_t outside = fork();
     if (outside)

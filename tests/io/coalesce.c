@@ -120,7 +120,7 @@ static void where_the_load_falls_it_lets_go_soon(void **state) {
     a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 10400, .cpu_us = 100}, 50);
 }
 
-// Of 6,000 held waits a second; the first pair of windows has 60.
+// The shard has 6,000 held waits a second; the first pair of windows has 60.
 static void where_timers_are_late_it_lets_go_soon(void **state) {
     (void)state;
     a_trial_in_vain_ends_it((struct load){.wakes = 6, .bytes = 12000, .cpu_us = 330, .late_one_in = 10}, 20);
@@ -143,14 +143,14 @@ static void another_load_is_tried_anew(void **state) {
     struct shard shard = shard_of(HOLD_NS);
     play(&shard, 1000, MANY_WAKES, FEWER);
     assert_int_equal(shard.coalesce.state, COALESCE_HOLDING);
-    // Its peers do with less from now on, and wait for each answer: within two windows.
+    // Peers do with less from now on, and wait for each answer: within two windows.
     struct load closed = {.wakes = 20, .bytes = 8000, .cpu_us = 300},
                 falls = {.wakes = 5, .bytes = 2000, .cpu_us = 100};
     assert_in_range(play(&shard, 2000, closed, falls), 10, 100);
     assert_int_equal(shard.coalesce.state, COALESCE_WATCHING);
 }
 
-// What it used of the processor while nothing came says nothing, and what comes then is another load.
+// Processor time while nothing came says nothing, and later events are another load.
 static void a_pause_ends_it(void **state) {
     (void)state;
     struct shard shard = shard_of(HOLD_NS);
@@ -161,7 +161,7 @@ static void a_pause_ends_it(void **state) {
     assert_false(shard.coalesce.holds);
 }
 
-// One that began to save less is noticed by the next trial.
+// A hold that began to save less is noticed by the next trial.
 static void it_is_tried_again(void **state) {
     (void)state;
     struct shard shard = shard_of(HOLD_NS);

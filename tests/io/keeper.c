@@ -37,7 +37,7 @@ static int open_keeper(void **state) {
     return keeper_fork(&keeper, NULL);
 }
 
-// It ends as soon as nobody is left whom it keeps.
+// The keeper ends as soon as no program is left.
 static int close_keeper(void **state) {
     int status;
     (void)state;
@@ -126,7 +126,7 @@ static void expect_end(const struct started *started, uint32_t serial, int32_t s
     close_streams(started);
 }
 
-// --- What it is started with
+// --- The state in which a program starts
 
 static const char *const path[] = {"PPATH", NULL};
 

@@ -187,8 +187,8 @@ static void an_abandoned_socket_is_replaced(void **state) {
 
 // --- Two at a time
 
-// While `racer` is set, the first unlink of a process comes as late as it can: only when another thread,
-// which opens the same address, has either done so or begins to wait for this one.
+// While `racer` is set, the first unlink of a process comes as late as it can. Another thread, which opens
+// the same address, has then either done so or begins to wait for this one.
 static struct racer {
     const struct address *address;
     struct listener listener;

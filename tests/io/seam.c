@@ -346,7 +346,7 @@ static void who_isnt_there_isnt_dialled(void **state) {
     io_close_socket(fixture->io, dialled);
 }
 
-// Nobody answers: who asks is one too many for a listener that takes nobody in.
+// The listener takes nobody in, and this connection is one too many: it gets no answer.
 static void dialling_is_given_up(void **state) {
     struct fixture *fixture = *state;
     enum { MANY = 8 };
@@ -407,8 +407,8 @@ static void the_deadline_is_kept(void **state) {
     io_close_socket(fixture->io, pair[0]);
 }
 
-// A turn that has something to do at once, again and again, and then nothing for long: the deadline is kept,
-// and what comes while it looks and while it sleeps is there.
+// A turn has something to do at once, again and again, and then nothing for long. The deadline is kept, and
+// events that come while it looks and while it sleeps are there.
 static void short_waits_and_a_long_one(void **state) {
     struct fixture *fixture = *state;
     struct io *io = fixture->io;

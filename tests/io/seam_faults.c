@@ -19,7 +19,7 @@ static void expect_end(struct io *io, uint64_t token, int32_t result) {
     assert_null(event.buffer);
 }
 
-// The pool's bound is what the kernel has on loan: with all of it held, an arrival finds nothing; with one
+// The pool's bound is what the kernel has on loan. With all of it held, an arrival finds nothing. With one
 // buffer home again, the stream goes on where it stopped.
 static void no_buffer_left_and_back_again(void **state) {
     (void)state;
@@ -206,7 +206,7 @@ static void no_descriptor_left_ends_the_accept(void **state) {
     listener_close(&listener);
 }
 
-// What completes while events are being handled waits for the next io_run.
+// Operations that complete while events are being handled wait for the next io_run.
 static void handlers_cant_keep_the_loop_from_running(void **state) {
     struct fixture *fixture = *state;
     struct io_event event;

@@ -76,7 +76,7 @@ static void what_is_lent_is_taken_back_and_lent_again(void **state) {
     streams_close(&streams);
 }
 
-// What has come already and nobody has looked at comes as it was.
+// Arrivals that nobody has looked at come as they were.
 static void what_has_arrived_stays(void **state) {
     (void)state;
     struct streams streams;
@@ -123,7 +123,7 @@ static unsigned hear_one(const struct streams *streams, unsigned heard[STREAMS])
     return count;
 }
 
-// What is lent while others are filled, and nobody has looked at those, is never one of them.
+// A buffer that is lent while others are filled, and nobody has looked at those, is never one of them.
 static void what_waits_to_be_read_is_not_lent(void **state) {
     (void)state;
     struct streams streams;

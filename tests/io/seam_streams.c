@@ -123,7 +123,7 @@ static void the_end_right_behind_the_bytes(void **state) {
     }
 }
 
-// What the peer takes shows before the kernel has room for more.
+// Bytes that the peer takes show before the kernel has room for more.
 static void what_is_taken_shows(void **state) {
     struct io *io = ((struct fixture *)*state)->io;
     for (int way = 0; way < 2; way++) {
@@ -168,7 +168,7 @@ static int send_buffer(int socket) {
     return bytes;
 }
 
-// What the kernel counts is twice what it is told. A Unix socket stays as it is.
+// The kernel counts twice the number that it is told. A Unix socket stays as it is.
 static void little_is_kept_where_little_may_be(void **state) {
     struct io *io = ((struct fixture *)*state)->io;
     int wide[2], narrow[2], local[2];
@@ -263,8 +263,8 @@ static void end_watch(struct io *io, int socket, uint64_t token, bool more) {
     io_run(io, 0);
 }
 
-// Who has ended its direction isn't gone until it is: a Unix socket by its close, TCP by a reset, before it
-// is watched or after.
+// A peer that has ended its direction isn't gone until it goes: a Unix socket by its close, TCP by a reset,
+// before it is watched or after.
 static void who_goes_after_the_end(void **state) {
     struct io *io = ((struct fixture *)*state)->io;
     for (uint64_t way = 0; way < 4; way++) {

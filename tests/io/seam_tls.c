@@ -1,6 +1,6 @@
-// What the seam's tests show of plain connections, of those over TLS, on real sockets: both ways, in order, into the
-// caller's memory, to a late reader, and how they end. The peer is the library's own client, in a thread, with 1.2 and
-// with 1.3, over Unix sockets and TCP.
+// The seam's tests of plain connections for those over TLS, on real sockets: both ways, in order, into the
+// caller's memory, to a late reader, and their ends. The peer is the library's own client, in a thread, with
+// 1.2 and with 1.3, over Unix sockets and TCP.
 #include "tests/io/fixture.h"
 
 #include <openssl/err.h>
@@ -69,7 +69,7 @@ static void peer_writes(struct world *world, const void *bytes, size_t count) {
     require(written == count);
 }
 
-// So many bytes; fewer only at the end that was said.
+// Reads so many bytes; fewer only at the end that was said.
 static size_t peer_reads(struct world *world, void *bytes, size_t count) {
     size_t at = 0, read;
     while (at < count && SSL_read_ex(world->peer, (uint8_t *)bytes + at, count - at, &read) == 1)
@@ -221,7 +221,7 @@ static void until_quiet(struct world *world) {
     }
 }
 
-// Of a pattern that begins at `from`.
+// Queues bytes of a pattern that begins at `from`.
 static void queue(struct world *world, size_t from, size_t bytes) {
     static uint8_t pattern[HEARD_BYTES_MAX];
     static bool filled;
@@ -344,7 +344,8 @@ static void a_stream_arrives_in_order(void **state) {
     test_free(text);
 }
 
-// A client that has little room says so, and its library objects to a record that says more. Its own are as short.
+// A client that has little room says so, and its library objects to a record that is longer. The client's own
+// records are as short.
 static void script_asks_for_short_records(struct world *world) {
     uint8_t *text = test_malloc(world->text_bytes);
     peer_writes(world, world->text, world->text_bytes);
@@ -379,7 +380,7 @@ static void records_are_as_short_as_was_asked_for(void **state) {
     test_free(text);
 }
 
-// What comes before and behind is in buffers.
+// Bytes before and behind are in buffers.
 static void what_is_wanted_elsewhere_goes_there(void **state) {
     (void)state;
     enum { BYTES = 1 << 20, BEFORE = 1 };

@@ -94,7 +94,7 @@ static void no_name_with_a_zero_byte(void **state) {
     X509_free(certificate);
 }
 
-// What can't be read, or is there twice, isn't taken for none.
+// A name that can't be read, or is there twice, isn't taken for none.
 static void no_common_name_in_the_place_of_what_is_unclear(void **state) {
     (void)state;
     X509 *certificate = make((const char *[]){"ci", NULL}, "DNS:a");

@@ -69,7 +69,7 @@ static void world_close(struct world *world) {
     test_free(world);
 }
 
-// What the peer sends.
+// Sends a record of the peer.
 static void send_record(struct world *world, uint8_t type, const void *bytes, size_t count) {
     struct iovec part = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
     assert_true(tls_keys_seal(&world->out, type, &part, 1, count, world->wire.bytes + world->wire.count));
@@ -314,7 +314,7 @@ static void ends(void **state) {
     }
 }
 
-// What comes, as a record's type and text, and the alert for it.
+// Malformed records, as type and text, and the alert for each.
 static void what_is_said_wrongly(void **state) {
     (void)state;
     static const struct {

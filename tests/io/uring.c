@@ -85,7 +85,7 @@ static void signals_survive_an_overflow(void **state) {
     assert_int_equal(wait_event(fixture->io).result, SIGTERM);
 }
 
-// What completes while events are being handled waits for the next io_run, however much that is.
+// Operations that complete while events are being handled wait for the next io_run, however many they are.
 static void handlers_that_fill_the_queue_wait_too(void **state) {
     struct fixture *fixture = *state;
     struct io_event event;
@@ -112,7 +112,7 @@ static void take_byte(struct io *io) {
     buffer_drop(event.buffer);
 }
 
-// What comes while a turn reads is seen at a look, and no sooner.
+// Arrivals that come while a turn reads are seen at a look, and no sooner.
 static void a_look_brings_what_has_come(void **state) {
     struct fixture *fixture = *state;
     struct io_event event;
@@ -138,7 +138,7 @@ static void a_look_brings_what_has_come(void **state) {
     io_close_socket(fixture->io, pair[0]);
 }
 
-// So nobody hears of what the turn has done.
+// Nothing is handed over by a look, so no peer hears of the turn's work.
 static void a_look_hands_nothing_over(void **state) {
     struct fixture *fixture = *state;
     struct io_event event;
@@ -161,7 +161,7 @@ static void a_look_hands_nothing_over(void **state) {
     io_close_socket(fixture->io, pair[0]);
 }
 
-// What comes then may be because of it.
+// Events that come then may be caused by that.
 static void where_something_was_handed_over_no_look_is_taken(void **state) {
     struct fixture *fixture = *state;
     struct io_event event;
@@ -217,7 +217,7 @@ static void a_receive_that_finds_no_second_buffer_is_multishot_too(void **state)
     assert_true(given_up > 0);
 }
 
-// What an operation that the hub doesn't use ends with, on its own ring.
+// Returns the result of an operation that the hub doesn't use, on the hub's own ring.
 static int try_nothing(void) {
     struct io_uring_cqe *completion;
     struct io_uring_sqe *sqe = io_uring_get_sqe(opened);

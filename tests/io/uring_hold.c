@@ -134,7 +134,7 @@ static void a_doorbell_ends_it(bool by_kernel) {
     hold_close(held);
 }
 
-// What is handed over and ends at once doesn't count for what has come.
+// A send that ends at once doesn't count as an arrival.
 static void sends_end_none(bool by_kernel) {
     struct held *held = hold_open(SECOND_NS / 20, by_kernel);
     for (int i = 0; i < PAIRS / 2; i++)

@@ -222,7 +222,7 @@ static void a_choice_ends_at_one_that_owes_nothing(void **state) {
     agents_deinit(&agents);
 }
 
-// Whoever leaves: those who stay have their turn in the same order, and are listed so.
+// Whichever agent leaves, the others have their turn in the same order, and are listed so.
 static void who_stays_keeps_its_turn(void **state) {
     (void)state;
     static const uint32_t owed[10] = {0};
@@ -330,8 +330,8 @@ static struct agent *put_large(struct small_hub *hub, const char *id, uint64_t c
     return agent;
 }
 
-// A connection gets no more than it leaves to all others, and who comes later still finds room. What doesn't
-// fit leaves no trace, and all is given back with those who go.
+// A connection gets no more than it leaves to all others, and a later one still finds room. An agent that
+// doesn't fit leaves no trace, and all memory is given back with those that go.
 static void agents_take_no_more_than_their_share(void **state) {
     (void)state;
     struct small_hub hub;

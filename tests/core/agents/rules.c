@@ -177,7 +177,7 @@ static void a_pool(void **state) {
     agents_deinit(&agents);
 }
 
-// Who is for those at its own hub is nobody for whoever asks from another one, by whatever address.
+// An agent that is for peers at its own hub is nobody for a peer of another one, by whatever address.
 static void who_is_for_its_own_hub(void **state) {
     static const char capabilities[] = "{\"methods\":[\"m\"],\"tools\":[\"t\"],\"c\":true}";
     static const char *const targets[] = {"own", "@c"};

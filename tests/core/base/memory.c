@@ -19,7 +19,7 @@ enum { FORMER_BYTES = 8 * 1024 * 1024, WHOLE_BYTES = 48 * 1024, WHOLE_MAX = 64 }
 
 // The sanitizers' allocator lays blocks as it likes.
 #ifdef PATCHBAY_MIMALLOC
-// Of the pages from the one that holds `at`, how many in a row are resident.
+// Returns how many pages in a row are resident, from the one that holds `at` on.
 static size_t resident_pages(const uint8_t *at, size_t page) {
     uint8_t *first = (uint8_t *)(uintptr_t)((uintptr_t)at / page * page);
     unsigned char there = 1;

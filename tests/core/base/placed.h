@@ -1,6 +1,6 @@
 // Texts for the tests of json.c and lookup.c, laid so that exactly their slack lies between them and an
-// unreadable page: a read past the slack is a crash. The slack holds what would mislead a parser that takes
-// it for text.
+// unreadable page: a read past the slack is a crash. Bytes of the slack would mislead a parser that takes
+// them for text.
 #pragma once
 
 #include <stdint.h>

@@ -83,7 +83,7 @@ static void a_quarter_can_be_kept_and_no_more(void **state) {
     assert_int_equal(held(&budget), 0);
 }
 
-// What buffers have is no room for what is kept, and that is known where memory is won back.
+// Memory of buffers is no room for the quota, and that is known where memory is won back.
 static void messages_and_what_is_kept_share_the_bound(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
@@ -219,7 +219,8 @@ static void a_share_is_what_is_left(void **state) {
     assert_int_equal(held(&budget), 0);
 }
 
-// What stands beside the quarter is refused nothing where that is full, counts in the whole, and takes none of it.
+// Memory beside the quarter is refused nothing where the quarter is full, counts in the whole, and takes none
+// of the quarter.
 static void what_stands_beside_the_quarter_takes_none_of_it(void **state) {
     (void)state;
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};

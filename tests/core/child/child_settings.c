@@ -1,4 +1,4 @@
-// What a section says, key by key.
+// Settings of a section, key by key.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

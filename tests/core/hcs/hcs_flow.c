@@ -1,4 +1,4 @@
-// What a producer is told of its clients.
+// Notes to a producer about its clients.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-// What a session keeps of its chunks.
-// Success: the last chunks within a bound, found by seq. Failure: without memory a chunk has its number and
-// isn't there.
+// Chunks that a session keeps. Success: the last chunks within a bound, found by seq. Failure: without memory
+// a chunk has its number and isn't there.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// JSON's grammar as the hub reads it: tokens, what strings and numbers mean, walks, and the skippers, at
-// every level of vector code against a byte-by-byte reading that shares nothing with them.
+// JSON's grammar as the hub reads it: tokens, decoded strings and numbers, walks, and the skippers. Every
+// level of vector code is held against a byte-by-byte reading that shares nothing with it.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // The judge of whole texts, at every level of vector code, against the judge that goes byte by byte and
-// against simdjson: hand-picked texts at every place of a block, the documents' examples cut and changed at
-// each byte, random texts from small alphabets.
+// against simdjson. Texts are hand-picked ones at every place of a block, the documents' examples cut and
+// changed at each byte, and random ones from small alphabets.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -263,7 +263,7 @@ static void random_texts_are_judged_alike(void **state) {
     }
 }
 
-// What is written by the grammar is valid; then one byte is changed.
+// A text that is written by the grammar is valid; then one byte is changed.
 static size_t write_value(char *out, unsigned depth) {
     static const char *const scalars[] = {"0",    "-1.5e3",     "true",        "null",
                                           "\"\"", "\"a\\\"b\"", "\"\\u00e9\"", "1234567890"};

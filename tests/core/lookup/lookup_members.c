@@ -1,6 +1,6 @@
-// Rows of members that the lookup has no interest in, which it steps over many at a time where there is
-// vector code for it: what lies within such a row is found, refused and located as by the portable walk,
-// which takes one member after the other, wherever in a block it comes to lie.
+// Rows of members that the lookup has no interest in, which vector code steps over many at a time. Keys in
+// such a row are found, refused and located as by the portable walk, which takes one member after the other,
+// wherever in a block the row lies.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-// Bodies of the shape that nearly all have, which vector code walks from quote to quote, and what looks like them but
-// for a byte: found, refused and located as by the portable walk over any.
+// Bodies of the usual shape, which vector code walks from quote to quote, and bodies that differ from it by a
+// byte: found, refused and located as by the portable walk over any body.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,8 +62,8 @@ static void assert_levels_agree_behind(const char *before, const char *behind, i
     assert_levels_agree(all, (uint32_t)bytes);
 }
 
-// With a member before all others that moves them through the blocks, and past the longest body that is walked so: a
-// string, and one within a container, in which there is another one behind it.
+// Puts a member before all others that moves them through the blocks, and past the longest body that is
+// walked so. The member is a string, or one within a container, in which there is another one behind it.
 static void levels_agree_wherever_it_lies(void **state) {
     (void)state;
     static const char *const around[][2] = {{"\"", "\""}, {"[\"", "\",\"]\"]"}, {"{\"a\\\"\":\"", "\\\"\"}"}};

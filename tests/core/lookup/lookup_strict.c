@@ -1,5 +1,5 @@
 // The lookup in its strict depth: guarded keys in every other case, at every level, spelled plainly and with
-// escapes; and what lies deeper than what is read must be JSON. At each level of vector code.
+// escapes. Deeper levels must be JSON, too. At each level of vector code.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static void assert_key(unsigned level, const char *spelled, int key) {
         fail_msg("%s: the lazy lookup minds case", body);
 }
 
-// Of every key every set of letters in the other case, up to the twelfth letter; at all three levels.
+// Every key in every set of letters in the other case, up to the twelfth letter; at all three levels.
 static void every_other_case_is_ambiguous(void **state) {
     (void)state;
     for (unsigned key = 0; key < LOOKUP_KEYS_COUNT; key++) {

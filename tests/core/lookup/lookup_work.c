@@ -1,4 +1,4 @@
-// What the lookup does for keys with escapes, counted: each is decoded once, however many names there are.
+// Work of the lookup for keys with escapes, counted: each is decoded once, however many names there are.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

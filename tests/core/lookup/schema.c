@@ -1,5 +1,5 @@
-// What HugAI v2 methods require: the documents' examples fit, and of each of their fields, without it or with
-// another type or value, they don't.
+// Requirements of HugAI v2 methods. The documents' examples fit. Without one of their fields, or with another
+// type or value of it, they don't.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// What a message of the Model Context Protocol is, by what the two eras' own examples look like.
+// Kinds of messages of the Model Context Protocol, by the two eras' own examples.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// Whose is what a shared server says, held against a plain model that counts.
+// Owners of a shared server's messages, held against a plain model that counts.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -280,7 +280,8 @@ static void a_uri_has_a_bound(void **state) {
     assert_true(mcp_subscribe(&sharing, user, uri, sizeof uri - 1));
 }
 
-// One that has its fill takes nothing from others, and may have another one for one that it gives back.
+// A user that has its fill takes nothing from others, and may have another resource for one that it gives
+// back.
 static void a_user_has_so_many_resources(void **state) {
     (void)state;
     char uri[16];

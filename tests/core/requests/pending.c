@@ -206,7 +206,7 @@ static int by_number(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-// What a burst needed goes back, all but the first chunk, and the hub ids of the next burst are others.
+// Chunks of a burst go back, all but the first, and the hub ids of the next burst are others.
 static void empty_chunks_go_back_and_no_hub_id_returns(void **state) {
     (void)state;
     enum { ROUNDS = 4 };

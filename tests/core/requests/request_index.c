@@ -1,5 +1,5 @@
-// What an id of a cancel means: the latest request of that value which isn't cancelled, in short lists and in
-// long ones, and in long ones without going through them.
+// The request that an id of a cancel means: the latest request of that value which isn't cancelled. The rule
+// holds in short lists and in long ones, and in long ones without going through them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

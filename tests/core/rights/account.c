@@ -1,4 +1,4 @@
-// What a user has used: rates, bounds, and the lines of its refusals. Time is a number here.
+// A user's usage: rates, bounds, and the lines of its refusals. Time is a number here.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void it_is_paid_off_as_time_goes_by(void **state) {
     assert_int_equal(account_message(account, &limits, START + 100 * MS - 1, 0, &over), 1);
     assert_int_equal(account_message(account, &limits, START + 100 * MS, 0, &over), 0);
     assert_int_equal(account_message(account, &limits, START + 100 * MS, 0, &over), 100);
-    // Who refuses itself nothing is owed no more for waiting longer.
+    // A user that refuses itself nothing is owed no more for waiting longer.
     assert_int_equal(passing(account, &limits, START + 3600 * SECOND, 0), 10);
     account_drop(account);
 }
@@ -221,7 +221,8 @@ static void one_account_for_all_shards(void **state) {
         passed += takers[at].passed;
         connected += takers[at].connected;
     }
-    // What the bytes refuse is given back to the rate, so that meanwhile the rate refuses too much, never too little.
+    // Units that the bytes refuse are given back to the rate, so that meanwhile the rate refuses too much,
+    // never too little.
     assert_true(passed <= 500 && passed > 0);
     assert_int_equal(connected, 777);
     account_drop(account);

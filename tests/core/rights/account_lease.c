@@ -1,4 +1,4 @@
-// What a thread takes out of accounts ahead: it is told what the account itself would have said, and nothing stays taken.
+// Leases of one thread: the thread is told what the account itself would have said, and nothing stays taken.
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +125,7 @@ struct pairs {
     uint64_t now;
 };
 
-// Of their accounts' numbers each is `apart` more than the one before.
+// Each account's number is `apart` more than the one before.
 static void set_up(struct pairs *pairs, uint32_t apart) {
     *pairs = (struct pairs){.now = START};
     random_init(&pairs->random, 1);
@@ -253,7 +253,7 @@ static void places_are_given_back(void **state) {
     account_drop(account);
 }
 
-// What was taken ahead by a limit that is less now is as what was answered.
+// Places that were taken ahead by a limit that is less now are as those that were answered.
 static void places_of_a_limit_before(void **state) {
     (void)state;
     static const struct account_limits many = {.pending = 1000}, few = {.pending = 5};
@@ -312,7 +312,7 @@ static void *take_turns(void *context) {
     return NULL;
 }
 
-// None gets more than there is; and all of it is had in the end, since nothing stays in anybody's purse.
+// No shard gets more than there is. All of it is had in the end, since nothing stays in any lease.
 static void several_shards_of_one_account(void **state) {
     (void)state;
     enum { THREADS = 4 };

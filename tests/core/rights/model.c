@@ -62,7 +62,7 @@ static const struct {
                      [KIND_EVENT] = true}},
 };
 
-// Of two letters, so that they meet; `c` is in questions alone.
+// Makes a name of two letters, so that names meet; `c` is in questions alone.
 static void make_name(char *out, uint32_t letters, size_t bytes_min, size_t bytes_max) {
     size_t bytes = bytes_min + chance((uint32_t)(bytes_max - bytes_min + 1));
     for (size_t at = 0; at < bytes; at++)

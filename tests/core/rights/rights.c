@@ -1,4 +1,4 @@
-// What users may do, rule by rule.
+// Rights of users, rule by rule.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static struct right_name named(const char *name) {
     return (struct right_name){true, name, strlen(name)};
 }
 
-// What a message says; NULL: nothing.
+// Judges a message with these names; NULL: none.
 static struct verdict call(const struct user *user, enum right_kind by, const char *agent,
                            const char *capability, const char *tool, const char *method) {
     struct right_call call = {.by = by};
@@ -164,7 +164,7 @@ static void patterns_of_events(void **state) {
     users_drop(users);
 }
 
-// Its event is an admin's to hear without a line, and a denial wins there as everywhere.
+// The gate's event is an admin's without a line, and a denial wins there as everywhere.
 static void the_gates_event(void **state) {
     (void)state;
     static const char gate[] = "approval-needed";

@@ -105,7 +105,7 @@ static void who_has_no_such_credential(void **state) {
     users_drop(users);
 }
 
-// Of a thousand users each is found by what it has, and by nothing else.
+// Each of a thousand users is found by its credentials, and by nothing else.
 static void many_users(void **state) {
     (void)state;
     enum { MANY = 1000 };
@@ -295,7 +295,7 @@ static void a_credential_twice(void **state) {
     users_drop(users);
 }
 
-// What is owed isn't forgotten when the file is read again.
+// Debts aren't forgotten when the file is read again.
 static void accounts_stay(void **state) {
     (void)state;
     struct told told = {0};

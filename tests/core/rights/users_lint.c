@@ -1,4 +1,4 @@
-// What a users file says without effect, and questions in words.
+// Lines of a users file without effect, and questions in words.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -77,7 +77,7 @@ static void what_lies_apart_goes_on_where_bodies_may_be_written_anew(void **stat
     }
 }
 
-// Of three the last one lies apart, when the two before have been taken as they lie.
+// The last of three events lies apart, when the two before have been taken as they lie.
 static void a_run_that_was_canonical_is_none_any_more(void **state) {
     (void)state;
     static const char text[] = FRAME_1 FRAME_2 BETWEEN FRAME_1 FRAME_2;

@@ -1,4 +1,4 @@
-// Who lags: for whom much is left behind several shipments in a row, until nearly all of it is gone.
+// Receivers that lag: much is left behind several shipments in a row, until nearly all of it is gone.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

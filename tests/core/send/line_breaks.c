@@ -1,4 +1,4 @@
-// What becomes of the line breaks in bodies, for one receiver and for many, and heads of parcels' own.
+// Line breaks in bodies, for one receiver and for many, and heads of parcels' own.
 #include <stdio.h>
 
 #include "core/send/line_breaks.h"
@@ -37,7 +37,7 @@ static void breaks_become_what_the_receiver_wants(void **state) {
     }
 }
 
-// One that has none, as nearly all, is sent from where it lies.
+// A body without breaks, as nearly all are, is sent from where it lies.
 static void a_body_without_breaks_is_not_copied(void **state) {
     (void)state;
     struct fixture fixture;
@@ -51,7 +51,7 @@ static void a_body_without_breaks_is_not_copied(void **state) {
     tear_down(&fixture);
 }
 
-// Of a body in pieces: a CR at the end of one and a line feed at the start of the next are one break.
+// In a body in pieces, a CR at the end of one and a line feed at the start of the next are one break.
 static void a_body_in_pieces_is_split(void **state) {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static void many_share_one_copy(void **state) {
     }
 }
 
-// Of a stretch one copy has all bodies.
+// One copy of a stretch has all bodies.
 static void a_stretch_is_copied_once(void **state) {
     (void)state;
     static const char stretch[] =
@@ -188,7 +188,7 @@ static void a_head_is_written(void **state) {
     }
 }
 
-// Of any length, on shares and on bodies of their own, with breaks and without.
+// Heads of any length, on shares and on bodies of their own, with breaks and without.
 static void a_head_of_its_own_stands_before_the_body(void **state) {
     (void)state;
     for (size_t bytes = 1; bytes <= 255; bytes++) {

@@ -123,7 +123,7 @@ static void urgent_goes_first_and_lanes_keep_their_order(void **state) {
     tear_down(&fixture);
 }
 
-// What comes ahead of it meanwhile goes before the rest.
+// A parcel that comes ahead meanwhile goes before the rest.
 static void no_more_is_gathered_than_is_wanted(void **state) {
     (void)state;
     struct fixture fixture;
@@ -256,7 +256,7 @@ static void without_memory_to_copy_to_it_is_sent_from_where_it_lies(void **state
     tear_down(&fixture);
 }
 
-// What waits in an earlier lane goes before a frame of several parcels or behind it, never between.
+// Parcels of an earlier lane go before a frame of several parcels or behind it, never between.
 static void a_frame_of_several_parcels_is_not_cut(void **state) {
     (void)state;
     struct fixture fixture;
@@ -371,7 +371,7 @@ static void a_request_is_taken_out(void **state) {
 
 enum { LONG = 80000 };
 
-// One that waits under `hub_id`, which is also its text.
+// Adds a request that waits under `hub_id`, which is also its text.
 static void add_request(struct fixture *fixture, uint64_t hub_id) {
     char *text = malloc(sizeof hub_id);
     memcpy(text, &hub_id, sizeof hub_id);
@@ -407,8 +407,8 @@ static void take_one(struct fixture *fixture, bool waits[], uint64_t last[LANES_
     parcel_drop(parcel);
 }
 
-// What is taken out one way isn't found another way, and the order holds; also without memory for the table,
-// or for a larger one than there is.
+// A request that is taken out one way isn't found another way, and the order holds; also without memory for
+// the table, or for a larger one than there is.
 static void requests_come_and_go(void **state) {
     (void)state;
     enum { IDS = 4000, STEPS = 12000 };

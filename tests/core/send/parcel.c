@@ -294,7 +294,7 @@ static void a_line_becomes_a_frame(void **state) {
     tear_down(&fixture);
 }
 
-// Of one stretch of frames each receiver has its own.
+// Each receiver has a frame of its own of one stretch.
 static void a_frame_of_a_stretch_is_narrowed_to_its_body(void **state) {
     (void)state;
     struct fixture fixture;

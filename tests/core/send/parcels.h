@@ -1,4 +1,4 @@
-// What tests of parcels are told with: a frame as it came in, and what a receiver gets.
+// Vocabulary of tests of parcels: a frame as it came in, and the bytes of a receiver.
 #pragma once
 
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static inline void tear_down(struct fixture *fixture) {
     assert_int_equal(fixture->budget.bytes, 0);
 }
 
-// What a receiver of this wire gets.
+// Asserts the bytes that a receiver of this wire gets.
 static inline void assert_reads_on(struct parcel *parcel, const struct wire *wire, const char *expected) {
     char out[2048];
     if (!parcel->dressed)

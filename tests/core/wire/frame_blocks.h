@@ -1,5 +1,5 @@
-// The tables of header blocks that tests/core/wire/frame.c lays before the scanner: what must be taken, and
-// what must be refused, at which byte and as what (HugAI v2 headers; RFC 9110 section 5).
+// The tables of header blocks that tests/core/wire/frame.c lays before the scanner. Some blocks must be
+// taken, others refused, at the given byte and for the given reason (HugAI v2 headers; RFC 9110 section 5).
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "core/wire/frame.h"
 
-// What is expected of a good block; a body of '.' is put behind it.
+// A good block and its result; a body of '.' is put behind it.
 struct good {
     const char *block;
     uint32_t body_bytes;
@@ -64,7 +64,7 @@ static const struct good good_blocks[] = {
     {LENGTH "Content-Lengthy: 5\r\nContent-Lengt: 5\r\nContent_Length: 5\r\n\r\n", 3, true, 0},
 };
 
-// What is expected of a bad block. Its last byte is the one that shows the fault.
+// A bad block and its fault. The last byte is the one that shows the fault.
 struct bad {
     const char *block;
     enum unit_fault fault;
@@ -145,7 +145,7 @@ static const struct bad bad_blocks[] = {
     {"Content-Type: a/b; x=\"; charset=latin1\r\n", UNIT_FAULT_CHARSET, 14},
     {"Content-Type: a/b; charset=utf-8; charset=latin1\r\n", UNIT_FAULT_CHARSET, 14},
     {"Content-Type: a/b; charset = latin1\r\n", UNIT_FAULT_CHARSET, 14},
-    // Of two faults the one that shows first.
+    // Blocks with two faults, of which the first counts.
     {"Content-Length: x\r\n", UNIT_FAULT_LENGTH, 16},
     {"Content-Length: x\n", UNIT_FAULT_LINE_END, 17},
 };

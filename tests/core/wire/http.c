@@ -1,6 +1,6 @@
-// Requests of HTTP: tables of those that must be taken and those that must be refused, each judged whole, byte
-// by byte and at every split, and again with what is dead behind a chunked body cut out at once. All input
-// ends at an unreadable page, so a read past it is a crash.
+// Requests of HTTP: tables of those that must be taken and those that must be refused. Each is judged whole,
+// byte by byte and at every split, and again with the dead bytes behind a chunked body cut out at once. All
+// input ends at an unreadable page, so a read past it is a crash.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,8 +66,8 @@ static void cut_dead(struct incoming *in) {
     unit->at = end;
 }
 
-// Goes on with the scan when so many bytes of the text have come. They lie right before the unreadable page,
-// so they move at each call.
+// Goes on with the scan when so many bytes of the text have come. The bytes lie right before the unreadable
+// page, so they move at each call.
 static void go_on(struct incoming *in, const char *text, size_t come, const struct unit_limits *limits) {
     memcpy(in->bytes + in->count, text + in->come, come - in->come);
     in->count += come - in->come;

@@ -200,7 +200,7 @@ static void needs_no_memory_for_what_is_dead(void **state) {
     assert_memory_equal(bytes + unit.body_at, "123", 3);
 }
 
-// What is scanned where it arrived is scanned again, and no less of it, where it is kept.
+// A request that is scanned where it arrived is scanned again, and no less of it, where it is kept.
 static void keeps_all_that_arrives_at_once(void **state) {
     (void)state;
     static const struct unit_limits small = {.header_bytes_max = 64, .body_bytes_max = 1};

@@ -1,4 +1,4 @@
-// What a head says: methods, targets, fields given, repeated and absent, lists, media types, and the
+// Fields of a head: methods, targets, fields given, repeated and absent, lists, media types, and the
 // parameters of a query.
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
-// The tables of requests that tests/core/wire/http.c lays before the scanner: what must be taken, and what
-// must be refused, at which byte and as what (RFC 9110, RFC 9112; where two readers could differ, refused).
+// The tables of requests that tests/core/wire/http.c lays before the scanner. Some must be taken, others
+// refused, at the given byte and for the given reason (RFC 9110, RFC 9112; where two readers could differ,
+// refused).
 #pragma once
 
 #include <stdint.h>
@@ -209,7 +210,7 @@ static const struct bad bad_requests[] = {
     {"POST / HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n", UNIT_FAULT_CODING, 45},
 };
 
-// What comes behind the head of a chunked request, and how much of the body is there when it is refused.
+// Bytes behind the head of a chunked request, and how much of the body is there when it is refused.
 static const struct bad bad_chunks[] = {
     {"\r", UNIT_FAULT_CHUNK, 0},
     {"\n", UNIT_FAULT_CHUNK, 0},

@@ -1,5 +1,5 @@
 // Lines: each text is laid before the scanner whole, byte by byte and in every two parts, right before an
-// unreadable page, and once more with a limit that its bodies just keep, and with one that they don't.
+// unreadable page. Two more limits are tried: one that its bodies just satisfy, and one that they don't.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,7 +144,7 @@ static void a_request_line_of_http_is_refused(void **state) {
     }
 }
 
-// What is taken in before the scanner looks is enough for it to tell.
+// Bytes that are taken in before the scanner looks are enough for it to tell.
 static void tells_at_the_open_limit(void **state) {
     (void)state;
     struct unit_limits limits = {.header_bytes_max = 1, .body_bytes_max = 4};

@@ -1,4 +1,5 @@
-// What a NATS server says: each text is laid before the scanner at every split, right before an unreadable page.
+// Words of a NATS server: each text is laid before the scanner at every split, right before an unreadable
+// page.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

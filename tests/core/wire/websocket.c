@@ -1,5 +1,5 @@
-// WebSocket: each stream is laid before the scanner whole, byte by byte and in every two parts, with the gaps
-// in its units cut out and not, each time in another place, right before an unreadable page.
+// WebSocket: each stream is laid before the scanner whole, byte by byte and in every two parts. The gaps in
+// its units are cut out and not. Each time the stream lies in another place, right before an unreadable page.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void put_frames(struct stream *stream, const struct frame_text *frames) {
         put_frame(stream, frames->first, frames->payload, strlen(frames->payload));
 }
 
-// --- What becomes of them
+// --- Results
 
 // The unit's bytes that have come lie at `bytes`, as the scanner left them.
 struct reader {
@@ -276,7 +276,7 @@ static void messages_have_any_length(void **state) {
     }
 }
 
-// So that the rest of a large one is received where it is to lie.
+// The rest of a large message is received where it is to lie.
 static void the_length_is_known_with_the_last_header(void **state) {
     (void)state;
     static struct stream stream;
@@ -295,7 +295,7 @@ static void the_length_is_known_with_the_last_header(void **state) {
     assert_int_equal(reader->log_bytes, 702);
 }
 
-// What a peer may send for ever within a message takes no memory.
+// Bytes that a peer may send for ever within a message take no memory.
 static void gaps_do_not_add_up(void **state) {
     (void)state;
     static struct stream stream;
@@ -463,7 +463,7 @@ static void heads_are_as_short_as_can_be(void **state) {
     }
 }
 
-// What the one writes the other reads.
+// Either side reads what the other one writes.
 static void clients_and_servers_understand_each_other(void **state) {
     (void)state;
     static const size_t lengths[] = {0, 1, 125, 126, 65535, 65536};

@@ -1,4 +1,5 @@
-// What waits behind a notification that is sought: that it costs no more than its own bytes, and that nothing waits behind who has gone.
+// Messages behind a notification that is a fallback: they cost no more than their own bytes, and nothing
+// waits behind a peer that has gone.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -119,8 +119,10 @@ static void indices_wrap(void **state) {
     assert_null(mailbox_take(&mailbox));
 }
 
-// --- Two threads. The pieces go round: what comes out goes back by a second mailbox and is posted again, so
-// that a piece seen too early, or twice, would show a number out of order.
+// --- Two threads
+//
+// The pieces go round: a piece that comes out goes back by a second mailbox and is posted again. A piece seen
+// too early, or twice, would show a number out of order.
 
 enum { ROUNDS = 60 };
 static struct mailbox back;

@@ -1,6 +1,6 @@
-// Mailboxes between four threads, each with all others, as shards use them: pieces travel about, every thread
-// sleeps when nothing is there, and is woken by whoever has published and sees it asleep. No piece is lost,
-// seen twice or out of order, and nobody sleeps while there is mail.
+// Mailboxes between four threads, each with all others, as shards use them. Pieces travel about. Every thread
+// sleeps when nothing is there, and is woken by a thread that has published and sees it asleep. No piece is
+// lost, seen twice or out of order, and no thread sleeps while there is mail.
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

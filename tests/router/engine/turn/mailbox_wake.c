@@ -1,11 +1,11 @@
-// Falling asleep against waking: the turn of a real shard on one thread, and on another one a shard that
-// posts mail or begins a phase at the same moment. In very many short rounds, in each of which the two meet
-// within nanoseconds, it never happens that one would sleep and the other one wouldn't wake it.
+// Falling asleep against waking: the turn of a real shard on one thread. On another thread a shard posts mail
+// or begins a phase at the same moment. The two meet within nanoseconds in each of very many short rounds. It
+// never happens that one would sleep and the other one wouldn't wake it.
 //
-// The processor may let a store wait while later loads go on; that is what would break the promise, and it
-// shows only where nothing else passes between the two sides. So the rounds have no kernel in them: io_run
-// and io_wake are the test's own (the linker puts them in the place of io/io.h's). On a machine with one core
-// both sides take their turns one behind the other, and nothing is proven.
+// The processor may let a store wait while later loads go on. That is what would break the promise, and it
+// shows only where nothing else passes between the two sides. The rounds therefore have no kernel in them:
+// io_run and io_wake are the test's own (the linker puts them in the place of io/io.h's). On a machine with
+// one core both sides take their turns one behind the other, and nothing is proven.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static cpu_set_t cores;
 static struct place places[SHARDS];
 static struct hub *hub;
 static alignas(CACHE_LINE_BYTES) struct mail piece;
-// Of a round, written by one side before both have met again, and read by the other one after that.
+// State of a round, written by one side before both have met again, and read by the other one after that.
 static alignas(CACHE_LINE_BYTES) bool woken;
 static alignas(CACHE_LINE_BYTES) bool last;
 static int waker_late;
@@ -67,7 +67,7 @@ void __wrap_io_wake(struct io *io, struct io *other) {
     woken = other == hub->shards[SLEEPER]->io;
 }
 
-// The sleeper has made up its mind. What it would have woken up for is taken away again.
+// The sleeper has made up its mind. The reason for which it would have woken up is taken away again.
 void __wrap_io_run(struct io *io, uint64_t deadline_ns);
 void __wrap_io_run(struct io *io, uint64_t deadline_ns) {
     (void)io;
@@ -96,8 +96,8 @@ static void take_core(unsigned side) {
         sched_setaffinity(0, sizeof own, &own);
 }
 
-// Before both sides begin, each looks at what the other one is about to write: then their loads are quick and
-// their stores, which must first take the line away from the other core, are slow.
+// Before both sides begin, each looks at the line that the other one is about to write. Then their loads are
+// quick, and their stores, which must first take the line away from the other core, are slow.
 static void look(void) {
     (void)atomic_load(&hub->shards[SLEEPER]->asleep);
     (void)mailbox_quiet(hub_mailbox(hub, WAKER, SLEEPER));
