@@ -1,5 +1,7 @@
 // Connections that are secure, by the toy cipher: handshakes, records cut anywhere, ends that are said and ends that
 // aren't, and what is ahead of a slow reader.
+#include <signal.h>
+
 #include "core/rights/users.h"
 #include "router/engine/shard/peer.h"
 #include "tests/sim/scarce.h"
@@ -413,6 +415,39 @@ static void who_is_unknown_is_read_as_far_as_it_reads(void **state) {
     scene_close(&scene);
 }
 
+static bool read_same(void *context, struct hub_settings *fresh) {
+    const struct hub_settings *first = context;
+    fresh->users = users_hold(first->users);
+    return true;
+}
+
+// However often the configuration is read, the editions that there are don't become more, nor references to their users.
+static void editions_that_nobody_reads_are_given_back(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { RELOADS = 100, EDITIONS_MAX = 3 };
+    struct world_options options;
+    struct hub_settings settings;
+    choose_users(&options, &settings, "[user a]\nuid = 1000\n");
+    settings.read_again = read_same;
+    settings.read_context = &settings;
+    options.secure = false;
+    scene_open(&scene, &options);
+    for (unsigned count = 0; count < RELOADS; count++) {
+        unsigned editions = 0;
+        kernel_signal(scene.world.kernel, SIGHUP);
+        scene_pass(&scene, 1000000);
+        const struct hub_edition *edition = atomic_load(&scene.world.hub->edition);
+        assert_int_equal(edition->number, count + 2);
+        for (; edition; edition = edition->before)
+            editions++;
+        assert_true(editions <= EDITIONS_MAX);
+        assert_true(atomic_load(&settings.users->references) <= EDITIONS_MAX);
+    }
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_are_split_at_every_byte),
@@ -429,6 +464,7 @@ int main(void) {
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
         cmocka_unit_test(who_is_unknown_is_read_as_far_as_it_reads),
+        cmocka_unit_test(editions_that_nobody_reads_are_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
