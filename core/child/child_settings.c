@@ -214,6 +214,7 @@ static const char *set_choice(struct child_settings *settings, const char *key, 
     static const char *const framings[] = {"content-length", "lines", NULL};
     static const char *const starts[] = {"at-once", "on-demand", NULL};
     static const char *const answers[] = {"no", "yes", NULL};
+    static const char *const cancels[] = {"lsp", "acp", NULL};
     int choice;
     if (strcmp(key, "protocol") == 0) {
         choice = one_of(value, protocols);
@@ -225,6 +226,11 @@ static const char *set_choice(struct child_settings *settings, const char *key, 
         settings->lines = choice == 1;
         settings->lines_given = true;
         return choice < 0 ? "content-length or lines" : NULL;
+    }
+    if (strcmp(key, "cancel") == 0) {
+        choice = one_of(value, cancels);
+        settings->cancels_acp = choice == 1;
+        return choice < 0 ? "lsp or acp" : NULL;
     }
     if (strcmp(key, "ask-clients") == 0) {
         choice = one_of(value, answers);
@@ -293,7 +299,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     if (!strcmp(key, "command"))
         return set_command(settings, value);
     if (!strcmp(key, "protocol") || !strcmp(key, "framing") || !strcmp(key, "start") ||
-        !strcmp(key, "ask-clients"))
+        !strcmp(key, "ask-clients") || !strcmp(key, "cancel"))
         return set_choice(settings, key, value);
     if (!strcmp(key, "instances"))
         return set_instances(settings, value);

@@ -33,6 +33,7 @@ struct child_settings {
     bool lines_given;
     bool on_demand;
     bool each;              // an instance a peer that uses it
+    bool cancels_acp;       // what the hub cancels itself is said as $/cancel_request
     bool asks_clients;      // of MCP that clients share: the server may ask them
     uint32_t instances;     // of a pool; 1: shared
     uint32_t instances_max; // of each, which is on demand

@@ -38,6 +38,11 @@ static bool is_shared(struct shard *shard, uint64_t target) {
     return agent && agent->child && child_record_is_mcp(agent->child);
 }
 
+static bool is_acp(struct shard *shard, uint64_t target) {
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    return agent && agent->child && child_record_cancels_acp(agent->child);
+}
+
 static bool is_elsewhere(struct shard *shard, uint64_t target) {
     const struct agent *agent = agents_one_at(&shard->agents, target);
     return agent && agent_is_link(agent);
@@ -51,21 +56,22 @@ bool cancel_is_end(struct shard *shard, const struct pending *pending) {
            (source && source->annex && (source->annex->mcp || source->annex->gives_up));
 }
 
-static void put_cancel(struct text *body, uint64_t hub_id) {
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+static void put_cancel(struct text *body, uint64_t hub_id, bool acp) {
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel");
+    text_put(body, acp ? "_request\",\"params\":{\"requestId\":" : "Request\",\"params\":{\"id\":");
     text_number(body, (int64_t)hub_id);
     text_put(body, "}}");
 }
 
 // One of the hub's own, in the words of who is told; or NULL.
-static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id, bool is_mcp) {
+static struct parcel *own_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, bool is_mcp) {
     assert(hub_id);
     struct text body;
     text_init(&body);
     if (is_mcp)
         mcp_put_cancelled(&body, hub_id, "given up");
     else
-        put_cancel(&body, hub_id);
+        put_cancel(&body, hub_id, is_acp(shard, target));
     struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
@@ -75,8 +81,8 @@ static struct parcel *own_cancel(struct shard *shard, uint64_t hub_id, bool is_m
 static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
     if (pending->cancelled && (answer || !is_elsewhere(shard, pending->target)))
         return false;
-    struct parcel *parcel =
-        own_cancel(shard, pending_hub_id(&shard->pending, pending), cancel_is_end(shard, pending));
+    struct parcel *parcel = own_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
+                                       cancel_is_end(shard, pending));
     if (parcel)
         return cancel_dispatch(shard, pending, parcel, answer);
     drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
@@ -97,7 +103,8 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
 // A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
 // NULL without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
-    struct parcel *own = own_cancel(shard, parcel->hub_id, is_shared(shard, parcel->mail.connection));
+    struct parcel *own =
+        own_cancel(shard, parcel->mail.connection, parcel->hub_id, is_shared(shard, parcel->mail.connection));
     if (own)
         own->lane = LANE_URGENT;
     else

@@ -52,6 +52,7 @@ static void child_record_name(const struct hub *hub, struct child_record *record
     strcpy(record->name, name);
     record->log_since = keeper ? atomic_load(&keeper->shared->places[record->place].log_end) : 0;
     atomic_store_explicit(&record->each, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->acp, 0, memory_order_relaxed);
     atomic_store_explicit(&record->instances, 0, memory_order_relaxed);
     atomic_store_explicit(&record->era, MCP_ERAS_COUNT, memory_order_relaxed);
 }
@@ -153,6 +154,10 @@ const struct child_record *child_record_modern(const struct hub *hub, const stru
 bool child_record_is_mcp(const struct child_record *record) {
     assert(record);
     return atomic_load_explicit(&record->protocol, memory_order_relaxed) == CHILD_MCP;
+}
+
+bool child_record_cancels_acp(const struct child_record *record) {
+    return atomic_load_explicit(&record->acp, memory_order_relaxed) != 0;
 }
 
 bool child_record_is_each(const struct child_record *record) {

@@ -59,6 +59,7 @@ struct child_record {
     uint64_t log_since; // constant while it is there: what its place logged before isn't its own
     _Atomic uint32_t protocol, state, restarts, failures;
     _Atomic uint32_t each;      // whether each of its users has an instance of its own
+    _Atomic uint32_t acp;       // whether it is told of cancels as the Agent Client Protocol does
     _Atomic uint32_t instances; // then: how many there are
     _Atomic uint32_t era;       // enum mcp_era; their count: none, or not known yet
     _Atomic int32_t process;    // 0: none
@@ -81,6 +82,8 @@ const struct child_record *child_record_modern(const struct hub *hub, const stru
 bool child_record_is_mcp(const struct child_record *record);
 // Whether each of its users has an instance of its own.
 bool child_record_is_each(const struct child_record *record);
+// Whether what the hub cancels itself is said to it as $/cancel_request.
+bool child_record_cancels_acp(const struct child_record *record);
 // Whether its section is there.
 bool child_record_is_there(const struct child_record *record);
 // Puts what is known of it as members of a JSON object, without braces.

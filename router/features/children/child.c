@@ -16,6 +16,7 @@ void child_be(struct child *child, enum child_state state) {
     if (child->settings->protocol != CHILD_MCP || child->modern)
         child_show_era(child, child->modern ? MCP_MODERN : MCP_ERAS_COUNT);
     atomic_store_explicit(&child->record->each, child_is_stand_in(child), memory_order_relaxed);
+    atomic_store_explicit(&child->record->acp, child->settings->cancels_acp, memory_order_relaxed);
 }
 
 void child_show_era(struct child *child, enum mcp_era era) {

@@ -58,6 +58,7 @@ static void of_mcp(void **state) {
     assert_true(settings->asks_clients);
     child_settings_destroy(settings);
     settings = fresh();
+    assert_string_equal(child_settings_set(settings, "cancel", "mcp"), "lsp or acp");
     assert_string_equal(child_settings_set(settings, "ask-clients", "1"), "yes or no");
     child_settings_destroy(settings);
 }
