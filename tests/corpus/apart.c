@@ -63,7 +63,7 @@ static const char *users_of(const struct setup *setup, unsigned hub) {
     return own ? own : setup->users;
 }
 
-// What users the hub knows, if it is to know any.
+// Reads the users that the hub knows, if it is to know any.
 static bool read_users(const struct config *config, struct hub_settings *out) {
     static const struct siphash_key key = {{5, 6}};
     out->users = config->users[0] ? config_users(config, &key, NULL) : NULL;
@@ -102,7 +102,7 @@ static bool joined(void) {
     return true;
 }
 
-// What a network may do to bytes without losing any.
+// Faults of a network that loses no bytes.
 static const struct sim_faults rough = {.cut = 300,
                                         .single_byte = 200,
                                         .end_multishot = 100,
@@ -333,7 +333,7 @@ static void pass(uint64_t ns) {
     fleet_pass(&fleet, ns);
 }
 
-// --- What hubs say of themselves: all of them, and the first one's journal.
+// --- Words of the hubs about themselves: of all of them, and the first one's journal
 
 static uint64_t count_of(const char *name) {
     for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)

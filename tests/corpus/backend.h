@@ -1,6 +1,6 @@
-// What a case is played against: the hub on the simulated kernel, or a real patchbayd behind sockets.
+// The other side of a case: the hub on the simulated kernel, or a real patchbayd behind sockets.
 //
-// Each waits for what it is asked to bring about, and gives up after PATIENCE_NS; none waits for a while and
+// Each backend waits for the effect of a call, and gives up after PATIENCE_NS; none waits for a while and
 // hopes.
 #pragma once
 
@@ -22,7 +22,7 @@ struct setup {
         *config; // simulated: a configuration file's text, with children that the case plays; NULL: none
     const char *users;            // simulated: a users file's text; NULL: none
     const char *const *hub_users; // of several hubs: what each has instead of that one; NULL: that one
-    // Of several hubs: what each has for options besides; 0: a backend that has several gives peers to them in turns.
+    // For several hubs: further options of each. 0: a backend that has several gives peers to them in turns.
     const char *const *hub_options;
     unsigned hub_count;
     // Or at which of two a peer is, an x or y for each, the last of them for all that follow; "": in turns.
@@ -32,15 +32,15 @@ struct setup {
 
 // A connection, as the backend keeps it.
 struct line;
-// What is spoken there.
+// The wire of a line.
 enum line_wire { LINE_FRAMES, LINE_LINES, LINE_HTTP };
 enum line_state { LINE_OPEN, LINE_ENDED, LINE_RESET };
 
 struct backend {
     const char *name;
     bool simulated;
-    // Rounds of pings after which whatever was caused before has arrived: with several shards, messages may
-    // take some hops from one to another, and a ping is a hop at least.
+    // Rounds of pings after which all earlier effects have arrived. With several shards, messages may take
+    // some hops from one to another, and a ping is a hop at least.
     unsigned rounds;
 
     // Gets a hub that nobody is connected to. False, with the reason appended to `why`.
@@ -69,19 +69,18 @@ struct backend {
     void (*pass)(uint64_t ns);
     // By how much a counter of hub/stats has risen since the case began; UINT64_MAX: there is no such one.
     uint64_t (*count)(const char *name);
-    // What has been written to the audit journal since the case began, until the next call; NULL: there is
-    // none.
+    // Returns the lines of the audit journal since the case began, until the next call; NULL: there is none.
     const char *(*journal)(size_t *count);
 
-    // --- Of the simulated one alone
+    // --- For the simulated one alone
 
-    // Waits until the keeper is to start this child, and starts it, or has it fail (errno). *line is its standard
-    // input and output, but where it fails; *lines tells what it speaks. False: it isn't to be started.
+    // Waits until the keeper is to start this child, and starts it, or has it fail (errno). *line is its
+    // standard input and output, but where it fails; *lines tells its wire. False: it isn't to be started.
     bool (*start)(const char *child, int error, struct line **line, bool *lines);
     // Whether that is so now.
     bool (*is_ordered)(const char *child);
-    // What a child does: ends with this status (as of wait; closes the line), closes its input, leaves others in its
-    // group who outlast it.
+    // Acts of a child: it ends with this status (as of wait; closes the line), closes its input, leaves
+    // others in its group that outlast it.
     void (*exit)(struct line *line, int status);
     void (*close_input)(struct line *line);
     void (*leave_others)(struct line *line);

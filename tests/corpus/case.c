@@ -58,7 +58,7 @@ __attribute__((format(printf, 2, 3))) static bool complain(const struct reader *
     return false;
 }
 
-// --- What stands before the steps
+// --- Lines before the steps
 
 static const char *after(const char *line, const char *word) {
     size_t bytes = strlen(word);
@@ -200,8 +200,8 @@ static bool read_head(struct reader *reader, char *line, bool *good) {
 
 // --- Steps
 
-// Whether the step makes a difference between wires. What stands between a peer's name and a body is
-// `[Name:`.
+// Returns whether the step makes a difference between wires: `[Name:` stands between a peer's name and a
+// body.
 static bool shows_wire(const char *line) {
     const char *rest = strchr(line, ' ');
     if (after(line, "lines") || after(line, "http") || (rest && strncmp(rest, " >> ", 4) == 0))

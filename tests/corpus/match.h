@@ -1,4 +1,4 @@
-// What a case sends and expects: text in which <placeholders> stand for bytes. README.md lists them.
+// Texts that a case sends and expects, in which <placeholders> stand for bytes. README.md lists them.
 #pragma once
 
 #include <stdbool.h>

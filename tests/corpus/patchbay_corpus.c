@@ -37,7 +37,7 @@ static int add_file(const char *path, const struct stat *status, int kind, struc
     return 0;
 }
 
-// Those with the same options stand together: they share a hub.
+// Cases with the same options stand together: they share a hub.
 static int by_options(const void *left, const void *right) {
     const struct corpus_case *one = *(struct corpus_case *const *)left;
     const struct corpus_case *other = *(struct corpus_case *const *)right;
@@ -47,7 +47,7 @@ static int by_options(const void *left, const void *right) {
 
 // --- Playing
 
-// What the command line asks for.
+// Choices of the command line.
 struct how {
     const struct backend *backend;
     enum play_wires wires;
@@ -59,7 +59,8 @@ struct tally {
     unsigned played, failed;
 };
 
-// Whether it can be played where there are several hubs, or one. Of several, one who is alone asks nothing.
+// Returns whether the case can be played where there are several hubs, or one. A lone peer asks nothing of
+// several hubs.
 static bool has_hubs(const struct how *how, const struct corpus_case *one) {
     if (!how->backend->at)
         return one->hub_count == 0;
@@ -93,7 +94,8 @@ static bool plays(const struct how *how, const struct corpus_case *one, bool str
     return !(how->rough && one->window_bytes); // who is slow, and when, is told there
 }
 
-// One that is listed is to fail, once, and then to hold in the order that it names, if any. False: there is nothing to play.
+// A listed case is to fail, once, and then to hold in the order that it names, if any. False: there is
+// nothing to play.
 static bool goes_on(const struct how *how, const struct corpus_case *one, struct setup *setup) {
     struct listed *listed = listed_find(one->path);
     if (!listed)

@@ -4,7 +4,7 @@
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
 
-// What peers speak where the case leaves it open: frames, lines, or the first one lines and the others in
+// The peers' wires where the case leaves them open: frames, lines, or the first one lines and the others in
 // turns.
 enum play_wires { PLAY_FRAMED, PLAY_LINES, PLAY_MIXED };
 

@@ -9,7 +9,7 @@ static bool end_child(struct play *play, struct player *peer, int status) {
     return true;
 }
 
-// It has been killed, if that is what the signal does.
+// Notes that the child has been killed, if that is what the signal does.
 static bool expect_signal(struct play *play, struct player *peer, const char *text) {
     int number = atoi(text);
     if (!play->backend->signalled(peer->line, number))
@@ -34,7 +34,7 @@ bool play_child_words(struct play *play, struct player *peer, const char *words,
     return *known;
 }
 
-// One that ended may be started again under its name.
+// A child that ended may be started again under its name.
 static struct player *free_player(struct play *play, const char *name) {
     struct player *peer = playing_find(play, name, strlen(name));
     if (peer && peer->line)

@@ -3,7 +3,7 @@
 
 #include "tests/corpus/playing.h"
 
-// What a child does or is sent; *known: whether the words mean something.
+// Plays an act of a child, or a signal to it; *known: whether the words mean something.
 bool play_child_words(struct play *play, struct player *peer, const char *words, bool *known);
 // `child NAME [as PEER]`, `child NAME fails ERRNO`, `child NAME waits`
 bool play_child_start(struct play *play, char *text);

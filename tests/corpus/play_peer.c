@@ -1,4 +1,4 @@
-// What a case's line says of a peer: what it sends and receives, and how it ends.
+// Lines of a case about a peer: its messages in both directions, and its end.
 #include "tests/corpus/play_peer.h"
 
 #include <stdlib.h>

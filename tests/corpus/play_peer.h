@@ -3,9 +3,9 @@
 
 #include "tests/corpus/playing.h"
 
-// What stands behind the peer's name.
+// Plays the line behind the peer's name.
 bool play_peer_line(struct play *play, struct player *peer, const char *rest);
-// It sends a body, of which `[Name: value]` before it are header fields.
+// Sends a body, of which `[Name: value]` before it are header fields.
 bool play_peer_send(struct play *play, struct player *peer, const char *text);
-// It receives a body like this one, or, not by its members, exactly this one.
+// Expects a body like this one, or, not by its members, exactly this one.
 bool play_peer_expect(struct play *play, struct player *peer, const char *pattern, bool by_members);

@@ -27,7 +27,7 @@ struct player {
 
 // Connects; false when nobody listens.
 bool player_open(struct player *peer, const struct backend *backend, const char *name, enum line_wire wire);
-// It is a child that has been started, with this line.
+// Makes the player a child that has been started, with this line.
 void player_be_child(struct player *peer, const char *name, struct line *line, bool lines);
 // Closes the connection, if it is open, and frees what there is.
 void player_end(struct player *peer, const struct backend *backend);

@@ -33,10 +33,10 @@ bool playing_add(struct play *play, const char *name, enum line_wire wire);
 // All whose names stand there.
 bool playing_add_all(struct play *play, char *names, enum line_wire wire);
 
-// Whoever can be pinged answers; what has come before that is under way no more.
+// Pings every peer that can be pinged: earlier messages are under way no more.
 bool playing_ping_round(struct play *play);
 // As many as show that nothing is.
 bool playing_ping_rounds(struct play *play);
-// One that can't be pinged must at least not have ended, unless the case says so.
+// A peer that can't be pinged must at least not have ended, unless the case says so.
 bool playing_expect_quiet(struct play *play, const struct player *peer);
 bool playing_expect_nothing(struct play *play, const struct player *peer);

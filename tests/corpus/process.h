@@ -7,7 +7,7 @@
 #include "core/base/text.h"
 #include "tests/corpus/backend.h"
 
-// What it listens on. WebSocket: TCP for frames, and HTTP where the others have lines.
+// The listeners of the process. WebSocket: TCP for frames, and HTTP where the others have lines.
 enum process_way { PROCESS_TCP, PROCESS_UNIX, PROCESS_WEBSOCKET };
 
 struct process {

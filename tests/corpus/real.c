@@ -1,6 +1,5 @@
-// A real patchbayd. Cases with the same options share one, in turn: one begins when all connections of the
-// one before have gone, and all that it registered with them, which a connection of the runner's own asks
-// for.
+// A real patchbayd. Cases with the same options share one, in turn. A case begins when all connections of the
+// case before have gone, and all registrations with them, which a connection of the runner's own asks for.
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -111,8 +110,8 @@ static void reset(struct line *line) {
     setsockopt(line->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-// That the hub closes its end takes a second each time, and is the same with one shard as with more, and in
-// both depths: it is waited for in one of the four.
+// A close by the hub takes a second each time, and is the same with one shard as with more, and in both
+// depths: it is waited for in one of the four.
 static bool ends_are_awaited;
 
 // Only a peer that writes learns that the other end of a half-closed TCP connection is gone: the answer to
@@ -211,8 +210,8 @@ static bool is_idle(const struct text *stats) {
            number_of(stats, "hcs_sessions") == 0;
 }
 
-// Until all connections but the runner's have gone, every agent and every session: that one ends is counted by
-// the shard where it lives, later than its connections' end. What hub/stats then says is kept.
+// Waits until all connections but the runner's have gone, every agent and every session. The shard where a
+// session lives counts its end, later than its connections' end. The words of hub/stats then are kept.
 static bool wait_until_idle(void) {
     for (uint64_t until_ns = now_ns() + PATIENCE_NS; now_ns() < until_ns; sched_yield()) {
         text_deinit(&before);
@@ -274,7 +273,7 @@ static bool begin(const struct setup *setup, struct text *why) {
     ends_are_awaited = setup->shard_count == 1 && !setup->strict;
     snprintf(wanted, sizeof wanted, "%d %u %s %s", way, setup->shard_count, setup->strict ? "strict" : "lazy",
              setup->options);
-    // What a case's connections leave unanswered may be written when the next case has begun.
+    // Requests that a case's connections leave unanswered may be written when the next case has begun.
     if (strcmp(wanted, running) != 0 || strstr(setup->options, "<journal>")) {
         if (!start(setup, why))
             return false;

@@ -26,7 +26,7 @@ static struct {
     uint32_t shard_count;
 } started = {.config.descriptor = -1, .users.descriptor = -1};
 
-// What it writes to and reads from: one cable, or a child's two pipes.
+// A line's ends: one cable, or a child's two pipes.
 struct line {
     struct cable *to_hub, *from_hub;
     struct program *program; // NULL: it is no child's
@@ -75,7 +75,7 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     return good;
 }
 
-// What a network may do to bytes without losing any.
+// Faults of a network that loses no bytes.
 static const struct sim_faults rough = {
     .cut = 300,
     .single_byte = 200,
@@ -112,7 +112,7 @@ static bool begin(const struct setup *setup, struct text *why) {
     return true;
 }
 
-// What is wrong ends the program.
+// A fault ends the program.
 static bool end(bool failed, struct text *why) {
     (void)failed, (void)why;
     if (world.kernel->state)

@@ -1,4 +1,4 @@
-// What backends on simulated kernels ask of a hub's world, be there one or several.
+// Functions of backends on simulated kernels for a hub's world, be there one or several.
 #pragma once
 
 #include "tests/corpus/backend.h"
@@ -14,7 +14,7 @@ void worlds_write(struct worlds_file *file, const char *text);
 
 // NULL when nobody listens.
 struct cable *worlds_dial(struct world *world, enum line_wire wire);
-// What the hub counts under this name; UINT64_MAX: nothing is called so.
+// Returns the hub's counter of this name; UINT64_MAX: there is none.
 uint64_t worlds_count(const struct world *world, const char *name);
 // As struct backend has it.
 const char *worlds_journal(const struct world *world, size_t *count);

@@ -33,7 +33,7 @@ static void exchange(struct scene *scene) {
     scene_settle(scene);
 }
 
-// What the hub answers itself.
+// Methods that the hub answers itself.
 static void hub_methods(struct scene *scene) {
     static const char offer[] =
         ",\"governanceLevel\":\"manual\",\"capabilities\":{\"methods\":[\"a/b\",\"c/d\"],\"tools\":{\"t\":1},"
@@ -253,7 +253,7 @@ static void drain(struct scene *scene) {
     scene_pass(scene, 8 * (uint64_t)SECOND);
 }
 
-// What the audit journal takes: entries, approvals and how they end, refusals; the file is renamed on the
+// Messages for the audit journal: entries, approvals and their ends, refusals; the file is renamed on the
 // way.
 static void audit(struct scene *scene) {
     static const char entry[] = "\"action\":\"a\",\"actor\":\"b\",\"timestamp\":\"c\"";

@@ -1,5 +1,5 @@
-// What the torture tests play: scenes that bring every part of the hub's memory and traffic into use, and
-// that go on whatever fails on the way.
+// Scenes of the torture tests: they bring every part of the hub's memory and traffic into use, and go on
+// whatever fails on the way.
 #pragma once
 
 #include "tests/sim/party.h"

@@ -40,7 +40,7 @@ static void settle(struct scene *scene, struct cable *const *webs, unsigned coun
     }
 }
 
-// What the producer says, while one client reads nothing.
+// Chunks of the producer, while one client reads nothing.
 static void say_chunks(struct party *producer) {
     static char large[LARGE_BYTES];
     memset(large, 'x', sizeof large - 1);

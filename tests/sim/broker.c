@@ -1,4 +1,4 @@
-// What a server says to its clients and hears from them.
+// Messages between a server and its clients.
 #include "tests/sim/broker.h"
 
 #include <ctype.h>
@@ -132,7 +132,8 @@ bool broker_is_lame(const struct brokers *brokers, uint32_t server) {
 
 // --- Saying
 
-// Who is too slow is over at once; what it listened to goes behind the message under way (brokers_reap).
+// A client that is too slow is over at once; its subscriptions go behind the message under way
+// (brokers_reap).
 void client_say(struct broker_client *client, const void *bytes, size_t count) {
     if (client->over)
         return;
@@ -320,7 +321,7 @@ static void hear_unsub(struct broker_client *client, char **words, unsigned coun
         say(client, "+OK\r\n");
 }
 
-// Nobody has got it. Who asked is told, where its reply comes to it by a plain subscription.
+// Nobody has got the message. Its sender is told, where the reply comes to it by a plain subscription.
 static void tell_nobody(struct broker_client *client, const char *reply) {
     struct subscription *at = client->brokers->subscriptions;
     while (at && (at->client != client || at->queue[0] || !subject_matches(at->subject, reply)))

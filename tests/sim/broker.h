@@ -1,9 +1,10 @@
-// NATS servers that aren't there (core, as nats-server 2.9 speaks it to its clients), by themselves or joined to a cluster:
-// each takes the bytes that a client sends and keeps those that it is to be sent; what it passes to another one lies on
-// a route until somebody lets it go on. Of members of a queue group chance takes one.
+// Simulated NATS servers (core, as nats-server 2.9 speaks it to its clients), by themselves or joined to a
+// cluster. Each takes the bytes that a client sends and keeps those that it is to be sent. Messages to
+// another server lie on a route until somebody lets them go on. A member of a queue group is chosen by
+// chance.
 //
-// Success: whatever a server answers is there to be read at once. Failure: a client that breaks the protocol is told
-// -ERR and is over, as there; what a client may not do to a server (broker_leave it twice) ends the program.
+// Success: a server's answer is there to be read at once. Failure: a client that breaks the protocol is told
+// -ERR and is over, as there. A call that may not be made (broker_leave twice) ends the program.
 #pragma once
 
 #include <stdbool.h>
@@ -46,22 +47,22 @@ void brokers_tap(struct brokers *brokers,
                  void *context);
 // Lets one thing pass on a route; false when nothing lies on any.
 bool brokers_step(struct brokers *brokers);
-// Cuts the routes between two servers, or joins them again: what lay on them is lost, and neither knows any more who is
-// at the other; then they tell each other.
+// Cuts the routes between two servers, or joins them again. Messages that lay on them are lost, and neither
+// knows any more who is at the other. Then they tell each other.
 void brokers_cut(struct brokers *brokers, uint32_t one, uint32_t other, bool cut);
-// It is killed: its clients are over with nothing said, and it is a new server when it starts again.
+// Kills a server: its clients are over with nothing said, and it is a new server when it starts again.
 void broker_kill(struct brokers *brokers, uint32_t server);
 void broker_start(struct brokers *brokers, uint32_t server);
 bool broker_runs(const struct brokers *brokers, uint32_t server);
 bool broker_is_lame(const struct brokers *brokers, uint32_t server);
-// It tells its clients that it is about to end, and takes no more.
+// Has a server tell its clients that it is about to end, and take no more.
 void broker_lame(struct brokers *brokers, uint32_t server);
 // Asks all its clients for a sign of life.
 void broker_ping(struct brokers *brokers, uint32_t server);
 
 // Somebody has connected. NULL: nobody listens there.
 struct broker_client *broker_join(struct brokers *brokers, uint32_t server);
-// Its connection has ended, if it isn't over anyway; it is freed.
+// Ends a client's connection, if it isn't over anyway; the client is freed.
 void broker_leave(struct broker_client *client);
 // Bytes have come from it. Nothing is heard of one that is over.
 void broker_hear(struct broker_client *client, const void *bytes, size_t count);
@@ -71,7 +72,7 @@ size_t broker_waiting(const struct broker_client *client);
 // Whether the server has ended the connection; what waits may still be read, but of one that was too slow, or killed with
 // its server.
 bool broker_over(const struct broker_client *client);
-// What it was told was wrong, last (as "'Unknown Protocol Operation'"); empty: nothing has been.
+// Returns the last fault that the client was told (as "'Unknown Protocol Operation'"); empty: none.
 const char *broker_fault(const struct broker_client *client);
 uint32_t broker_server(const struct broker_client *client);
 uint32_t broker_subscriptions(const struct broker_client *client);

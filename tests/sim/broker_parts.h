@@ -32,14 +32,14 @@ struct broker_client {
     char fault[FAULT_MAX];
 };
 
-// What one server knows of those who listen at another one.
+// A server's knowledge of subscribers at another one.
 struct interest {
     struct interest *next;
     char *subject, *queue;
     uint32_t weight; // how many
 };
 
-// What lies on a route: a subscription that began or ended there, or a message.
+// A thing on a route: a subscription that began or ended there, or a message.
 struct passage {
     struct passage *next;
     int change; // of a subscription: 1 or -1; 0: a message
@@ -78,7 +78,7 @@ void client_deliver(struct subscription *subscription, const struct broker_messa
 // Queues text; what doesn't fit ends the client.
 void client_say(struct broker_client *client, const void *bytes, size_t count);
 
-// What those who are over listened to ends.
+// Ends the subscriptions of clients that are over.
 void brokers_reap(struct brokers *brokers);
 
 // One subscription more, or one less.

@@ -1,4 +1,5 @@
-// Who gets what: subscriptions at a server, what it knows of those at others, and the routes between them.
+// Receivers of messages: subscriptions at a server, its knowledge of those at others, and the routes between
+// them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +103,7 @@ void subscription_end(struct subscription *subscription) {
     free(subscription);
 }
 
-// What has been told of `to` is known at the beginning of the route that leads there.
+// News of `to` are known at the beginning of the route that leads there.
 static void learn(struct route *route, const struct passage *told) {
     struct interest **at = &route->interests;
     while (*at && (strcmp((*at)->subject, told->subject) != 0 || strcmp((*at)->queue, told->queue) != 0))
@@ -123,7 +124,8 @@ static void learn(struct route *route, const struct passage *told) {
 
 // --- Groups
 
-// Who of a group may get a message: subscriptions here, and servers elsewhere as often as they have members.
+// Members of a group that may get a message: subscriptions here, and servers elsewhere as often as they have
+// members.
 struct choice {
     struct subscription *here;
     uint32_t server;
@@ -241,7 +243,7 @@ bool routes_publish(struct broker_client *from, const struct broker_message *mes
     return got;
 }
 
-// A message has come over a route: it goes no further. Who was its group's member here may have gone.
+// A message has come over a route: it goes no further. The member of its group that was here may have gone.
 static void arrive(struct brokers *brokers, uint32_t server, const struct passage *passage) {
     struct choice all[CHOICE_MAX];
     bool got = false;

@@ -1,8 +1,9 @@
-// What the simulated NATS server says to its clients, word for word; with --real the same talks are had with a
-// nats-server, so that the one can stand for the other.
+// Talks of the simulated NATS server with its clients, word for word. With --real the same talks are had with
+// a nats-server, so that the one can stand for the other.
 //
-// A line of a talk is a client's letter and what it does: `> text` sends it (a line; | stands for a line's end in it), `< text` is
-// the next line that it is sent, or several; `nothing`: a PING is answered next; `over`: the server closes.
+// A line of a talk is a client's letter and its act. `> text` sends it (a line; | stands for a line's end in
+// it). `< text` is the next line that it is sent, or several. `nothing`: a PING is answered next. `over`: the
+// server closes.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,7 +253,7 @@ static void expect(struct talker *talker, const char *text) {
     drop(talker, count);
 }
 
-// So many messages with this beginning, in any order.
+// Expects so many messages with this beginning, in any order.
 static void expect_several(struct talker *talker, const char *text) {
     char *end;
     unsigned long count = strtoul(text, &end, 10);
@@ -300,7 +301,7 @@ static void talk(void **state) {
         brokers_close(brokers);
 }
 
-// --- What one alone can show
+// --- Talks of the one alone
 
 static void open_cluster(uint32_t count) {
     random_init(&chance, 1);

@@ -106,7 +106,7 @@ void cable_record(struct cable *cable, int type, const void *bytes, size_t count
     cable_write_raw(cable, record, toy_seal(&toy->out, (enum toy_type)type, bytes, count, record));
 }
 
-// Its records are of any length.
+// Writes bytes, in records of any length.
 bool cable_write(struct cable *cable, const void *bytes, size_t count) {
     if (!cable->toy || cable->hub_closed || cable->reset || cable->peer_shut)
         return cable_write_raw(cable, bytes, count);
@@ -136,7 +136,7 @@ static size_t read_raw(struct cable *cable, void *out, size_t capacity) {
     return count;
 }
 
-// What the hub says in no good record ends the program.
+// Bytes of the hub in no good record end the program.
 static void open_record(struct toy_end *toy) {
     switch ((enum toy_type)toy->in.record[0]) {
     case TOY_HELLO:

@@ -1,6 +1,6 @@
-// Guests that speak HTTP: each message or batch is the content of a request to /rpc, whole or in chunks, many of
-// them before the first is answered. They only ask: nobody reaches them. Each answer must come in the place of
-// its request, with the status that it deserves, and say what the oracle expects of the message.
+// Guests that speak HTTP: each message or batch is the content of a request to /rpc, whole or in chunks, many
+// of them before the first is answered. These guests only ask: nobody reaches them. Each answer must come in
+// the place of its request, with the status that it deserves, and say what the oracle expects of the message.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +86,7 @@ struct request {
     bool is_head;
 };
 
-// What isn't for /rpc, or not so; the connection goes on.
+// Requests that aren't for /rpc, or not in that form; the connection goes on.
 static void ask_otherwise(struct run *run, struct guest *guest) {
     static const struct request requests[] = {
         {"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:7412\r\n\r\n", 200, false},
@@ -268,7 +268,7 @@ static bool may_be_refused(const struct run *run, const struct guest *guest, uns
     return (status == 408 && guest->has_halted) || ((status == 413 || status == 431) && run->profile.lossy);
 }
 
-// It won't be served any more.
+// Gives a guest up that won't be served any more.
 static void give_up(struct guest *guest) {
     guest->doomed = guest->leaving = guest->caller.closes = guest->caller.refused = true;
     guest->null_errors++;

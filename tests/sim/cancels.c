@@ -87,7 +87,7 @@ static void hears_notes_alone(struct world *world, struct cable *agent) {
         assert_true(bit_is(naive_find(body, "method"), "\"note\""));
 }
 
-// That each of its requests ended so is all that the source hears.
+// The source hears that each of its requests ended so, and nothing else.
 static void hears_errors(struct world *world, struct cable *source, unsigned count, int64_t code) {
     static struct hearing hearing;
     struct bit body;

@@ -1,7 +1,8 @@
-// Children on the simulated kernel, from a seed: programs that start late or never, answer in pieces, in any order or
-// not at all, die, hold on, or write garbage, while clients use them, the configuration changes and the hub ends,
-// beside an oracle that knows who was asked what. Each request ends once, with what its child said or with an error
-// that it may have; states move only as child.h draws them; and when all is over no program is left.
+// Children on the simulated kernel, from a seed. Programs start late or never, answer in pieces, in any order
+// or not at all, die, hold on, or write garbage. Meanwhile clients use them, the configuration changes and
+// the hub ends. An oracle knows which request went where. Each request ends once, with its child's answer or
+// with an error that it may have. States move only as child.h draws them. When all is over no program is
+// left.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -53,7 +54,7 @@ static void ask(unsigned client, unsigned kind) {
 static void check_error(struct ask *one, const struct bit body, int64_t code) {
     const struct kind *kind = &stage.kinds[one->kind];
     uint64_t since_ns = kernel_now(stage.world.kernel) - one->at_ns;
-    // One that is new and waits may have the place of one that not all shards know yet to have gone.
+    // A new child that waits may have the place of one whose going not all shards know yet.
     bool is_new = one->was_waiting && !stage.calm;
     bool lost = code == -32050 && (one->was_ending || one->was_away || is_new || kind->ends > one->ends);
     bool away =
@@ -61,7 +62,7 @@ static void check_error(struct ask *one, const struct bit body, int64_t code) {
     if (code == -32050 && one->was_removed && !one->delivered && one->reloads == sums.reloads &&
         !stage.ending)
         kernel_fail("a request of %s, which there wasn't any more, has lost its target", kind->name);
-    // Who ends a program that is idle, or anew, keeps what hasn't gone out to it.
+    // A hub that ends a program that is idle, or anew, keeps messages that haven't gone out to it.
     bool cut_off = lost && one->delivered && !stage.steady;
     bool late = code == -32051 && since_ns >= stage.timeout_ns;
     bool full = code == -32052 && (kind->ever_each || stage.narrow);
@@ -105,7 +106,8 @@ static void hear_answer(unsigned client, struct bit body, uint64_t id) {
     }
 }
 
-// What a server of MCP asks is for the client whose request it is about, if that is known, and for nobody else.
+// A request of a server of MCP is for the client whose request it is about, if that is known, and for nobody
+// else.
 static void check_question(const struct client *client, struct bit body) {
     uint64_t about = bit_number(naive_find(body, "params.about"));
     if (about >= stage.ask_count || !bit_number(naive_find(body, "params.asks")) ||
@@ -437,7 +439,7 @@ static void check_ended(void) {
                         stage.played[index].answered, stage.played[index].asked);
 }
 
-// It goes through the phases while everybody goes on.
+// Ends the hub, which goes through the phases while everybody goes on.
 static void end_hub(void) {
     stage.ending = true;
     kernel_signal(stage.world.kernel, SIGTERM);
@@ -494,7 +496,7 @@ static void run_children(uint64_t seed) {
 
 static int terminal;
 
-// What the hub has logged in the run that failed.
+// Shows the hub's log of the run that failed.
 static void show_log(void) {
     char bytes[4096];
     lseek(STDERR_FILENO, 0, SEEK_SET);

@@ -1,4 +1,4 @@
-// What the parts of patchbay_children share: who is there, what was asked, and how they speak.
+// State that the parts of patchbay_children share: programs and clients, requests, and their wires.
 #pragma once
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ enum {
     ASKS_ON_SECONDS = 30, // a program asks about what was given up for so long
 };
 
-// One that speaks: a client, or a program.
+// A speaker: a client, or a program.
 struct mouth {
     struct cable *from, *to;
     bool lines;
@@ -39,7 +39,7 @@ struct client {
     bool stale[KINDS_MAX];        // of that, another program has its place, and it hasn't heard so
 };
 
-// What a section says.
+// The settings of a section.
 struct kind {
     char name[16];
     enum child_protocol protocol;
@@ -132,5 +132,5 @@ bool mouth_listen(struct mouth *mouth, struct bit *body, size_t *done);
 bool programs_drive(void);
 // One of them says something, or does something that it shouldn't.
 void programs_act(void);
-// Nobody plays it any more.
+// Parts a program that nobody plays any more.
 void programs_part(struct played *played);

@@ -1,4 +1,4 @@
-// What the programs do: what they are asked, or something else.
+// Acts of programs: the requested ones, or others.
 #include <signal.h>
 #include <string.h>
 
@@ -203,7 +203,7 @@ static void misbehave(struct played *played) {
     }
 }
 
-// It does what it was told to at last: its input has ended, or its group has been sent SIGTERM.
+// Obeys at last: its input has ended, or its group has been sent SIGTERM.
 static bool ends_well(struct played *played) {
     bool told = played->program->signals & UINT32_C(1) << SIGTERM;
     bool ended = played->program->in && cable_at_end(played->program->in);

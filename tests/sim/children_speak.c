@@ -46,7 +46,7 @@ void __wrap_child_be(struct child *child, enum child_state state) {
     bool comes = atomic_load(&child->record->state) == CHILD_REMOVED; // it isn't known everywhere at once
     check_move(child, state);
     kind->ends += state == CHILD_STOPPING || state == CHILD_ENDING;
-    // What was on its way when it was told to stop finds it as what comes later does.
+    // A message that was on its way when the child was told to stop finds it as a later one does.
     kind->away += state == CHILD_STOPPING || state == CHILD_DOWN || state == CHILD_STOPPED ||
                   state == CHILD_REMOVED || comes;
     if (state == CHILD_REMOVED)
@@ -66,7 +66,7 @@ static const struct child_record *record_at(uint32_t place) {
     return hub->children[place];
 }
 
-// Whoever rests has no program.
+// A child that rests has no program.
 void check_programs(void) {
     for (const struct program *one = programs_first(stage.world.kernel); one; one = one->next)
         if (one->state != PROGRAM_GONE && is_resting(atomic_load(&record_at(one->place)->state)) &&
@@ -75,7 +75,7 @@ void check_programs(void) {
                         atomic_load(&record_at(one->place)->state));
 }
 
-// Whoever has gone has let go of its place once all know it.
+// A child that has gone has let go of its place once all know it.
 void check_places(void) {
     for (uint32_t place = 0; place < atomic_load(&stage.world.hub->child_count); place++)
         if (!child_record_is_there(record_at(place)) && record_at(place)->leaving > 0)

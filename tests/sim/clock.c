@@ -32,7 +32,7 @@ static void an_entry_bears_the_time_that_it_is(void **state) {
     }
 }
 
-// Its line was begun before.
+// The line was begun before.
 static void an_outcome_bears_the_time_of_the_end(void **state) {
     (void)state;
     struct world world;
@@ -57,7 +57,7 @@ static void an_outcome_bears_the_time_of_the_end(void **state) {
     finish(&world, cables, 2);
 }
 
-// What hub/agents says of one of them.
+// Returns the time that hub/agents tells of one of them.
 static uint64_t since(struct world *world, struct cable *cable, unsigned which) {
     struct naive_item item = {0};
     size_t at = 0;
@@ -69,7 +69,7 @@ static uint64_t since(struct world *world, struct cable *cable, unsigned which) 
     return bit_number(naive_find(item.value, "connectedSince"));
 }
 
-// It stays, however the clock is set after that, and when the connection registers the agent again.
+// The time stays, however the clock is set after that, and when the connection registers the agent again.
 static void connected_since_is_the_time_of_the_registration(void **state) {
     (void)state;
     for (uint32_t shards = 1; shards <= WORLD_SHARDS_MAX; shards++) {

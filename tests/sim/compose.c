@@ -84,7 +84,7 @@ static void put_call(struct run *run, struct record *record, struct parts *parts
         parts_put_space(run, &parts->body);
 }
 
-// Who had read, by now, that it can be reached in this way.
+// Returns the agents whose answer had been read, by now, that they can be reached in this way.
 int compose_expected(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
@@ -97,7 +97,7 @@ int compose_expected(const struct run *run, const struct record *record) {
     return NOBODY;
 }
 
-// Who of a group, of those, supports the level.
+// Returns the member of a group, of those, that supports the level.
 static int find_able(const struct run *run, const struct record *record) {
     for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];

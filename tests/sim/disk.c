@@ -108,7 +108,7 @@ void io_file_close(struct io *io, struct io_file *file) {
     file->number = -1;
 }
 
-// --- What takes its time
+// --- Slow operations
 
 void disk_begin(struct kernel *kernel, int number, const struct operation *noted, bool sync) {
     struct disk_file *file = find_at_rest(kernel, number);

@@ -11,5 +11,5 @@ struct draft {
 // Adds formatted text, shorter than 1,024 bytes.
 __attribute__((format(printf, 2, 3))) void draft_put(struct draft *draft, const char *format, ...);
 void draft_add(struct draft *draft, const void *bytes, size_t count);
-// What `bytes` points to is freed; the draft is empty again.
+// Frees the text at `bytes`; the draft is empty again.
 void draft_deinit(struct draft *draft);

@@ -36,7 +36,7 @@ static bool offset_fits(const struct run *run, const struct due *due, const stru
     return offset >= due->offset_least && offset <= due->offset_most;
 }
 
-// Those that come by themselves come in the order in which they became due, those in arrays in any.
+// Dues that come by themselves come in the order in which they became due, those in arrays in any.
 static struct due *find_due(const struct run *run, struct guest *guest, const struct naive_frame *frame,
                             int64_t code) {
     for (unsigned index = 0; index < guest->dues.count; index++) {

@@ -9,8 +9,8 @@
 static const char *const events[] = {"news/0", "news/1", "news/1/x", "other", "o"};
 enum { EVENTS = sizeof events / sizeof *events };
 
-// What guests ask for, and behind that what their agents list: different spellings, so that the hub's list
-// tells which is which.
+// Patterns of guests, and behind them those that their agents list: different spellings, so that the hub's
+// list tells which is which.
 static const char *const patterns[] = {"news/0", "news/1", "news/*", "new*", "*",       "news/1/*",
                                        "other",  "n*",     "o*",     "o",    "news/1/x"};
 enum { PATTERNS = sizeof patterns / sizeof *patterns, PATTERNS_ASKED = 7 };
@@ -117,7 +117,7 @@ static void change(struct wish *wish, unsigned pattern, bool want) {
     wish->count = kept;
 }
 
-// What has not come yet may come after the change.
+// An event that has not come yet may come after the change.
 static void revise(struct run *run, const struct guest *guest) {
     unsigned bits = guest->hearing.sure | guest->hearing.listed;
     for (unsigned tag = 0; tag < run->record_count; tag++)
@@ -304,8 +304,8 @@ static bool is_wish(const struct guest *guest, const struct wish *wish, struct b
     return next == wish->count;
 }
 
-// The change that a list of subscriptions answers: of those whose request had this id, the first that asked
-// for such a list. Those in batches are answered when the batch is, and so in any order.
+// Returns the change that a list of subscriptions answers: of those whose request had this id, the first that
+// asked for such a list. Changes in batches are answered when the batch is, and so in any order.
 static struct wish_due *due_of(const struct run *run, struct guest *guest, const struct naive_frame *frame) {
     struct bit id = naive_find(frame->body, "id"), list = naive_find(frame->body, "result.events");
     for (unsigned index = 0; index < guest->hearing.due_count; index++) {
@@ -366,7 +366,7 @@ static bool stays(const struct guest *guest) {
     return !guest->gone && !guest->leaving && !guest->ended_by_hub && !guest->doomed && !guest->deaf;
 }
 
-// What a guest hasn't heard of it has been told to have missed; no more, no less.
+// A guest has been told to have missed exactly the events that it hasn't heard.
 static void check_missed(const struct run *run, const struct guest *guest) {
     unsigned least = 0, most = 0;
     uint64_t bit = UINT64_C(1) << guest->index;

@@ -6,7 +6,8 @@
 
 struct fiber;
 
-// One that will run entry(context) on a stack of its own when it is resumed. Aborts when memory is used up.
+// Creates a fiber that will run entry(context) on a stack of its own when it is resumed. Aborts when memory
+// is used up.
 struct fiber *fiber_create(void (*entry)(void *), void *context);
 void fiber_destroy(struct fiber *fiber);
 // Runs it until it yields or returns.

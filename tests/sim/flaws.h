@@ -1,5 +1,5 @@
-// What can be wrong with a message, or only look so, and what has to become of it. Whoever writes a flaw into
-// a message knows by this table what the hub must say; nobody reads the message to find out.
+// Faults of a message, real ones and apparent ones, and their consequences. The writer of a flaw knows by
+// this table what the hub must say; nobody reads the message to find out.
 //
 // Some flaws are none but for strict validation: lazily such a message goes its way.
 #pragma once
@@ -37,7 +37,7 @@ struct flaw {
     bool voids;       // a batch with it in it is void
 };
 
-// What the deepest level is that strict validation reads (1 is the body's own).
+// The deepest level that strict validation reads (1 is the body's own).
 enum { FLAW_LEVELS_MAX = 1024 };
 
 // Any flaw that may stand in `in`, one of the bits. NULL is never returned.

@@ -79,14 +79,14 @@ static void fault(const struct fleet *fleet, const struct link *link) {
         kernel_fail("a server tells hub %u %s", link->site, broker_fault(link->client));
 }
 
-// --- What is said under the toy cipher
+// --- Records of the toy cipher
 
 static void seal(struct link *link, enum toy_type type, const void *bytes, size_t count) {
     static uint8_t record[TOY_RECORD_BYTES_MAX];
     cable_write(link->cable, record, toy_seal(&link->veil->out, type, bytes, count, record));
 }
 
-// A record of the hub's. It says nothing before it has shaken hands.
+// Opens a record of the hub's, which says nothing before it has shaken hands.
 static void open_record(struct link *link) {
     struct veil *veil = link->veil;
     enum toy_type type = (enum toy_type)veil->in.record[0];

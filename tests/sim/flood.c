@@ -166,7 +166,7 @@ static bool reload(struct run *run) {
     return true;
 }
 
-// One that was lost with its connection is sent again, and is as late as it was.
+// A ping that was lost with its connection is sent again, and is as late as it was.
 static bool ping(struct run *run) {
     uint64_t now_ns = kernel_now(run->world.kernel);
     bool came = read_all(&flood.pinger);

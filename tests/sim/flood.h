@@ -1,5 +1,5 @@
-// A crowd beside the guests, which keeps no records: somebody publishes very many tiny events, to listeners
-// that don't read for a while; the bounds of memory and of queues change; and one peer, which does little,
+// A crowd beside the guests, which keeps no records. One peer publishes very many tiny events, to listeners
+// that don't read for a while. The bounds of memory and of queues change. Another peer, which does little,
 // must be served all along.
 #pragma once
 

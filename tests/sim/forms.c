@@ -46,7 +46,7 @@ void forms_compose(struct run *run, struct guest *guest) {
     totals.forms++;
 }
 
-// One that nobody else asks for, at the guest's own level, so that the connection's doesn't change.
+// Makes a name that nobody else asks for, at the guest's own level, so that the connection's doesn't change.
 void forms_name(struct run *run, struct guest *guest) {
     char extra[128];
     bool take = random_chance(run->random, 600), ask = random_chance(run->random, 600);

@@ -1,7 +1,8 @@
-// The gate on the simulated kernel: peers send what must be held, others decide, sources cancel, leave and half-close,
-// time passes, the hub drains; bytes come in pieces and late; in some seeds there is a journal whose disk runs full now and then. It knows of each message what was decided by whom, and
-// so what must not have happened to it: nothing passes that nobody approved, nothing ends twice, nobody decides on
-// what is their own, nothing is decided that the journal can't tell of, and nothing is held at the end.
+// The gate on the simulated kernel. Peers send messages that must be held, others decide, sources cancel,
+// leave and half-close, time passes, the hub drains. Bytes come in pieces and late. In some seeds there is a
+// journal whose disk runs full now and then. The oracle knows of each message who decided what, and so what
+// must not have happened to it. Nothing passes that nobody approved, nothing ends twice, and nobody decides
+// on their own messages. Nothing is decided that the journal can't tell of, and nothing is held at the end.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-// How guests behave: they read as eagerly as is their nature, write what they have to say in pieces, answer
-// in any order, and some are slow, silent, rude or restless.
+// The behaviour of guests: they read as eagerly as is their nature, write their messages in pieces, answer in
+// any order, and some are slow, silent, rude or restless.
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,7 +271,7 @@ static void be_rude(struct run *run, struct guest *guest) {
         compose_junk(run, guest, dice == 9);
 }
 
-// What it has answered counts, though it leaves.
+// Answers that it has given count, though it leaves.
 static void secure_answers(struct run *run, const struct guest *guest) {
     for (unsigned tag = 0; tag < run->record_count; tag++) {
         const struct record *answer = run->records[tag];

@@ -1,6 +1,7 @@
-// Guests that attach themselves to agents, and then leave the target out of what they say. Who is known to be
-// attached says it in the name of any method; while that isn't known, because an answer is under way, it names
-// its target as others do. All else that goes by a rule without a target it leaves to others.
+// Guests that attach themselves to agents, and then leave the target out of their messages. A guest that is
+// known to be attached sends messages in the name of any method. While that isn't known, because an answer is
+// under way, it names its target as others do. Messages that go by a rule without a target are left to other
+// guests.
 #include <stdio.h>
 
 #include "tests/sim/parts.h"
@@ -54,8 +55,8 @@ void attaching_compose(struct run *run, struct guest *guest, bool ask, int name)
         compose_tell(run, guest, TO_NAME, name);
 }
 
-// It has one of these under way at most, so that a result tells which. After an error, which may have been
-// another request's with the same id, it isn't known any more where it stands.
+// One of these is under way at most, so that a result tells which. After an error, which may have been
+// another request's with the same id, the guest's place isn't known any more.
 void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame) {
     char value[32];
     struct bit result = naive_find(frame->body, "result.agent");

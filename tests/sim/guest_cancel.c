@@ -1,5 +1,5 @@
-// Cancels: guests send them in every form, as requests, as notifications, in batches; and a target is told by
-// a notification without an id, once, of a request that it has got, and for a reason.
+// Cancels: guests send them in every form, as requests, as notifications, in batches. A target is told by a
+// notification without an id, once, of a request that it has got, and for a reason.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,8 @@ static void check_own(const struct run *run, const struct naive_frame *frame, ui
         oracle_fail(run, NOBODY, frame, "the hub's own cancel has the wrong form");
 }
 
-// As its source sent it, but for its own id, which is cut out, and the one that it names.
+// Returns whether a cancel is as its source sent it, but for its own id, which is cut out, and the one that
+// it names.
 static bool is_same(const struct record *cancel, const struct naive_frame *frame, const char *path,
                     struct bit hub_id) {
     struct bit named = naive_find(cancel->body, path);

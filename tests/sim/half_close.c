@@ -56,7 +56,7 @@ static void a_peer_that_goes_after_its_end_has_left(void **state) {
         }
 }
 
-// What came before the end is still read and forwarded.
+// Messages before the end are still read and forwarded.
 static void with_leave_the_end_is_the_leaving(void **state) {
     (void)state;
     static struct play play;
@@ -100,7 +100,7 @@ static void whoever_says_so_leaves_with_its_end(void **state) {
     }
 }
 
-// Whoever says that nothing follows is answered all the same, as long as its stream hasn't ended.
+// A peer that says that nothing follows is answered all the same, as long as its stream hasn't ended.
 static void whoever_finishes_leaves_with_its_end_alone(void **state) {
     (void)state;
     static struct play play;

@@ -88,7 +88,7 @@ static const struct method methods[] = {
 };
 enum { METHODS = sizeof methods / sizeof *methods };
 
-// What is done to a field.
+// Changes of a field.
 enum twist { TWIST_NONE, TWIST_BAD, TWIST_MISSING, TWIST_TWICE, TWIST_FOREIGN };
 
 struct plan {

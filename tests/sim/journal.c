@@ -29,7 +29,7 @@ static void an_answer_means_that_it_is_on_disk(void **state) {
     }
 }
 
-// What comes while the disk works is one group, in order.
+// Entries that come while the disk works are one group, in order.
 static void what_waits_is_one_group(void **state) {
     (void)state;
     struct world world;

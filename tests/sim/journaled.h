@@ -1,10 +1,9 @@
-// What scenarios of the audit journal are told with: a hub that keeps one, entries, and the lines of its
-// file.
+// The vocabulary of scenarios of the audit journal: a hub that keeps one, entries, and the lines of its file.
 #pragma once
 
 #include "tests/sim/tell.h"
 
-// What an entry must have besides its action.
+// Required fields of an entry besides its action.
 static const char *const FIELDS = "\"actor\":\"me\",\"timestamp\":\"now\"";
 
 static inline void open_hub(struct world *world, uint32_t shard_count, const struct sim_faults *faults) {

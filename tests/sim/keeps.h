@@ -1,4 +1,4 @@
-// What a hub keeps that nobody sees from outside. (The hub's links and the fleet's have one name.)
+// State of a hub that nobody sees from outside. (The hub's links and the fleet's have one name.)
 #pragma once
 
 #include <stddef.h>

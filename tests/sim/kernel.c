@@ -1,6 +1,5 @@
-// What the simulated kernel does by itself, one piece of work at a time: arrivals, departures, accepts,
-// cancels, wakes and signals. Which piece is next is chosen by chance; a piece that could be done may also
-// have to wait.
+// Work of the simulated kernel by itself, one piece at a time: arrivals, departures, accepts, cancels, wakes
+// and signals. Chance chooses the next piece, and a piece that could be done may also have to wait.
 #include "tests/sim/kernel.h"
 #include "tests/sim/programs.h"
 
@@ -346,7 +345,7 @@ static bool can_connect(const struct cable *cable) {
     return cable->connect.armed && (!cable->silent || cable->given_up);
 }
 
-// Whoever takes it holds its other end from then on.
+// The program that takes it holds its other end from then on.
 static void do_connect(struct kernel *kernel, struct cable *cable) {
     struct operation *operation = &cable->connect;
     if (cable->given_up) {

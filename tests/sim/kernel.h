@@ -10,7 +10,7 @@ enum { SOCKETS_MAX = 256, CABLES_MAX = 512, NOTES_MAX = 1024, IOS_MAX = 8, SIGNA
 // The wall clock's at first is in the year 2020.
 #define WALL_AHEAD_MS UINT64_C(1577836800000)
 #define PROBE_NS      (PROBE_S * UINT64_C(1000000000))
-// So long at most a kernel answers for a TCP connection that its process has closed.
+// Time for which a kernel answers at most for a TCP connection that its process has closed.
 enum { ORPHAN_S = 60 };
 
 // Bytes under way in one direction, first in, first out.
@@ -105,7 +105,7 @@ struct disk {
 struct keeping_sim;
 struct program;
 
-// What a number means to the hub.
+// The meaning of a number to the hub.
 struct socket_entry {
     struct cable *cable;
     struct listener_socket *listener;
@@ -182,7 +182,7 @@ struct socket_entry *kernel_socket(struct kernel *kernel, int number);
 int kernel_number(struct kernel *kernel, struct cable *cable);
 // Resets the connections that nobody has accepted.
 void listener_refuse_all(struct listener_socket *listener);
-// What the hub's kernel finds out by the time that it is now, where it watches the peer.
+// Lets the hub's kernel find out by the time that it is now, where it watches the peer.
 void cable_probe(struct cable *cable);
 // How much more of what is sent the kernels have room for.
 size_t cable_room(const struct cable *cable);

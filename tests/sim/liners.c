@@ -1,6 +1,6 @@
 // Guests that speak one JSON text a line: blank lines between them, ends of both kinds or, before the end of
-// the stream, none. What is no JSON costs them an error, as no header block is there to break; a line that is
-// too long costs them the connection.
+// the stream, none. A line that is no JSON costs them an error, as no header block is there to break. A line
+// that is too long costs them the connection.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-// The mailboxes of simulated shards: the router's own code (mailbox.c), but that a shard may lose its core to
-// another one before and behind each look at what both share, and that few pieces may fill the ring.
+// The mailboxes of simulated shards: the router's own code (mailbox.c). A shard may lose its core to another
+// one before and behind each look at what both share, and few pieces may fill the ring.
 #pragma once
 
 #include "router/engine/shard/hub.h"

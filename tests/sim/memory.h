@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-// What one of several hubs has.
+// Memory of one of several hubs.
 struct sim_account {
     size_t held, peak;
 };
@@ -12,7 +12,7 @@ void sim_memory_use(struct sim_account *account);
 // The most that one has held since the last call.
 size_t sim_memory_peak_of(struct sim_account *account);
 
-// What all have now.
+// Returns the memory that all have now.
 size_t sim_memory_held(void);
 // All that was ever taken, given back or not.
 size_t sim_memory_taken(void);

@@ -224,7 +224,7 @@ bool naive_valid(struct bit json) {
     return text.at == text.count;
 }
 
-// What stands between two items, or before the first; false when no item follows.
+// Steps over the text between two items, or before the first; false when no item follows.
 static bool step_to_item(struct text *text, bool first) {
     space(text);
     if (!take(text, first ? peek(text) : ','))

@@ -1,6 +1,6 @@
-// What must have happened to each message, and what must not. It compares whole frames with what was sent,
-// byte by byte but for the id, and keeps the books: each request ends once, nothing comes twice, nothing
-// overtakes.
+// Effects that each message must have had, and those that it must not. The oracle compares whole frames with
+// those that were sent, byte by byte but for the id, and keeps the books: each request ends once, nothing
+// comes twice, nothing overtakes.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static struct bit check_report(const struct run *run, const struct record *repor
     return reports_token(run, report);
 }
 
-// Whoever gets an id may answer it, and then that request ends: so it is a request that was sent to an agent
-// (and not to the hub, to subscribers or to whoever asked), under an id that no other one has had.
+// A receiver of an id may answer it, and then that request ends. The request is therefore one that was sent
+// to an agent (and not to the hub, to subscribers or to the source), under an id that no other one has had.
 static void check_asked(struct run *run, const struct naive_frame *frame) {
     int tag;
     struct bit id = naive_find(frame->body, "id");
@@ -112,7 +112,7 @@ static void check_asked(struct run *run, const struct naive_frame *frame) {
             oracle_fail(run, tag, frame, "two requests came with one id");
 }
 
-// What the journal keeps, told to somebody who lists its method.
+// A message that the journal keeps, told to an agent that lists its method.
 static void check_copy(struct run *run, struct guest *guest, struct record *record, int tag,
                        const struct naive_frame *frame) {
     if (record->never || record->delivered++ || !guest->logs || record->governance > guest->level ||
@@ -309,8 +309,8 @@ static bool is_result(const struct run *run, const struct record *record, const 
                : bit_is(value, record->result.path ? record->result.value : "null");
 }
 
-// A request of the guest's with this id that may end so: an open one; or one that was taken for another with
-// the same id, whose end this then is.
+// Returns a request of the guest's with this id that may end so: an open one, or one that was taken for
+// another with the same id, whose end this then is.
 static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id, int64_t code,
                                       const struct naive_frame *frame) {
     struct record *mistaken = NULL;

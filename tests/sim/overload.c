@@ -64,7 +64,7 @@ static void a_publisher_outlasts_readers_that_take_nothing(void **state) {
     }
 }
 
-// What an unread queue holds is counted to the last byte, be it small frames that were copied or the hub's
+// Bytes of an unread queue are counted to the last one, be they small frames that were copied or the hub's
 // own answers.
 static void answers_that_nobody_reads_count(void **state) {
     (void)state;
@@ -130,7 +130,7 @@ static unsigned ask_very_much(struct scene *scene, struct party *sources[], unsi
     return count * PARTY_ASKS_MAX;
 }
 
-// They are ended in several turns, so that others have theirs between.
+// Requests that time out together end in several turns, so that others have theirs between.
 static void what_times_out_together_is_not_ended_at_once(void **state) {
     (void)state;
     static struct scene scene;
@@ -156,8 +156,8 @@ static void what_times_out_together_is_not_ended_at_once(void **state) {
     scene_close(&scene);
 }
 
-// What a source puts into its cancels doesn't wait beside a queue that is full, and costs the target nothing;
-// each cancel comes.
+// Texts that a source puts into its cancels don't wait beside a queue that is full, and cost the target
+// nothing; each cancel comes.
 static void cancels_are_short_where_the_queue_is_full(void **state) {
     (void)state;
     static struct scene scene;
@@ -219,8 +219,8 @@ static void register_much(struct scene *scene, unsigned agents) {
     assert_int_equal(scene->world.shards[0]->agents.count, agents);
 }
 
-// Who doesn't read has the hub make as many as its queue is given, and no more: asking costs it nothing, and
-// others would wait. Alone or in batches that wait for their last answer, it is the same.
+// A peer that doesn't read has the hub make as many lists as its queue is given, and no more: asking costs it
+// nothing, and others would wait. Alone or in batches that wait for their last answer, it is the same.
 static void lists_that_nobody_reads_are_few(void **state) {
     (void)state;
     static struct scene scene;

@@ -1,5 +1,5 @@
 // Guests that read at a pace of their own, which is a matter of time and not of chance; frames that stop in
-// the middle; and what must have come by the end of a connection.
+// the middle; and bytes that must have come by the end of a connection.
 #include <string.h>
 
 #include "tests/sim/kernel.h"

@@ -1,5 +1,5 @@
-// What messages are put together from: ids, filler, header fields, and the records and frames that come out.
-// compose.c says in what order.
+// Parts of messages: ids, filler, header fields, and the records and frames that come out. compose.c says in
+// what order.
 #pragma once
 
 #include "tests/sim/run.h"

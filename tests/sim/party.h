@@ -1,6 +1,6 @@
-// Peers with manners, for tests that break something else: each keeps the books of what it has asked, answers
-// what it is asked, and wants every request of its own to end once or its connection to end. What the hub
-// answers is not judged, but for its form.
+// Peers with manners, for tests that break something else. Each keeps the books of its own requests, answers
+// those of others, and wants every request of its own to end once or its connection to end. The hub's answers
+// are judged by their form alone.
 #pragma once
 
 #include "tests/sim/world.h"
