@@ -321,7 +321,7 @@ static void hear_unsub(struct broker_client *client, char **words, unsigned coun
         say(client, "+OK\r\n");
 }
 
-// Nobody has got the message. Its sender is told, where the reply comes to it by a plain subscription.
+// Nobody has got the message. The sender is told, where the reply comes to it by a plain subscription.
 static void tell_nobody(struct broker_client *client, const char *reply) {
     struct subscription *at = client->brokers->subscriptions;
     while (at && (at->client != client || at->queue[0] || !subject_matches(at->subject, reply)))

@@ -29,7 +29,7 @@ struct broker_options {
 struct brokers;
 struct broker_client;
 
-// A message that a client has published. Its texts end with the call.
+// A message that a client has published. The texts end with the call.
 struct broker_message {
     const char *subject, *reply; // reply: empty: none
     const uint8_t *bytes;

@@ -310,7 +310,7 @@ static bool is_result(const struct run *run, const struct record *record, const 
 }
 
 // Returns a request of the guest's with this id that may end so: an open one, or one that was taken for
-// another with the same id, whose end this then is.
+// another with the same id. The end is then the other's.
 static struct record *fitting_request(struct run *run, const struct guest *guest, struct bit id, int64_t code,
                                       const struct naive_frame *frame) {
     struct record *mistaken = NULL;

@@ -1,7 +1,6 @@
-// patchbay_sim [--seed N] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the
-// simulation.
-// --clean: without faults. --trace: each seed twice, the second time with other secrets of the hash tables, and the two must be
-// the same to the last event.
+// patchbay_sim [--seed N] [--runs N] [--clean] [--trace]: runs seeds N, N + 1, ... through the simulation.
+// --clean: without faults. --trace: each seed twice, the second time with other secrets of the hash tables.
+// The two must be the same to the last event.
 #include <stdio.h>
 #include <stdlib.h>
 

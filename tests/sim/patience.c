@@ -1,8 +1,8 @@
-// Guests that take their time, and what the hub may make of it. Some go in two steps: they end their
+// Guests that take their time, and the hub's right to end them. Some go in two steps: they end their
 // direction, and later go altogether. In some runs time plays a part of its own: guests stop reading, stop in
 // the middle of a frame, or send it slowly, and the configuration's times change in mid-traffic. The kernel
-// knows when the hub heard of each and when each took something; so the oracle knows who may be closed, and
-// who must be.
+// knows when the hub heard of each and when each took something. The oracle therefore knows who may be
+// closed, and who must be.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -105,7 +105,7 @@ static void unsecure_answers(struct run *run, const struct guest *guest) {
     }
 }
 
-// What a hub has read and put off goes with the connection, too, when what it sends isn't taken any more.
+// Arrivals that a hub has read and put off go with the connection, too, when its sends aren't taken any more.
 static bool any_put_off(const struct run *run) {
     for (unsigned shard = 0; shard < run->world.shard_count; shard++)
         if (run->world.shards[shard]->share.waiting)
@@ -130,7 +130,7 @@ bool patience_goes(struct run *run, struct guest *guest) {
 }
 
 // A TCP peer that closes, but for a reset, can't be told from one that only ends its direction until the last
-// probe, and that not before the peer's kernel has forgotten the connection.
+// probe. The last probe doesn't come before the peer's kernel has forgotten the connection.
 void patience_left(const struct run *run, struct guest *guest) {
     const struct cable *cable = guest->cable;
     bool shows = cable->local || cable->reset || cable_readable(cable);
@@ -148,7 +148,7 @@ uint64_t patience_next_ns(const struct run *run) {
     return next_ns;
 }
 
-// --- Who may be closed, and who must be
+// --- Guests that may be closed, and those that must be
 
 static uint64_t later(uint64_t a, uint64_t b) {
     return a > b ? a : b;
@@ -226,8 +226,8 @@ static uint64_t due_ns(const struct run *run, const struct guest *guest) {
     const struct cable *cable = guest->cable;
     const struct times *times = &run->times[run->time_count - 1];
     bool whole = !guest->halted && guest->out.at == guest->out.count && !cable_unread(cable);
-    // What it takes of a send that lasts is seen when the hub looks, four times until it may be closed; and
-    // where it hadn't looked before the time changed, all of it begins anew at the first look.
+    // The hub sees at its looks what the guest takes of a send that lasts: four times until it may be closed.
+    // Where the hub hadn't looked before the time changed, all of it begins anew at the first look.
     uint64_t idle_ns = active_ns(cable) + times->idle_ns, since_ns = times->since_ns;
     if (cable->send.armed) {
         idle_ns += times->idle_ns / 4;
@@ -240,8 +240,8 @@ static uint64_t due_ns(const struct run *run, const struct guest *guest) {
                2 * SECOND_NS;
     if (guest->halted)
         return UINT64_MAX;
-    // Of a caller the hub hears no more behind a body that is over a limit which has become less; the answer to that waits
-    // behind those before it.
+    // Behind a caller's body that is over a limit which has become less, the hub hears no more. The answer to
+    // that waits behind those before it.
     bool ends = guest->shut || guest->caller.closes || (guest->caller.on && run->narrowed);
     if (!times->idle_ns || !whole || (ends && !cable->send.armed))
         return UINT64_MAX;
@@ -262,7 +262,7 @@ static void check_kept(const struct run *run, struct guest *guest, uint64_t next
         fail(run, guest, "a connection was kept though its time had passed");
 }
 
-// --- What those who have left had asked
+// --- Requests of guests that have left
 
 static bool owes(const struct run *run, const struct record *record, unsigned tag) {
     const struct guest *target = run->guests[record->delivered_to];

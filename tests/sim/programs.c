@@ -199,7 +199,7 @@ void programs_pass(struct kernel *kernel) {
         }
 }
 
-// --- What the hub says
+// --- Orders of the hub
 
 static struct keeping_sim *keeping_of(struct io *io, int keeper) {
     struct keeping_sim *state = io->kernel->state;

@@ -1,5 +1,6 @@
-// The simulated keeper (io/keeper.h), and the programs that the hub has it start. What a program does is told by who
-// drives the simulation; what its pipes, its group and the reports about it do then is told here.
+// The simulated keeper (io/keeper.h), and the programs that the hub has it start. The driver of the
+// simulation tells what a program does. The effects on its pipes, its group and the reports about it are told
+// here.
 #pragma once
 
 #include "io/keeper.h"
@@ -27,13 +28,14 @@ struct program {
     uint64_t kill_ns;       // when that is due; UINT64_MAX: not at all
 };
 
-// A keeper for this kernel, to be given to the hub's settings. It ends with kernel_destroy, when nobody may be left.
+// Makes a keeper for this kernel, to be given to the hub's settings. The keeper ends with kernel_destroy,
+// when nobody may be left.
 struct keeper *programs_keep(struct kernel *kernel);
 // Whether whatever is ordered waits for program_start or program_fail; as soon as it doesn't, nobody drives any more.
 void programs_hold(struct kernel *kernel, bool hold);
 // The keeper is killed, and its programs with it.
 void programs_lose_keeper(struct kernel *kernel);
-// It takes no orders, or takes them again.
+// Has the keeper take no orders, or take them again.
 void programs_occupy_keeper(struct kernel *kernel, bool busy);
 // All that are there, the newest first.
 struct program *programs_first(const struct kernel *kernel);
@@ -42,7 +44,7 @@ struct program *programs_ordered(const struct kernel *kernel, const char *name);
 
 void program_start(struct kernel *kernel, struct program *program);
 void program_fail(struct kernel *kernel, struct program *program, int error);
-// Its leader ends; status as of wait.
+// Ends the program's leader; status as of wait.
 void program_end(struct kernel *kernel, struct program *program, int status);
 void program_close_in(struct program *program);
 void program_close_out(struct program *program);

@@ -1,5 +1,5 @@
-// What peers have the hub keep, near its bound: a registration is there on all shards or on none, and what a
-// burst needed goes back.
+// The quota near its bound: a registration is there on all shards or on none, and memory of a burst goes
+// back.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +91,7 @@ static void without_room_nothing_changes(void **state) {
     scene_close(&scene);
 }
 
-// What shard 0 found room for has it on the others, too, though that is gone by then.
+// An agent that shard 0 found room for has it on the others, too, though the room is gone by then.
 static void what_was_judged_to_have_room_has_it_everywhere(void **state) {
     (void)state;
     static struct scene scene;

@@ -108,7 +108,7 @@ static void read_both(struct world *world, struct cable *cables[2], size_t piece
     }
 }
 
-// What the kernel shows of a reader comes in steps: of half a window from a Unix socket, of a sixteenth from TCP.
+// The kernel shows a reader in steps: of half a window from a Unix socket, of a sixteenth from TCP.
 static void steps_are_waited_for(void **state) {
     (void)state;
     enum { WINDOW = 16000, STEP = WINDOW / 2 };
@@ -136,7 +136,7 @@ static void who_never_reads_is_closed(void **state) {
     close_stage(&stage);
 }
 
-// Who was seen to read after a pause has more time, and no more than that.
+// A reader that was seen to read after a pause has more time, and no more than that.
 static void who_stops_reading_is_closed(void **state) {
     (void)state;
     struct setting stage;

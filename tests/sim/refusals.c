@@ -47,7 +47,7 @@ static void want_too_many(struct world *world, struct cable *cable, const char *
     assert_true(bit_is(of(answer, "error.data.limit"), "1024"));
 }
 
-// Who has the name, on all shards; its capabilities.
+// Returns the agent of that name, as all shards have it.
 static const struct agent *stands(const struct world *world, const char *agent_id) {
     world_check_agents(world);
     return agents_find(&world->shards[0]->agents, agent_id, strlen(agent_id));
@@ -110,7 +110,8 @@ static void a_refused_registration_changes_nothing(void **state) {
         }
 }
 
-// What takes the place of what is under way, or comes behind what gives its room back, isn't too much.
+// An order that takes the place of one under way, or comes behind one that gives its room back, isn't too
+// much.
 static void what_waits_for_room_finds_it(void **state) {
     (void)state;
     for (uint32_t shard = 0; shard < SHARDS; shard++) {
@@ -162,7 +163,7 @@ static void subscriptions_leave_room_for_what_is_under_way(void **state) {
     }
 }
 
-// Who half-closes is no agent any more: what still waits then takes nothing from anybody.
+// A peer that half-closes is no agent any more: its orders that still wait then take nothing from anybody.
 static void what_waits_when_its_peer_leaves_is_refused(void **state) {
     (void)state;
     for (uint32_t shard = 0; shard < SHARDS; shard++) {

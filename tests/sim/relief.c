@@ -1,17 +1,17 @@
-// What the hub does behind the sends of a turn, and when its bound of memory changes.
+// Acts of the hub behind the sends of a turn, and when its bound of memory changes.
 #include <signal.h>
 
 #include "tests/sim/scarce.h"
 
-// As if so many sixteenths of the memory were held by what can't be closed.
+// Holds so many sixteenths of the memory, as if by connections that can't be closed.
 static void hold_elsewhere(struct scene *scene, int64_t *more, unsigned sixteenths) {
     int64_t before = *more;
     *more = sixteenths ? (int64_t)MEMORY_BYTES / 16 * sixteenths - ((int64_t)held(scene) - before) : 0;
     atomic_fetch_add(&scene->world.hub->budget.bytes, (uint64_t)(*more - before));
 }
 
-// A source is closed because its frame has waited for memory in vain, when nothing else happens: what it
-// asked is cancelled then and there, and not when something arrives the next time.
+// A source is closed because its frame has waited for memory in vain, when nothing else happens. Its requests
+// are cancelled then and there, and not when something arrives the next time.
 static void what_relief_queues_is_sent_at_once(void **state) {
     (void)state;
     static struct scene scene;
@@ -35,8 +35,8 @@ static void what_relief_queues_is_sent_at_once(void **state) {
     scene_close(&scene);
 }
 
-// Where what has come of a frame finds no memory, who has waited for some with more makes way: whoever is in
-// the middle of a frame that isn't large when memory is used up stays.
+// Where the bytes of a frame find no memory, a peer that waits for some with more makes way. A peer in the
+// middle of a frame that isn't large stays when memory is used up.
 static void who_waits_with_more_makes_way(void **state) {
     (void)state;
     static struct scene scene;

@@ -1,5 +1,5 @@
-// Progress: requests carry tokens of their source's choice, their targets report under the tokens that they
-// were given, and the reports reach the one that asked, under its own; as long as the request lasts, and from
+// Progress. Requests carry tokens of their source's choice, and their targets report under the tokens that
+// they were given. The reports reach the source, under its own token, as long as the request lasts, and from
 // its target alone.
 #include <stdio.h>
 #include <string.h>

@@ -96,7 +96,7 @@ struct record {
     bool attaches; // its guest, to
     int to_attach; // the agent of this name
 
-    // Of an event; guests as bits.
+    // For an event; guests as bits.
     uint64_t sure;   // had read that they subscribe to it when it was sent, and meant to go on
     uint64_t heard;  // got it
     int64_t reached; // how many the hub says got it; -1: it hasn't said
@@ -141,15 +141,15 @@ struct wish {
     uint8_t patterns[PATTERNS_MAX];
 };
 
-// An answer that is due to a change of them: what it must say. What was asked for by notifications since the
-// change before this one may or may not be in force meanwhile.
+// An answer that is due to a change of them, and its text. Changes by notifications since the change before
+// this one may or may not be in force meanwhile.
 struct wish_due {
     int tag; // of the request
     struct wish wish;
     unsigned ever, always; // bits: asked for at some time since then, and all the time
 };
 
-// What a guest wants to hear of (events.c).
+// Events that a guest wants to hear of (events.c).
 struct hearing {
     unsigned listed;                 // bits: patterns that its agent lists
     struct wish wish;                // when all that it composed is done
@@ -220,7 +220,7 @@ struct guest {
     int last_tag[GUESTS_MAX][SIM_LANES];
 };
 
-// What kind of run it is.
+// The kind of a run.
 struct profile {
     bool clean;      // no faults, nobody leaves
     bool strict;     // the hub judges all of a body
@@ -246,7 +246,7 @@ struct profile {
     bool sure_cancels; // no cancel is lost for want of memory or room
 };
 
-// What the configuration says from some time on.
+// The configuration from some time on.
 struct times {
     uint64_t since_ns, idle_ns, frame_ns;
 };
@@ -287,7 +287,7 @@ struct run {
 // Runs one seed; ends the program when the oracle finds something wrong. Returns the trace, in which the
 // table secret (world_options) doesn't show.
 uint64_t run_seed(uint64_t seed, bool clean, uint64_t table_secret);
-// What happened in all runs so far, for a person to see that the runs did something.
+// Prints the counts of all runs so far, for a person to see that the runs did something.
 void run_print_totals(void);
 
 // --- compose.c: messages
@@ -332,7 +332,8 @@ int record_tag(const struct run *run, const struct record *record);
 
 // --- forms.c: the hub's methods in every form
 
-// One that says nothing of what the guest is or wants; as a request or a notification, alone or in a batch.
+// Composes a form that says nothing of what the guest is or wants; as a request or a notification, alone or
+// in a batch.
 void forms_compose(struct run *run, struct guest *guest);
 // Takes another name, or takes it back.
 void forms_name(struct run *run, struct guest *guest);
@@ -343,7 +344,7 @@ void forms_leave(struct run *run, struct guest *guest, const char *method);
 
 // Decides whether a guest that has come attaches itself to agents.
 void attaching_begin(struct run *run, struct guest *guest);
-// Such a one says something, if it names somebody to this one, or attaches itself there.
+// Such a form says something, if it names somebody to this one, or attaches itself there.
 void attaching_compose(struct run *run, struct guest *guest, bool ask, int name);
 // The hub has answered that it attaches itself.
 void attaching_answered(struct guest *guest, const struct record *record, const struct naive_frame *frame);
@@ -366,8 +367,8 @@ bool splices_same(struct bit sent, const struct splice *splices, unsigned count,
                   const struct naive_frame *frame);
 // Whether the header fields that came with it have arrived: a line has none.
 bool splices_fields_same(const struct record *record, const struct naive_frame *frame);
-// Of a request that arrives as a notification: its id's member, and the comma behind it or else before it,
-// are cut out. Of a notification nothing.
+// Returns the splice of a request that arrives as a notification: its id's member, and the comma behind it or
+// else before it, are cut out. For a notification nothing is.
 struct splice splices_id_member(const struct record *record);
 // Whether it arrives as a notification, with nothing else changed.
 bool splices_told(const struct record *record, const struct naive_frame *frame);
@@ -413,7 +414,7 @@ void reports_note(struct record *record, const struct naive_frame *frame);
 struct bit reports_token(const struct run *run, const struct record *report);
 // The guest, which was asked this, reports; false when there is nothing to report under.
 bool reports_compose(struct run *run, struct guest *guest, int tag);
-// It reports on what it has answered, or wasn't asked.
+// Reports on a request that it has answered, or wasn't asked.
 void reports_spoof(struct run *run, struct guest *guest, int tag);
 
 // --- liners.c: guests that speak one JSON text a line
@@ -432,7 +433,7 @@ const char *liners_start(struct run *run);
 void liners_end(struct run *run, struct guest *guest);
 // Whether it has written a line without its feed, and no more.
 bool liners_open(const struct guest *guest);
-// It is about to close, perhaps in the middle of a line, which is one all the same.
+// Notes that the guest is about to close, perhaps in the middle of a line, which is one all the same.
 void liners_left(const struct run *run, struct guest *guest);
 
 // --- pace.c: reading by time, and ends
@@ -448,9 +449,9 @@ void pace_has_read(const struct run *run, struct guest *guest);
 uint64_t pace_next_ns(const struct run *run);
 // The guest begins a frame that never ends.
 void pace_stall(struct run *run, struct guest *guest);
-// It exits, with much still due.
+// Exits, with much still due.
 void pace_exit(struct run *run, struct guest *guest);
-// Its connection has come to its end: what was due before must have come.
+// The guest's connection has come to its end: all that was due before must have come.
 void pace_check_end(const struct run *run, const struct guest *guest);
 
 // --- trials.c: what is refused as a whole
@@ -502,9 +503,9 @@ void patience_begin(struct run *run, struct guest *guest);
 void patience_end(struct guest *guest);
 // Whether it reads still.
 bool patience_reads(struct guest *guest);
-// Of a piece that it would write, how much it writes now.
+// Returns how much of a piece the guest writes now.
 size_t patience_piece(struct run *run, struct guest *guest, size_t piece);
-// It has half-closed; perhaps it goes altogether (true: it will, or did); it is about to close.
+// The guest has half-closed; perhaps it goes altogether (true: it will, or did); it is about to close.
 void patience_shut(struct run *run, struct guest *guest);
 bool patience_goes(struct run *run, struct guest *guest);
 void patience_left(const struct run *run, struct guest *guest);

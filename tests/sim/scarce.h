@@ -1,4 +1,4 @@
-// What scenarios near the bound of memory are told with: a hub that has little, and frames sent in parts.
+// The vocabulary of scenarios near the bound of memory: a hub that has little, and frames sent in parts.
 #pragma once
 
 #include <setjmp.h>

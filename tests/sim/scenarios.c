@@ -121,8 +121,8 @@ static void framing_error_is_told_and_ends_one_connection(void **state) {
     finish(&world, cables, 1);
 }
 
-// A hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the bound:
-// with the next thing that it is told it must begin to read.
+// Opens a hub of one shard whose queues hold next to nothing, and an agent whose queue is past twice the
+// bound: with the next message to it, it must begin to read.
 static struct cable *open_with_a_full_agent(struct world *world) {
     struct world_options options;
     world_defaults(&options, 7, 1);
@@ -143,7 +143,7 @@ static struct cable *open_with_a_full_agent(struct world *world) {
     return cable;
 }
 
-// It owes itself an answer: the error that ends its request makes it be closed, and what it owes, which is
+// The agent owes itself an answer. The error that ends its request makes it be closed, and its debt, which is
 // that request, has ended.
 static void a_full_agent_that_owes_itself_is_closed_once(void **state) {
     (void)state;
@@ -300,8 +300,8 @@ static void parcels_come_home_while_a_drain_begins(void **state) {
 
 // --- Every split
 
-// What arrives at the agent and, after its answer, at the source, when the request comes cut at `cut`; byte
-// by byte when `cut` is 0.
+// Delivers the bytes at the agent and, after its answer, at the source, when the request comes cut at `cut`;
+// byte by byte when `cut` is 0.
 static void deliver_split(const char *fields, const char *body, size_t cut, char *at_agent, char *at_source) {
     struct world world;
     open_world(&world, 2);
@@ -356,7 +356,7 @@ static bool allow_takeover(void *context, struct hub_settings *fresh) {
     return true;
 }
 
-// What comes behind the signal in one turn is judged by what was read.
+// Messages behind the signal in one turn are judged by the settings that were read.
 static void a_configuration_holds_from_where_it_was_read(void **state) {
     (void)state;
     static const char name[] =

@@ -182,7 +182,7 @@ static void handshakes_are_no_credentials(void **state) {
     scene_close(&scene);
 }
 
-// Who is known by it, for each request of HTTP: its names are decoded once.
+// A certificate's user is known by it for each request of HTTP: its names are decoded once.
 static void a_certificate_is_read_once(void **state) {
     (void)state;
     static struct scene scene;
@@ -212,8 +212,8 @@ static struct cable *shake(struct scene *scene, const char *certificate) {
     return cable;
 }
 
-// Whose certificate is somebody's has shown a credential, though nothing has been said: no time is set, and nobody takes the
-// place.
+// A peer whose certificate is somebody's has shown a credential, though nothing has been said: no time is
+// set, and nobody takes the place.
 static void who_bears_a_certificate_may_be_silent(void **state) {
     (void)state;
     static struct scene scene;
@@ -238,7 +238,7 @@ static void who_bears_a_certificate_may_be_silent(void **state) {
     scene_close(&scene);
 }
 
-// Of those who came in one moment, on whatever shard, too.
+// Also among those that came in one moment, on whatever shard.
 static void who_came_first_gives_way_first(void **state) {
     (void)state;
     static struct scene scene;
@@ -274,8 +274,8 @@ static struct cable *come(struct scene *scene, bool by_uid) {
     return cable;
 }
 
-// It is one of its user's connections from then on; one too many gives its place to who comes, has the time of one without a
-// credential, and is told of the limit when it says something.
+// The connection is one of its user's from then on. One too many gives its place to a new one, has the time
+// of one without a credential, and is told of the limit when it says something.
 static void who_is_silent_counts_too(bool by_uid) {
     static struct scene scene;
     struct world_options options;
@@ -350,7 +350,7 @@ static void a_half_close_is_said_and_answered(void **state) {
     scene_close(&scene);
 }
 
-// What the cipher has to say for a peer that never reads is bounded.
+// The cipher's own messages for a peer that never reads are bounded.
 static void who_makes_the_cipher_talk_is_ended(void **state) {
     (void)state;
     static struct scene scene;

@@ -16,7 +16,8 @@ struct seeds {
     void (*show)(void);             // what goes before the line that names the seed; or NULL
 };
 
-// Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; how many that were. Where a run aborts, or a
-// sanitizer reports something, the seed is said on standard error with the commit that it failed at, as the command that runs
-// it alone, and the status is 1. Arguments that mean nothing end it with status 2.
+// Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; returns how many that
+// were. Where a run aborts, or a sanitizer reports something, standard error has the seed with the commit
+// that it failed at, as the command that runs it alone, and the status is 1. Arguments that mean nothing end
+// it with status 2.
 uint64_t seeds_run(const struct seeds *seeds, int argc, char **argv);

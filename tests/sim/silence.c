@@ -1,5 +1,5 @@
-// What the hub makes of connections of HTTP, WebSocket and SSE on which nothing is said: one that waits for a
-// request is closed, a WebSocket is asked for a sign of life, a stream gets comments.
+// Silent connections of HTTP, WebSocket and SSE: one that waits for a request is closed, a WebSocket is asked
+// for a sign of life, a stream gets comments.
 #include "tests/sim/tell.h"
 
 #define SECONDS_NS(seconds) ((uint64_t)(seconds)*SECOND)
@@ -29,7 +29,7 @@ static struct cable *begin(struct world *world, const char *request, const char 
     return cable;
 }
 
-// What has come is exactly this.
+// Asserts that exactly this has come.
 static void heard(struct cable *cable, const char *wanted, size_t count) {
     char bytes[256];
     assert_int_equal(cable_readable(cable), count);

@@ -32,8 +32,7 @@ void sim_preempt(void) {
 
 // --- Buffers
 
-// What a stale reference finds in a buffer that is lent: bytes that mean something in JSON and in a header
-// block.
+// Bytes for a stale reference into a buffer that is lent: they mean something in JSON and in a header block.
 static void scribble(struct kernel *kernel, void *memory, size_t bytes) {
     static const char nasty[] = "\"\\{}[]0,: \r\n\xff";
     memset(memory, nasty[random_below(kernel->random, sizeof nasty)], bytes);
@@ -222,7 +221,7 @@ int io_signals(struct io *io, uint64_t token) {
 
 // --- Carrying notes out
 
-// What may be used: it doesn't connect any more.
+// Returns a cable that may be used: it doesn't connect any more.
 static struct cable *connected(struct kernel *kernel, int number) {
     struct cable *cable = kernel_socket(kernel, number)->cable;
     if (cable->connect.armed)
@@ -337,7 +336,7 @@ void io_shutdown(struct io *io, int socket, int how) {
     entry->cable->hub_shut_read |= how == SHUT_RD || how == SHUT_RDWR;
 }
 
-// What there is no room for is lost.
+// Bytes without room are lost.
 void io_send_now(struct io *io, int socket, const void *bytes, size_t count) {
     struct cable *cable = kernel_socket(io->kernel, socket)->cable;
     if (cable->send.armed)
@@ -357,7 +356,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
         memcpy(out->address, &cable->address, sizeof cable->address);
 }
 
-// Nobody says the same twice.
+// No caller says the same twice.
 void io_limit_backlog(struct io *io, int socket, uint32_t bytes) {
     struct cable *cable = kernel_socket(io->kernel, socket)->cable;
     if ((bytes > 0) == (cable->narrow_bytes > 0))
@@ -447,7 +446,7 @@ uint64_t io_now(const struct io *io) {
     return io->now_ns;
 }
 
-// What lies between two looks at the clock has taken time.
+// Work between two looks at the clock has taken time.
 uint64_t io_clock(const struct io *io) {
     struct kernel *kernel = io->kernel;
     if (kernel->faults.work_ns && fiber_runs())

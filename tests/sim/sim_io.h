@@ -1,9 +1,9 @@
-// A kernel that isn't there: io/io.h over byte queues and a virtual clock, driven by one source of chance.
+// A simulated kernel: io/io.h over byte queues and a virtual clock, driven by one source of chance.
 //
-// It is hostile within what io.h allows: it reads what is sent as late as it may, scribbles over every buffer
-// that is lent to it, ends multishots, cuts arrivals, gives a closed socket's number to the next one at once,
-// and delays whatever may be late. What io.h forbids its callers is checked at each call; a breach ends the
-// program.
+// The kernel is hostile within the limits of io.h. It reads sends as late as it may, scribbles over every
+// buffer that is lent to it, ends multishots, cuts arrivals, gives a closed socket's number to the next one
+// at once, and delays whatever may be late. The duties of io.h's callers are checked at each call; a breach
+// ends the program.
 #pragma once
 
 #include <stdbool.h>
@@ -80,16 +80,17 @@ void disk_room(struct kernel *kernel, size_t bytes);
 // Whether files are written and synced; what is held up goes on when they are again.
 void disk_hold(struct kernel *kernel, bool hold);
 
-// What comes of it when the hub connects to a port of this machine: somebody has taken the cable, as its peer; or is refused; or
-// nothing is heard.
+// The result when the hub connects to a port of this machine: somebody has taken the cable, as its peer; or
+// it is refused; or nothing is heard.
 enum sim_answer { SIM_ANSWERS, SIM_REFUSES, SIM_SILENT };
 typedef enum sim_answer sim_answers(void *context, uint16_t port, struct cable *cable);
-// Who answers from now on; at first nobody is there.
+// Sets the function that answers from now on; at first nobody is there.
 void kernel_answer(struct kernel *kernel, sim_answers *answers, void *context);
 
-// A listening socket. It is closed by kernel_destroy.
+// Makes a listening socket, which kernel_destroy closes.
 int kernel_listen(struct kernel *kernel);
-// What is dialled there is secure from now on: the cables below take and give what the toy cipher says (toy.h).
+// Makes connections to a listener secure from now on: the cables below take and give records of the toy
+// cipher (toy.h).
 void kernel_secure(struct kernel *kernel, int listener);
 // Sockets that the hub holds, but for listening ones.
 uint32_t kernel_sockets(const struct kernel *kernel);
@@ -111,7 +112,7 @@ struct cable *cable_dial(struct kernel *kernel, int listener);
 // this address.
 void cable_of_user(struct cable *cable, uint32_t user);
 void cable_of_address(struct cable *cable, uint32_t address);
-// What it shows in its handshake, if that hasn't begun (toy.h).
+// Sets the certificate of its handshake, if that hasn't begun (toy.h).
 void cable_of_certificate(struct cable *cable, const char *certificate);
 // Writes; false when the other end is gone.
 bool cable_write(struct cable *cable, const void *bytes, size_t count);

@@ -105,7 +105,7 @@ void sockets_put(struct run *run, struct guest *guest, const void *body, size_t 
 
 // --- The handshake
 
-// What stands for each message that it sends.
+// Chooses the header fields that stand for each of its messages.
 static void choose_standing(struct run *run, struct socket *socket) {
     int count = 0;
     if (random_chance(run->random, 150)) {
@@ -186,7 +186,7 @@ static void check_pong(const struct run *run, struct socket *socket, struct bit 
                     "a pong came that isn't that of the next ping");
 }
 
-// Only who is silent is asked for a sign of life. Who reads slowly may have said something since.
+// Only a silent guest is asked for a sign of life. A guest that reads slowly may have said something since.
 static void check_ping(struct run *run, struct guest *guest) {
     uint64_t now_ns = kernel_now(run->world.kernel);
     guest->socket.pinged_ns = now_ns;

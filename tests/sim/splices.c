@@ -1,4 +1,4 @@
-// What arrives of a body in which the hub replaces something, or out of which it cuts something.
+// Bodies as they arrive in which the hub replaces something, or out of which it cuts something.
 #include <string.h>
 
 #include "tests/sim/run.h"
@@ -16,7 +16,7 @@ static bool begins(const struct naive_frame *frame, struct bit *came, struct bit
     return true;
 }
 
-// Those fields that guests put into their blocks pass over HTTP, but for the first of them.
+// Fields that guests put into their blocks pass over HTTP, but for the first of them.
 static struct bit passing_of(struct bit fields) {
     static const char type[] = "Content-Type: ";
     if (fields.count < sizeof type - 1 || memcmp(fields.bytes, type, sizeof type - 1) != 0)

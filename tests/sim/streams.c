@@ -1,6 +1,7 @@
-// Sessions of HCS on the simulated kernel, from a seed: producers and clients that read when they like, pause, flush,
-// leave and come back, beside an oracle that knows what was said. Each client gets each chunk in its order and once,
-// but for those that it was told of, or has flushed itself; each end once; and when all is over nothing is left.
+// Sessions of HCS on the simulated kernel, from a seed. Producers and clients read when they like, pause,
+// flush, leave and come back, beside an oracle that knows all frames. Each client gets each chunk in its
+// order and once, but for those that it was told of, or has flushed itself. Each client gets each end once,
+// and when all is over nothing is left.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ struct show {
     bool ended; // by a frame of its producer's
 };
 
-// What one viewer has seen of one session.
+// One viewer's view of one session.
 struct view {
     bool joined, over;
     bool paused, flushed, told_gone;

@@ -52,7 +52,7 @@ static bool is_field(struct bit *line, const char *name) {
     return true;
 }
 
-// What it says is put together in the guest's own memory, where it stays until the next one.
+// An event is put together in the guest's own memory, where it stays until the next one.
 static void read_event(const struct run *run, struct guest *guest, struct naive_frame *frame,
                        struct bit event) {
     struct queue_bytes *data = &guest->subscriber.data;

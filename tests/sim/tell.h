@@ -1,4 +1,4 @@
-// What scenarios are told with: peers that write bodies and read frames one by one.
+// The vocabulary of scenarios: peers that write bodies and read frames one by one.
 #pragma once
 
 #include <setjmp.h>

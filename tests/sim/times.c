@@ -6,7 +6,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-// What the hub reads with each SIGHUP; tests change it.
+// The settings that the hub reads with each SIGHUP; tests change them.
 static struct hub_settings file;
 
 static bool read_file(void *context, struct hub_settings *fresh) {
@@ -37,7 +37,7 @@ static void reload(struct scene *scene, uint64_t idle_ns, uint64_t frame_ns) {
     scene_settle(scene);
 }
 
-// Of `count` parties, how many the hub has closed.
+// Returns how many of `count` parties the hub has closed.
 static unsigned closed(struct party **parties, unsigned count) {
     unsigned sum = 0;
     for (unsigned index = 0; index < count; index++)
@@ -132,8 +132,8 @@ static void what_is_over_the_limit_that_holds_now_is_refused(void **state) {
     }
 }
 
-// Who reads what comes isn't idle, though it sends nothing; who doesn't read is, also when it has
-// half-closed; but not who waits for an answer.
+// A peer that reads what comes isn't idle, though it sends nothing. A peer that doesn't read is, also when it
+// has half-closed; but not one that waits for an answer.
 static void idle_is_who_neither_sends_nor_reads(void **state) {
     (void)state;
     static struct scene scene;

@@ -21,7 +21,7 @@
 
 enum { SECOND = 1000000000 };
 
-// What fails: from `after` on, `count` of them, with `error` (0: allocations).
+// The failing calls: from `after` on, `count` of them, with `error` (0: allocations).
 struct failure {
     uint64_t after;
     uint64_t count;

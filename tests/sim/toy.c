@@ -10,7 +10,7 @@ static uint8_t key(uint8_t sequence, size_t at) {
     return (uint8_t)(0x5aU + sequence * 7U + at * 13);
 }
 
-// One that is changed in one place never passes.
+// A record that is changed in one place never passes.
 static uint32_t check(uint8_t sequence, uint8_t type, const uint8_t *bytes, size_t count) {
     uint32_t sum = (2166136261U ^ sequence) * 16777619U;
     sum = (sum ^ type) * 16777619U;
@@ -113,7 +113,7 @@ static enum secure_result give(struct toy *toy, uint8_t *out, size_t room, size_
     return SECURE_BYTES;
 }
 
-// Who has dialled speaks first.
+// The end that has dialled speaks first.
 static void greet(struct toy *toy) {
     toy->greeted = true;
     say(toy, TOY_HELLO, NULL, 0);

@@ -1,8 +1,8 @@
-// A cipher that hides nothing, in the place of TLS: a handshake, records, an end that is said, and all that can go wrong
-// with them, so that the simulated peers speak to a hub whose connections are secure.
+// A cipher that hides nothing, in the place of TLS: a handshake, records, an end that is said, and all that
+// can go wrong with them. By it the simulated peers speak to a hub whose connections are secure.
 //
-// A record is its type, the count of its bytes (two), a check (four), and the bytes, each changed by where it stands and by how
-// many records came before: what is lost, doubled or out of order is seen.
+// A record is its type, the count of its bytes (two), a check (four), and the bytes. Each byte is changed by
+// its place and by how many records came before: lost, doubled or reordered bytes are seen.
 #pragma once
 
 #include <stdbool.h>
@@ -37,19 +37,19 @@ struct toy_way {
 
 // Writes a record to `out`, which has TOY_HEAD_BYTES more than `count`; returns its bytes.
 size_t toy_seal(uint8_t *sequence, enum toy_type type, const uint8_t *bytes, size_t count, uint8_t *out);
-// Takes bytes in until a record is whole, and returns how many. *whole: it lies behind its head in way->record, opened,
-// and toy_next begins the next one. *broken: it is none.
+// Takes bytes in until a record is whole, and returns how many. *whole: the record lies behind its head in
+// way->record, opened, and toy_next begins the next one. *broken: it is none.
 size_t toy_take(struct toy_way *way, const uint8_t *bytes, size_t count, bool *whole, bool *broken);
 static inline size_t toy_count(const struct toy_way *way) {
     return (size_t)way->record[1] << 8 | way->record[2];
 }
 void toy_next(struct toy_way *way);
 
-// A client's certificate is text: the number of the authority that has signed it, a digit, and behind it each name that it
-// bears and a line break; none is no text. How often a hub has asked for such names:
+// A client's certificate is text: the number of the authority that has signed it, a digit, and behind it each
+// of its names and a line break; none is no text. Counts how often a hub has asked for such names:
 extern unsigned toy_certificates;
 
-// What a hub's connections are made secure from; clients' certificates are vouched for by all authorities, or by these (bits).
-// One reference.
+// Makes the source of a hub's secure connections; all authorities vouch for clients' certificates, or these
+// do (bits). One reference.
 struct secure_source *toy_source(void);
 struct secure_source *toy_source_of(unsigned authorities);

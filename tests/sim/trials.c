@@ -1,7 +1,7 @@
-// What guests try that the hub must refuse as a whole: registrations that list too much or what can't be
-// offered, of their own name or of somebody else's, and calls under names that are nobody's. Afterwards all
-// must stand as it did: the books here know what each guest has registered, and nothing of how the hub
-// judges.
+// Trials of guests that the hub must refuse as a whole. They are registrations that list too much or
+// something that can't be offered, of their own name or of somebody else's, and calls under names that are
+// nobody's. Afterwards all must stand as it did: the books here know what each guest has registered, and
+// nothing of how the hub judges.
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool may_try(const struct run *run, const struct guest *guest) {
 
 // --- Registrations
 
-// Its patterns match no event.
+// Enters an agent whose patterns match no event.
 static struct record *enter(struct run *run, struct guest *guest, const char *agent_id, const char *listed,
                             char prefix, unsigned patterns, const struct flaw *flaw) {
     struct draft extra = {0};
@@ -122,7 +122,7 @@ static void call(struct run *run, struct guest *guest, const char *method, const
     totals.told += record && !ask;
 }
 
-// Nobody may speak for the hub, whomever it is addressed to.
+// No guest may speak for the hub, whomever the message is addressed to.
 static void try_to_be_the_hub(struct run *run, struct guest *guest, int name) {
     static const struct {
         const char *method, *data;

@@ -1,9 +1,9 @@
 // Frames that come in slowly near the bound of memory: whose make way, and whose don't.
 #include "tests/sim/scarce.h"
 
-// One that waits longer than a frame may take is closed, as is one that could never fit. What came of it
-// before it had to wait may count as progress once. Those who hold the memory meanwhile go on at a good pace:
-// a frame each takes 4 s, and the next one begins in the same write.
+// A frame that waits longer than it may take is closed, as is one that could never fit. Its bytes before it
+// had to wait may count as progress once. Peers that hold the memory meanwhile go on at a good pace: a frame
+// each takes 4 s, and the next one begins in the same write.
 static void a_frame_does_not_wait_for_ever(void **state) {
     (void)state;
     static struct scene scene;
@@ -36,8 +36,9 @@ static void a_frame_does_not_wait_for_ever(void **state) {
     }
 }
 
-// Frames that trickle in hold what another one waits for: the slowest gives way, whichever shard it is on,
-// and nobody who sends at a good pace, however little of it has come, nor whose frame is small.
+// Frames that trickle in hold memory that another one waits for. The slowest gives way, whichever shard it is
+// on. A peer that sends at a good pace doesn't, however little of its frame has come, nor does one whose
+// frame is small.
 static void a_frame_that_trickles_gives_way(void **state) {
     (void)state;
     static struct scene scene;
@@ -98,8 +99,8 @@ static void a_frame_whose_rest_never_comes_is_let_go(void **state) {
     scene_close(&scene);
 }
 
-// Many frames of middle size that trickle in hold so much that nobody can receive any more: some of them make
-// way, and whoever says little is served, or sends a frame of that size at a good pace.
+// Many frames of middle size that trickle in hold so much that nobody can receive any more. Some of them make
+// way, and a peer that says little is served, or sends a frame of that size at a good pace.
 static void frames_that_trickle_do_not_stop_the_hub(void **state) {
     (void)state;
     static struct scene scene;
@@ -137,7 +138,7 @@ static void frames_that_trickle_do_not_stop_the_hub(void **state) {
     scene_close(&scene);
 }
 
-// As if so many sixteenths of the memory were held by what can't be closed.
+// Holds so many sixteenths of the memory, as if by connections that can't be closed.
 static void hold_elsewhere(struct scene *scene, int64_t *more, unsigned sixteenths) {
     int64_t before = *more;
     *more = sixteenths ? (int64_t)MEMORY_BYTES / 16 * sixteenths - ((int64_t)held(scene) - before) : 0;
@@ -173,8 +174,8 @@ static void small_frames_that_trickle_may_stay(void **state) {
     }
 }
 
-// All share a slow link, and more of them are there than have room: who has come far isn't closed for one
-// that would not come further, so frames come to their end.
+// All share a slow link, and more of them are there than have room. A sender that has come far isn't closed
+// for one that would not come further, so frames come to their end.
 static void senders_of_one_pace_come_to_an_end(void **state) {
     (void)state;
     static struct scene scene;

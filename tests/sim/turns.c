@@ -1,4 +1,4 @@
-// What a turn leaves for the next one, so that nobody waits for all that others have asked.
+// Work that a turn leaves for the next one, so that nobody waits for all that others have asked.
 #include "core/rights/users.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/shard/peer.h"
@@ -219,7 +219,7 @@ static void the_rest_of_an_arrival_leaves_the_next_receive_alone(void **state) {
     finish(&world, &cable, 1);
 }
 
-// What comes last waits in the hub for longer than its sender may be silent, or take for a frame.
+// The last message waits in the hub for longer than its sender may be silent, or take for a frame.
 static void who_waits_for_the_hub_is_not_late(void **state) {
     (void)state;
     static const char half[] = "Content-Length: 36\r\n\r\n{\"jsonrpc\":\"2.0\",";
@@ -297,7 +297,7 @@ static void a_credential_that_waits_for_the_hub_is_not_late(void **state) {
     }
 }
 
-// The last of these is the bystander. What it asked is at the agent.
+// The last of these is the bystander. The bystander's request is at the agent.
 static void ask_much(struct world *world, struct cable *cables[3]) {
     open_with_few(world, 0);
     cables[0] = join(world, "asked");
@@ -341,7 +341,7 @@ static void what_one_who_leaves_asked_ends_in_parts(void **state) {
     finish(&world, cables, 3);
 }
 
-// Nobody finds it while that goes on.
+// Nobody finds the agent while that goes on.
 static void what_was_asked_of_one_who_leaves_ends_in_parts(void **state) {
     (void)state;
     static struct world world;
@@ -441,8 +441,9 @@ static unsigned heard_before_high(struct world *world, struct cable *agent) {
     return count;
 }
 
-// The kernel has room for half of all that waits. The first one that goes ahead comes behind what the kernel and a send have,
-// from then on only a little is ahead of the others: the kernel's small part, and twice that, each to its note's end.
+// The kernel has room for half of all that waits. The first frame that goes ahead comes behind the bytes of
+// the kernel and a send. From then on only a little is ahead of the others: the kernel's small part, and
+// twice that, each to its note's end.
 static void who_lags_is_sent_little_at_a_time_once_something_goes_ahead(void **state) {
     (void)state;
     static struct world world;

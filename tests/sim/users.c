@@ -81,7 +81,7 @@ static void enter(unsigned by) {
         kernel_fail("nobody listens");
     if (player->http_owner.cable->toy && random_chance(random, 600))
         papers_choose(player);
-    // Of the web, whose process it is would count from the upgrade on, or the first request; over TLS there is none.
+    // On the web, its process would count from the upgrade on, or the first request; over TLS there is none.
     if (player->certificate[0] || player->http_owner.way == SOCKET || posts_speaks(player) ||
         random_chance(random, 600)) {
         cable_of_address(player->http_owner.cable, ADDRESS + by);
@@ -103,7 +103,7 @@ static bool keeps_credential(const struct player *player) {
     return papers_bearer(&stage.now, player) == player->user;
 }
 
-// Whose credential is gone is closed, and what it had may be gone.
+// A connection whose credential is gone is closed, and its agents may be gone.
 static void foresee(void) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         struct player *player = &stage.players[by];

@@ -1,8 +1,9 @@
-// A play of users on the simulated kernel: connections that are somebody's, or nobody's, say what they may and what
-// they may not, while the users file changes under them. All is sent in bursts; when the hub has come to rest after one,
-// each letter of it has the fate that it has, and the oracle (users_oracle.c) says which it may be. Within a burst
-// the file changes once at most, so that two editions may be what a letter was judged by. In some runs there is a gate: what
-// it holds when all rests is looked up in the hub, and has to be what the model says.
+// A play of users on the simulated kernel: connections that are somebody's, or nobody's, say what they may
+// and what they may not, while the users file changes under them. All is sent in bursts. When the hub has
+// come to rest after one, each letter of it has its fate, and the oracle (users_oracle.c) says which fates it
+// may have. Within a burst the file changes once at most, so that a letter may be judged by two editions. In
+// some runs there is a gate: its held messages at rest are looked up in the hub, and have to be those of the
+// model.
 #pragma once
 
 #include "tests/sim/kernel.h"
@@ -76,7 +77,7 @@ struct letter {
     int decides;      // letter; NOBODY: there is no such checkpoint
     enum word word;
 
-    // What became of it.
+    // The end that it had.
     unsigned ended;
     bool good, cancelled;
     int64_t code;
@@ -146,7 +147,7 @@ struct post {
     unsigned capabilities, tools, methods, events;
 };
 
-// What a user owes of a rate, in nanoseconds: that much at least and at most.
+// A user's debt of a rate, in nanoseconds: that much at least and at most.
 struct debt {
     double least, most;
 };
@@ -206,10 +207,11 @@ static inline bool is_here(const struct player *player) {
 
 // A certificate for a player who has dialled and said nothing.
 void papers_choose(struct player *player);
-// Whose a player's connection is by what it bears itself; or NOBODY. And whether that is the same by both editions.
+// Returns the user of a player's connection by the connection's own credential; or NOBODY. And whether that
+// is the same by both editions.
 int papers_bearer(const struct model *model, const struct player *player);
 bool papers_settled(const struct player *player);
-// Its upgrade wasn't answered by one.
+// Notes that its upgrade wasn't answered by one.
 void papers_refused(struct player *player);
 // All has come to rest after some have come.
 void papers_entered(void);
@@ -223,7 +225,7 @@ static inline bool posts_speaks(const struct player *player) {
 static inline bool posts_waits(const struct player *player) {
     return player->due != player->due_end;
 }
-// What the next request shows, and the header fields that say so, behind more of them.
+// Chooses the credential of the next request, and the header fields that say so, behind more of them.
 struct shown posts_choose(const struct player *player);
 void posts_fields(const struct shown *shown, const char *more, char out[POST_FIELDS_BYTES]);
 // These letters were asked, from the first to the last that there is; and were answered.
@@ -257,9 +259,9 @@ bool oracle_refused(const struct letter *letter, const char *rule);
 bool oracle_token_is_right(struct letter *letter, struct player *player);
 // How many connections are this user's for sure.
 unsigned oracle_known_as(int user);
-// It is one of this user's connections, and whether that may be.
+// Makes it one of this user's connections; returns whether that may be.
 bool oracle_becomes(struct letter *letter, struct player *player, int user);
-// Nobody owes an answer.
+// Asserts that no answer is due.
 void oracle_end(void);
 
 // Whether its user, by either edition, may get this event by these patterns.
@@ -274,7 +276,7 @@ bool oracle_vague(const struct letter *letter);
 bool oracle_could_get(const struct letter *letter, unsigned by, unsigned agent);
 // Whether it was said in nobody's name or its player's own, by what it was told; nobody may be told otherwise.
 bool oracle_source(const struct letter *letter);
-// It was routed in this burst.
+// Notes that it was routed in this burst.
 void oracle_routed(const struct letter *letter);
 
 // --- users_gate.c
@@ -286,7 +288,7 @@ void gate_list(struct letter *letter, struct bit result);
 int gate_any(void);
 // The file changes: the token by which something came over HTTP that is held goes, if there is such a one.
 void gate_revoke(void);
-// What the hub holds now.
+// Looks at the messages that the hub holds now.
 void gate_observe(void);
 // A letter of this burst that may be sent, and was let in: whether the gate has it.
 bool gate_takes(const struct letter *letter);
@@ -300,7 +302,7 @@ void gate_drained(void);
 
 // --- users_limits.c
 
-// What this user owes of its rates, after a burst before which so much time has passed.
+// Judges the debts of this user's rates, after a burst before which so much time has passed.
 void limits_burst(unsigned user, uint64_t elapsed_ns);
 
 // --- users_aftermath.c

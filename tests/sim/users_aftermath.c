@@ -1,4 +1,4 @@
-// What holds of users, connections, names and subscriptions when a burst is over and its letters have been judged.
+// Rules of users, connections, names and subscriptions when a burst is over and its letters have been judged.
 #include <string.h>
 
 #include "tests/sim/users.h"
@@ -7,7 +7,8 @@ enum { CREDENTIAL_S = 10 };
 
 // --- What is pending
 
-// What agents haven't answered, and what is held. (In an array an answer may be there already.)
+// Returns the requests that agents haven't answered, and those that are held. (In an array an answer may be
+// there already.)
 static unsigned owed_by(unsigned user) {
     unsigned count = 0;
     for (unsigned by = 0; by < PLAYERS; by++) {
@@ -75,7 +76,8 @@ static bool has_connections_limit(const struct model *model, const struct player
     return bearer != NOBODY && MODEL_LIMIT(model, (unsigned)bearer, connections);
 }
 
-// Who says nothing is one of its user's connections by what it bears, and one too many has the time of one that bears nothing.
+// A silent connection is one of its user's by its own credential, and one too many has the time of one
+// without a credential.
 static bool is_early(struct player *player, bool bears) {
     uint64_t age_ns = stage.settled_ns - player->since_ns;
     player->may_be_over |=
@@ -113,7 +115,7 @@ static void judge_player(unsigned by) {
         oracle_close(player);
 }
 
-// --- What there is after it
+// --- State after it
 
 static void check_losses(unsigned by) {
     struct player *player = &stage.players[by];

@@ -1,5 +1,5 @@
-// What the gate may hold, and must, by the model of users alone, and how each letter that it held may end: who has
-// decided, whose it is, what its rights were then, how long it has waited.
+// Messages that the gate may hold, and must, by the model of users alone, and the possible ends of each held
+// letter: by its approver, its user, that one's rights then, and how long it has waited.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ void gate_observe(void) {
     }
 }
 
-// --- What must be held
+// --- Messages that must be held
 
 // By what it names.
 static bool holds_by_name(const struct model *model, const struct letter *letter) {
@@ -165,7 +165,7 @@ static bool is_admin(unsigned user) {
     return model_admin(&stage.before, user) && model_admin(&stage.now, user);
 }
 
-// Those who may approve, and nobody else: never its own user.
+// The notices go to users who may approve, and to nobody else: never to the message's own user.
 static void judge_notices(const struct letter *letter) {
     for (unsigned by = 0; by < PLAYERS; by++) {
         const struct player *player = &stage.players[by];
@@ -205,7 +205,7 @@ bool gate_takes(const struct letter *letter) {
 
 // --- Decisions
 
-// Who is about to go isn't sure to have been anybody.
+// A player that is about to go isn't sure to have been anybody.
 void gate_decision(const struct letter *letter) {
     struct letter *of = letter->decides == NOBODY ? NULL : &stage.letters[letter->decides];
     bool was_held = of && of->was_held, is_held = of && of->held;
@@ -237,7 +237,7 @@ void gate_listing(const struct letter *letter) {
 
 // --- Ends
 
-// What those who may have said of it in this burst, bits.
+// Returns the decisions in this burst of users who may decide, as bits.
 static unsigned words_on(const struct letter *of) {
     unsigned words = 0;
     for (unsigned at = stage.burst_begin; at < stage.letter_count; at++) {
@@ -267,13 +267,13 @@ static bool source_is_here(const struct letter *letter) {
     return player->generation == letter->generation && player->http_owner.cable && is_here(player);
 }
 
-// One that has closed may just have nothing more to say, and wait for its answers.
+// A player that has closed may just have nothing more to say, and wait for its answers.
 static bool has_left(const struct letter *letter) {
     const struct player *player = &stage.players[letter->player];
     return player->generation == letter->generation && !player->http_owner.cable && player->was_reset;
 }
 
-// Also where its source has left since.
+// Returns whether its credential is gone, also where its source has left since.
 static bool is_credential_gone(const struct letter *letter) {
     const struct shown *shown = &letter->shown;
     if (shown->given)

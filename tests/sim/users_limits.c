@@ -6,7 +6,7 @@ enum { OTHERS = 64 }; // messages that count but are no letters: what agents ans
 #define SLACK    1000.0
 #define A_SECOND ((double)SECOND)
 
-// What a burst adds to a debt, in nanoseconds.
+// The addition of a burst to a debt, in nanoseconds.
 struct burden {
     double sure, maybe; // what has passed, and what may have
     double largest;     // of all that
@@ -39,8 +39,9 @@ static double larger(double one, double other) {
     return one > other ? one : other;
 }
 
-// What is larger than a second's worth passes when nothing is owed; else all that passes fits one. `is_exact`: what passed
-// cost no more than was asked for it. `is_metered`: each message costs something.
+// A message that is larger than a second's worth passes when nothing is owed; else all that passes fits one.
+// `is_exact`: the messages that passed cost no more than was asked for them. `is_metered`: each message costs
+// something.
 static void weigh(struct debt *debt, const struct burden *burden, const char *what, unsigned user,
                   bool is_exact, bool is_metered) {
     double least = debt->least + burden->sure, most = debt->most + burden->sure + burden->maybe;
@@ -59,7 +60,7 @@ static void pay_off(struct debt *debt, uint64_t elapsed_ns) {
     debt->most = larger(debt->most - (double)elapsed_ns, 0);
 }
 
-// What one unit costs; 0: nothing is to be judged, since there is no limit, or it has changed.
+// Returns the cost of one unit; 0: nothing is to be judged, since there is no limit, or it has changed.
 static double cost_of(struct debt *debt, unsigned user, size_t member, uint64_t elapsed_ns) {
     uint64_t now = model_limit(&stage.now, user, member), before = model_limit(&stage.before, user, member);
     pay_off(debt, elapsed_ns);
@@ -129,7 +130,7 @@ static bool any_subscribes(void) {
     return any;
 }
 
-// What was held goes out in a later burst than the one in which it was sent.
+// Held messages go out in a later burst than the one in which they were sent.
 static void weigh_deliveries(unsigned user, uint64_t elapsed_ns) {
     double cost = cost_of(&stage.fanout[user], user, offsetof(struct model_section, fanout), elapsed_ns);
     struct burden burden = {.maybe = 0};

@@ -1,5 +1,6 @@
-// Users as the simulation means them: editions of a users file, made by chance, and what they allow, judged name by
-// name against every line. It shares nothing with core/rights but the digest of a token, and gives the hub but text.
+// Users as the simulation means them: editions of a users file, made by chance, and their rights, judged name
+// by name against every line. The model shares nothing with core/rights but the digest of a token, and gives
+// the hub but text.
 #pragma once
 
 #include <stdbool.h>
@@ -21,14 +22,14 @@ enum {
 
 enum model_right { MAY_REGISTER, MAY_OFFER, MAY_CALL, MAY_PUBLISH, MAY_SUBSCRIBE, IS_HELD, MODEL_RIGHTS };
 
-// A line of a list. What it is about is spelled as in the file.
+// A line of a list. Names are spelled as in the file.
 struct model_line {
     enum model_right right;
     bool denies;
     const char *pattern;
 };
 
-// What a user has, or a role gives.
+// The rights of a user, or of a role.
 struct model_section {
     struct model_line lines[MODEL_LINES];
     unsigned count;
@@ -53,13 +54,13 @@ struct model {
     unsigned authorities;                      // bits: those that vouch for clients
 };
 
-// What a name is of. Agents and events are spelled as they are, save that `hold` says event:NAME.
+// The kind of a name. Agents and events are spelled as they are, save that `hold` says event:NAME.
 enum model_kind { AN_AGENT, A_CAPABILITY, A_TOOL, A_METHOD, AN_EVENT };
 
 // Names that there are, NULL at the end.
 extern const char *const model_agents[],
     *const model_capabilities[], *const model_tools[], *const model_methods[], *const model_events[];
-// That may stand in certificates.
+// Names that may stand in certificates.
 extern const char *const model_certificates[MODEL_CERTIFICATES + 1];
 const char *model_any(struct random *random, const char *const *names);
 
