@@ -1,5 +1,5 @@
 // The suite's program: runs what was asked for in rounds, and writes results.json, results.md and the plots.
-// It goes well: exit status 0. It fails: a measurement that fails is told, left out of the figures, and makes the exit
+// Success: exit status 0. Failure: a measurement that fails is told, left out of the figures, and makes the exit
 // status 1; arguments that mean nothing are status 2.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

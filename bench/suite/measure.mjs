@@ -1,5 +1,5 @@
 // One measurement: a server started for it alone, the load, and its figures.
-// It goes well: the figures that `patchbay bench --json`, or `bench_bystander` where the load is a flood, prints. It fails: with what went to standard error.
+// Success: the figures that `patchbay bench --json`, or `bench_bystander` where the load is a flood, prints. Failure: with what went to standard error.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,5 +1,5 @@
 // The plots of the sweeps, as SVG, and as PNG where librsvg is there (rsvg-convert).
-// It goes well: NAME.svg and NAME.png beside the results. It fails: without rsvg-convert there are no PNG; what it
+// Success: NAME.svg and NAME.png beside the results. Failure: without rsvg-convert there are no PNG; what it
 // refuses the caller is told, and the figures stay.
 //
 // They are drawn here, in plain shapes and attributes that every renderer knows, on a ground of their own. Who knows style

@@ -1,6 +1,6 @@
 // How each server of a comparison is started and stopped: on loopback, on a port or socket of its own, with nothing
 // written to disk, pinned to a core.
-// It goes well: start() resolves when the server accepts connections. It fails: a server that ends or says nothing in
+// Success: start() resolves when the server accepts connections. Failure: a server that ends or says nothing in
 // time rejects, with what it wrote to standard error.
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

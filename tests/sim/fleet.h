@@ -2,7 +2,7 @@
 // (broker.h). What travels between a hub and its server, and between servers, takes time and comes in pieces, and can be
 // held up, cut and lost.
 //
-// Success: each step moves one thing that can be moved; then time passes for all alike. It fails as world.h says, and where
+// Success: each step moves one thing that can be moved; then time passes for all alike. Failure: as world.h says, and where
 // a hub says to a server what no hub may: a subject that isn't the cluster's, more than a server takes, what a server calls a
 // fault.
 #pragma once
