@@ -5,7 +5,7 @@ import signal
 import unittest
 
 import patchbay
-from harness import ClientTest, States, greet, within
+from harness import ClientTest, States, greet, turns, within
 from patchbay import hub as hub_module
 
 
@@ -82,8 +82,7 @@ class Close(ClientTest):
         for n in range(3):
             peer.send(id=n, method="m", params={"targetAgent": "agent"})
         await within(began.wait())
-        while len(agent._inbound._waiting) < 2:
-            await asyncio.sleep(0)
+        await turns(lambda: len(agent._inbound._waiting) == 2)
         before, began_at = hub_module.CLOSE_SECONDS, self.loop.time()
         hub_module.CLOSE_SECONDS = 0.2
         try:
@@ -119,6 +118,20 @@ class Close(ClientTest):
         finally:
             hub_module.CLOSE_SECONDS = before
         await self.assertHubError(-32050, call, patchbay.ConnectionLost)
+
+    async def test_what_waits_for_the_socket_is_sent_first(self):
+        hub = await self.hub("--max-queue", "64M")
+        agent = await self.agent(hub, "agent", {"methods": ["m"]})
+        caller = await self.client(hub.uri_of("unix"))
+        got = self.loop.create_future()
+        agent.method("m")(lambda params, request: got.set_result(len(params)))
+        sending = asyncio.ensure_future(caller.notify("m", "x" * 8_000_000))
+        await asyncio.sleep(0)
+        self.assertFalse(caller._session.connection.is_writable)
+        await within(caller.close())
+        self.assertEqual(await within(got), 8_000_000)
+        await asyncio.wait({sending})
+        self.assertIsInstance(sending.exception(), (type(None), patchbay.ConnectionLost))
 
     async def test_close_while_there_is_no_connection(self):
         hub = await self.hub()

@@ -5,7 +5,7 @@ import gc
 import unittest
 
 import patchbay
-from harness import ClientTest, States, greet, within
+from harness import ClientTest, States, greet, turns, within
 
 
 class Events(ClientTest):
@@ -90,8 +90,7 @@ class Events(ClientTest):
                 await other.notify("event", {"event": "e", "data": n})
             await other.publish("e", 1500)
             await one.call("hub/ping")
-            while len(stream._queue._events) < 1000 or stream._queue._events[-1][1] != 1500:
-                await asyncio.sleep(0)
+            await turns(lambda: len(stream._queue._events) == 1000 and stream._queue._events[-1][1] == 1500)
             self.assertEqual(await within(stream.__anext__()), patchbay.Event("e", 501, 501))
             rest = [await within(stream.__anext__()) for _ in range(999)]
             self.assertEqual([one.data for one in rest], list(range(502, 1501)))
@@ -116,8 +115,7 @@ class Events(ClientTest):
         client.method("hub/dropped")(lambda params, request: dropped.append(params))
         stream = client.events("e")
         # What is missed is told with the next event that is taken: all of it came before the first was.
-        while len(stream._queue._events) < 3:
-            await asyncio.sleep(0)
+        await turns(lambda: len(stream._queue._events) == 3)
         self.assertEqual([(one.data, one.missed) for one in [await within(stream.__anext__()) for _ in range(3)]], [(1, 7), (2, 0), (3, 0)])
         self.assertEqual(len(dropped), 3)
 

@@ -5,7 +5,7 @@ import signal
 import unittest
 
 import patchbay
-from harness import ClientTest, States, greet, until, within
+from harness import ClientTest, States, greet, turns, within
 from patchbay.pause import Pauses
 
 
@@ -172,11 +172,7 @@ class Reconnection(ClientTest):
         fake = await self.fake(serve)
         client = await self.client(fake.uri)
         await client.notify("cut")
-
-        async def tried():
-            return len(fake.accepted) == 6
-
-        await until(tried)
+        await turns(lambda: len(fake.accepted) == 6)
         times = fake.accepted
         gaps = [later - earlier for earlier, later in zip(times, times[1:])]
         self.assertLess(gaps[0], 0.075)  # at once
@@ -273,11 +269,7 @@ class Reconnection(ClientTest):
         for n in range(5):
             peer.send(id=n, method="wait", params={"targetAgent": "agent", "n": n})
         await within(began.wait())
-
-        async def full():
-            return len(agent._inbound._running) == 2 and len(agent._inbound._waiting) == 3
-
-        await until(full)
+        await turns(lambda: len(agent._inbound._running) == 2 and len(agent._inbound._waiting) == 3)
         states = States(agent)
         await hub.restart()
         await states.reach("lost", "connected")

@@ -97,7 +97,8 @@ class Connection(asyncio.Protocol):
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()
             self._out_bytes = 0
-            self._transport.write(data)
+            if not self._transport.is_closing():  # else `connection_lost` is due
+                self._transport.write(data)
 
     @property
     def is_writable(self) -> bool:
@@ -131,7 +132,8 @@ class Connection(asyncio.Protocol):
         try:
             await asyncio.wait({self._ended}, timeout=CLOSE_SECONDS)
         finally:
-            self._transport.abort()
+            if not self._ended.done():
+                self._transport.abort()
         await asyncio.wait({self._ended})
 
     def _lose(self) -> None:
