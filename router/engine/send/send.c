@@ -96,9 +96,13 @@ static uint64_t peer_bytes_max(const struct shard *shard) {
     return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
 }
 
-// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything.
+// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The more waits,
+// the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
 static bool keeps_pace(const struct shard *shard, const struct peer *peer) {
-    return !peer->connection.shipment || shard_since(shard, peer->connection.shipment->since_ms) < PACE_MS;
+    const struct shipment *shipment = peer->connection.shipment;
+    return !shipment ||
+           shard_since(shard, shipment->since_ms) * (uint64_t)connection_waiting(&peer->connection) <
+               PACE_MS * peer_bytes_max(shard);
 }
 
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
