@@ -13,10 +13,12 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 const PROGRAMS = { sh: ['bash', '-eu', '-o', 'pipefail'], js: ['node', '--input-type=module', '-'], python: ['python3', '-'] };
 const READY = /^(listening |.* is registered)/m;
 const STEP_MS = 20_000;
+const CLIENTS = join(dirname(fileURLToPath(import.meta.url)), '../../tools/clients');
 
 // The blocks and the comments that are played, in order: {line, language, words, text}. Throws where a block has no end.
 export function blocksOf(page) {
@@ -75,7 +77,7 @@ function pattern(output) {
 }
 
 // Plays a page in a folder of its own. The ports 7411 to 7429 that it names are free ones instead, also where the hub listens
-// by default.
+// by default. Programs find the clients of tools/clients.
 export class PagePlayer {
   ports = new Map();
   background = [];
@@ -116,6 +118,8 @@ export class PagePlayer {
     mkdirSync(join(this.folder, 'run'), { mode: 0o700 });
     symlinkSync(process.env.PATCHBAY, join(this.folder, 'build/release/tools/patchbay'));
     symlinkSync(process.env.PATCHBAY, join(this.folder, 'bin/patchbay'));
+    mkdirSync(join(this.folder, 'node_modules/@patchbay'), { recursive: true });
+    symlinkSync(join(CLIENTS, 'node'), join(this.folder, 'node_modules/@patchbay/client'));
     const shim = `#!/bin/sh
 case " $* " in
 *" --listen"* | *" --config"* | *" --check"* | *" --help"* | *" --version"*) exec '${process.env.PATCHBAYD}' "$@" ;;
@@ -127,7 +131,7 @@ esac
       writeFileSync(join(this.folder, path), shim);
       chmodSync(join(this.folder, path), 0o755);
     }
-    this.environment = { ...process.env, PATCHBAY_HUB: hub, XDG_RUNTIME_DIR: join(this.folder, 'run'), PATH: `${join(this.folder, 'bin')}:${process.env.PATH}` };
+    this.environment = { ...process.env, PYTHONPATH: join(CLIENTS, 'python/src'), PATCHBAY_HUB: hub, XDG_RUNTIME_DIR: join(this.folder, 'run'), PATH: `${join(this.folder, 'bin')}:${process.env.PATH}` };
   }
 
   async step(block, next) {
