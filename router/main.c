@@ -36,7 +36,7 @@
 #include "router/features/http/transport_table.h"
 #include "router/features/mcp/child_transport.h"
 #include "router/listen_sockets.h"
-#include "router/sandbox_check.h"
+#include "router/sandbox.h"
 
 // What the threads of the hub share while it starts and ends.
 struct program {

@@ -29,3 +29,9 @@ bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown);
 bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring);
 // The user of --user, or NULL.
 const struct privdrop_user *sandbox_user(const struct sandbox *sandbox);
+
+// --- patchbayd --check
+
+// Puts the walls up in processes of their own, tries in each what its wall forbids, and says on standard output which of them hold. The
+// status to end with: 0, or 1 when the hub would not start.
+int sandbox_check(const struct sandbox *sandbox, const struct config *config);

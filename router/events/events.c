@@ -11,7 +11,6 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/events/event_fanout.h"
-#include "router/events/missed_events.h"
 #include "router/events/publication.h"
 #include "router/forwarding/remote_route.h"
 #include "router/rights/authz.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "router/engine/receive/reassembly.h"
-#include "router/engine/receive/receive_scan.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
@@ -14,6 +13,36 @@
 #include "router/rights/peer_credential.h"
 #include "router/routing/fallback_route.h"
 #include "router/routing/route.h"
+
+// --- The unit that is coming in
+
+static inline enum unit_result receive_scan_once(struct shard *shard, struct peer *peer, uint8_t *bytes,
+                                                 uint32_t count) {
+    return peer->transport->wire->scan(&peer->unit, bytes, count, identity_limits(shard, peer));
+}
+
+// Follows a result that isn't UNIT_WHOLE: a unit may be judged by its beginning, bytes aside are answered,
+// and the scanner goes on behind them.
+static enum unit_result receive_scan_behind(struct shard *shard, struct peer *peer, uint8_t *bytes,
+                                            uint32_t count, enum unit_result result) {
+    assert(peer->state == PEER_OPEN && result != UNIT_WHOLE);
+    for (;; result = receive_scan_once(shard, peer, bytes, count)) {
+        if (result < UNIT_BAD && result != UNIT_WHOLE && !identity_admits(shard, peer, bytes))
+            return peer->state == PEER_OPEN ? UNIT_BAD : UNIT_OPEN;
+        if (result != UNIT_ASIDE)
+            return result;
+        peer->transport->aside(shard, peer, bytes);
+        if (peer->state != PEER_OPEN)
+            return UNIT_OPEN;
+    }
+}
+
+// Scans what has come of the unit, from its first byte. UNIT_OPEN also where the peer isn't open any more.
+static inline enum unit_result receive_scan_unit(struct shard *shard, struct peer *peer, uint8_t *bytes,
+                                                 uint32_t count) {
+    enum unit_result result = receive_scan_once(shard, peer, bytes, count);
+    return result == UNIT_WHOLE ? result : receive_scan_behind(shard, peer, bytes, count, result);
+}
 
 enum { LOOK_AT_FRAMES = 64 };
 

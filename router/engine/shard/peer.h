@@ -26,9 +26,17 @@
 #include "core/requests/request_index.h"
 #include "core/wire/wire.h"
 #include "io/connection.h"
-#include "router/engine/shard/admission_types.h"
 #include "router/engine/shard/shard.h"
 #include "router/engine/shard/transport.h"
+
+struct mail;
+
+// A peer's orders to the registry that are under way (router/registry/admission.h). Zeroed: none.
+struct admission {
+    uint32_t orders;             // that went out and haven't come back
+    uint32_t patterns;           // that these list and that aren't in force yet
+    struct mail *waiting, *last; // orders that wait for those; NULL: none
+};
 
 // X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
 // follow as PEER_MOVE bits)

@@ -22,7 +22,7 @@
 #include "router/engine/turn/pressure.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
-#include "router/features/children/child_turn.h"
+#include "router/features/children/children.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_receive.h"
 #include "router/features/gate/gate_hold.h"

@@ -60,7 +60,7 @@ struct child {
     bool pardoned;       // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
     // For a user's own server of MCP: the params of the initialize by which that user has opened its session,
-    // and the hub id of that request as long as it isn't answered (router/features/mcp/per_client_session.h).
+    // and the hub id of that request as long as it isn't answered (router/features/mcp/per_client.c).
     struct capabilities *opening;
     uint64_t opening_id;
     bool opened;  // it was answered with a session

@@ -36,3 +36,12 @@ void children_close(struct shard *shard);
 bool children_at_rest(const struct shard *shard);
 // After that.
 void children_free(struct shard *shard);
+
+// --- Work on children, once a turn
+
+// Goes on with those that have something to do.
+void child_turn_all(struct shard *shard);
+static inline void child_turn(struct shard *shard) {
+    if (shard->children)
+        child_turn_all(shard);
+}

@@ -6,13 +6,11 @@
 #include "router/features/hcs/hcs_client.h"
 #include "router/features/hcs/hcs_delivery.h"
 #include "router/features/hcs/hcs_dispatch.h"
-#include "router/features/hcs/hcs_flow_control.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_http_ingress.h"
 #include "router/features/hcs/hcs_ingress.h"
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_open.h"
-#include "router/features/hcs/hcs_retention.h"
 #include "router/features/hcs/hcs_session.h"
 
 // --- Clients, at the session

@@ -8,9 +8,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/hcs/hcs_access.h"
-#include "router/features/hcs/hcs_flow_control.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_http_owner.h"
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_session.h"
 

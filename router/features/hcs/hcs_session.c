@@ -6,12 +6,10 @@
 #include "core/rights/account.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs_delivery.h"
-#include "router/features/hcs/hcs_flow_control.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_http_owner.h"
 #include "router/features/hcs/hcs_mail.h"
-#include "router/features/hcs/hcs_retention.h"
 
 // Until more is given, and until it is tried again where memory was short.
 enum { STEP_MS = 1, RETRY_MS = 100 };
@@ -369,4 +367,193 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
     shard->streams.ended_count--;
     account_drop(session->account);
     quota_give(&shard->quota, session);
+}
+
+// --- Retention
+
+static void account(struct shard *shard, const struct parcel *parcel, int64_t change) {
+    assert(change == 1 || change == -1);
+    shard->streams.footprint += (uint64_t)(change * (int64_t)(parcel->bytes + sizeof *parcel));
+    stats_move_gauge(&shard->stats, GAUGE_SESSION_HISTORY, change * (int64_t)parcel->bytes);
+}
+
+static void forget_chunks(struct shard *shard, struct hcs_session *session, size_t bytes_max) {
+    for (struct parcel *parcel; (parcel = bytes_max ? history_trim(&session->history, bytes_max)
+                                                    : history_take(&session->history));) {
+        account(shard, parcel, -1);
+        send_release(shard, parcel);
+    }
+}
+
+// All histories of this shard together.
+static uint64_t footprint_max(const struct shard *shard) {
+    return shard_limits(shard)->memory_bytes_max / 8 / shard->hub->settings.shard_count;
+}
+
+void hcs_retention_relieve(struct shard *shard) {
+    struct hcs_shard *streams = &shard->streams;
+    for (struct list *node = streams->ended.next; node != &streams->ended; node = node->next) {
+        struct hcs_session *session = list_entry(node, struct hcs_session, link);
+        if (session->history.bytes == 0)
+            continue;
+        forget_chunks(shard, session, 0);
+        return;
+    }
+    for (struct list *node = streams->live.next; node != &streams->live; node = node->next) {
+        struct hcs_session *session = list_entry(node, struct hcs_session, link);
+        if (session->history.bytes)
+            forget_chunks(shard, session, session->history.bytes / 2);
+    }
+}
+
+void hcs_retention_bound(struct shard *shard, struct hcs_session *session) {
+    forget_chunks(shard, session, shard_limits(shard)->session_history_bytes_max);
+    for (uint64_t before = UINT64_MAX; shard->streams.footprint > footprint_max(shard);) {
+        if (shard->streams.footprint == before)
+            return;
+        before = shard->streams.footprint;
+        hcs_retention_relieve(shard);
+    }
+}
+
+struct parcel *hcs_retention_copy(struct shard *shard, struct parcel *parcel) {
+    struct parcel *copy = parcel->buffer && parcel->bytes <= HISTORY_COPY_BYTES_MAX
+                              ? parcel_copy_of(&shard->parcels, parcel)
+                              : NULL;
+    return copy ? copy : parcel;
+}
+
+void hcs_retention_forget(struct shard *shard, struct hcs_session *session) {
+    forget_chunks(shard, session, 0);
+}
+
+bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
+                       uint64_t seq) {
+    if (!history_reserve(&session->history))
+        forget_chunks(shard, session, 0);
+    assert(parcel->hole_count == 0);
+    bool added = history_add(&session->history, (struct chunk){parcel, seq, parcel->bytes});
+    if (added)
+        account(shard, parcel, 1);
+    return added;
+}
+
+// --- Flow control
+
+void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state mood) {
+    struct hcs_flow *flow = &session->flow;
+    assert(!session->ended);
+    int by = (mood != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
+    stats_move_gauge(&shard->stats, GAUGE_SESSIONS_PAUSED, by);
+    flow->told = mood;
+    if (mood == HCS_FLOW_READS)
+        session->heard_ms = shard_now_ms(shard);
+    hcs_flow_control_watch(shard, session);
+}
+
+// Without memory it is told when something changes again.
+static bool hcs_flow_control_say(struct shard *shard, struct hcs_session *session, const char *action,
+                                 enum hcs_flow_state reason) {
+    struct parcel *parcel = hcs_frames_control(shard, hcs_session_about(session), action,
+                                               reason == HCS_FLOW_GONE ? "user_busy" : "backpressure");
+    if (!parcel)
+        return false;
+    hcs_mail_say(shard, session->producer, parcel, true);
+    return true;
+}
+
+void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session) {
+    enum hcs_flow_state mood = hcs_flow_state(&session->flow), told = session->flow.told;
+    if (session->ended || mood == told)
+        return;
+    if (mood != HCS_FLOW_GONE && told != HCS_FLOW_READS &&
+        !hcs_flow_control_say(shard, session, "resume", told))
+        return;
+    if (mood != HCS_FLOW_READS && !hcs_flow_control_say(shard, session, "pause", mood))
+        return;
+    hcs_flow_control_told(shard, session, mood);
+}
+
+uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session) {
+    bool counts = !session->ended && session->flow.told == HCS_FLOW_READS;
+    return counts ? session->heard_ms + shard_limits(shard)->session_silence_ns / 1000000 : UINT64_MAX;
+}
+
+uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_session *session) {
+    uint64_t linger_ms = shard_limits(shard)->session_linger_ns / 1000000;
+    if (session->ended)
+        return session->ended_ms + linger_ms;
+    return session->flow.clients == 0 ? session->empty_ms + linger_ms : UINT64_MAX;
+}
+
+void hcs_flow_control_watch(struct shard *shard, struct hcs_session *session) {
+    uint64_t due_ms = hcs_flow_control_silence_ms(shard, session),
+             linger_ms = hcs_flow_control_linger_ms(shard, session);
+    if (linger_ms < due_ms)
+        due_ms = linger_ms;
+    if (session->retry_ms && session->retry_ms < due_ms)
+        due_ms = session->retry_ms;
+    if (due_ms == UINT64_MAX)
+        wheel_disarm(&session->timer);
+    else
+        wheel_arm(&shard->wheel, &session->timer, due_ms);
+}
+
+// --- Owners of streams over HTTP
+
+struct hcs_http_owner *hcs_http_owner_find(const struct hcs_session *session, const char *request_id,
+                                           size_t bytes, const struct user *user) {
+    for (struct list *node = session->http_owners.next; node != &session->http_owners; node = node->next) {
+        struct hcs_http_owner *http_owner = list_entry(node, struct hcs_http_owner, link);
+        bool own = !user || identity_same(http_owner->user, user);
+        if (own && http_owner->bytes == bytes && memcmp(http_owner->request_id, request_id, bytes) == 0)
+            return http_owner;
+    }
+    return NULL;
+}
+
+static void hcs_http_owner_give(struct shard *shard, struct hcs_session *session,
+                                struct hcs_http_owner *http_owner) {
+    assert(session->http_owner_count > 0 && http_owner->streams == 0);
+    list_remove(&http_owner->link);
+    session->http_owner_count--;
+    quota_give(&shard->quota, http_owner);
+}
+
+// The oldest that has no stream open.
+static void forget_one(struct shard *shard, struct hcs_session *session) {
+    for (struct list *node = session->http_owners.next; node != &session->http_owners; node = node->next) {
+        struct hcs_http_owner *http_owner = list_entry(node, struct hcs_http_owner, link);
+        if (http_owner->streams == 0) {
+            hcs_http_owner_give(shard, session, http_owner);
+            return;
+        }
+    }
+}
+
+struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_session *session,
+                                           const struct hcs_client *client) {
+    const char *request_id = hcs_client_request_id(client);
+    size_t bytes = client->request_id_bytes;
+    struct hcs_http_owner *http_owner = hcs_http_owner_find(session, request_id, bytes, client->user);
+    if (!http_owner) {
+        if (session->http_owner_count >= SESSION_VOICES_MAX)
+            forget_one(shard, session);
+        http_owner = quota_take_zeroed(&shard->quota, 1, sizeof *http_owner + bytes);
+        if (!http_owner)
+            return NULL;
+        http_owner->user = client->user;
+        http_owner->bytes = (uint32_t)bytes;
+        memcpy(http_owner->request_id, request_id, bytes);
+        list_append(&session->http_owners, &http_owner->link);
+        session->http_owner_count++;
+    }
+    http_owner->streams++;
+    return http_owner;
+}
+
+void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session) {
+    while (!list_empty(&session->http_owners))
+        hcs_http_owner_give(shard, session,
+                            list_entry(session->http_owners.next, struct hcs_http_owner, link));
 }

@@ -46,3 +46,49 @@ void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct 
 void hcs_session_retry(struct shard *shard, struct hcs_session *session);
 // Forgets a session that has ended; its clients get the frames that are there for them, and go home.
 void hcs_session_forget(struct shard *shard, struct hcs_session *session);
+
+// --- Retention: chunks and other frames that a session keeps, within the bounds of one session and of a shard's all
+
+// Returns the parcel to be kept for long in place of a frame: a copy of a small one, which needs no buffer;
+// else itself.
+struct parcel *hcs_retention_copy(struct shard *shard, struct parcel *parcel);
+// Adds a chunk whose seq rises; false without memory: then it isn't kept, and the caller has it still.
+bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq);
+// Forgets the oldest, down to the bounds.
+void hcs_retention_bound(struct shard *shard, struct hcs_session *session);
+// Forgets all of them.
+void hcs_retention_forget(struct shard *shard, struct hcs_session *session);
+// Gives memory back: histories of sessions that have ended, the oldest first, then half of each other one.
+void hcs_retention_relieve(struct shard *shard);
+
+// --- Flow control: notes to a session's producer about its clients, and the ends of a session's timers
+
+// Tells the producer to pause or to go on, if it is to be told.
+void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session);
+// The producer has been told already, by a client's own frame.
+void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state mood);
+// Arms the session's timer for what comes next.
+void hcs_flow_control_watch(struct shard *shard, struct hcs_session *session);
+// When that is.
+uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session);
+uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_session *session);
+
+// --- Owners of streams over HTTP
+//
+// Under which request_ids the streams of a session were opened over HTTP: whoever comes with one of them by
+// another request speaks for those streams, also between two of them.
+struct hcs_http_owner {
+    struct list link;
+    uint32_t streams;        // that are open
+    const struct user *user; // whose; NULL: users aren't on
+    uint32_t bytes;
+    char request_id[];
+};
+
+// The one of this name and user, or NULL.
+struct hcs_http_owner *hcs_http_owner_find(const struct hcs_session *session, const char *request_id,
+                                           size_t bytes, const struct user *user);
+// Returns a client's owner, made if there is none; NULL without memory. One more stream is open.
+struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_session *session,
+                                           const struct hcs_client *client);
+void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session);

@@ -3,15 +3,78 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/text.h"
+#include "core/wire/frame.h"
 #include "core/wire/websocket.h"
+#include "core/wire/websocket_key.h"
+#include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer.h"
 #include "router/engine/shard/probe.h"
-#include "router/features/http/websocket_headers.h"
+#include "router/events/events.h"
+#include "router/features/http/http_response.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
+
+// --- Header fields that hold for all that a connection sends: those of the request by which a WebSocket came
+
+// Whether there are none.
+static bool websocket_headers_is_plain(const struct directives *directives) {
+    assert(!directives->governance_bad && !directives->timeout_bad); // the upgrade was refused
+    return !directives->governance_given && !directives->timeout_given;
+}
+
+// Content-Length and the fields, as a peer would have sent them.
+static size_t put_block(char *out, const struct directives *directives, uint32_t body_bytes) {
+    size_t count = frame_length_line(out, body_bytes);
+    char *at = out + count;
+    if (directives->governance_given) {
+        at = stpcpy(at, "Governance-Level: ");
+        at = stpcpy(at, governance_text(directives->governance));
+        at = stpcpy(at, "\r\n");
+    }
+    if (directives->timeout_given) {
+        at = stpcpy(at, "Custom-Timeout-Ms: ");
+        at += text_digits(at, directives->timeout_ms);
+        at = stpcpy(at, "\r\n");
+    }
+    at = stpcpy(at, "\r\n");
+    return (size_t)(at - out);
+}
+
+// Routes a message under its peer's standing fields. A receiver with a header block gets them in it: so a message
+// that may have one is copied behind such a block.
+static void websocket_headers_route(struct shard *shard, struct peer *peer, const struct frame *frame) {
+    enum { BLOCK_BYTES_MAX = 128 };
+    char block[BLOCK_BYTES_MAX];
+    uint32_t body_bytes = frame->body.bytes;
+    const struct directives *directives = &peer->annex->directives;
+    uint32_t block_bytes = (uint32_t)put_block(block, directives, body_bytes);
+    struct buffer *copy = buffer_take_sized(&shard->buffers, block_bytes + body_bytes);
+    assert(block_bytes < sizeof block);
+    if (!copy) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    memcpy(copy->bytes, block, block_bytes);
+    memcpy(copy->bytes + block_bytes, frame_body(frame), body_bytes);
+    struct unit unit = {
+        .sized = true,
+        .canonical = true,
+        .bytes = block_bytes + body_bytes,
+        .body_at = block_bytes,
+        .body_bytes = body_bytes,
+        .directives = *directives,
+        .length_line_bytes = (uint32_t)frame_length_line(block, body_bytes),
+    };
+    struct frame whole = frame_at(copy, 0, &unit);
+    route_frame(shard, peer, &whole, NULL);
+    events_flush(shard);
+    buffer_drop(copy);
+}
 
 // --- Control frames
 
@@ -196,3 +259,85 @@ const struct transport transport_websocket = {
     .expire = websocket_expire,
     .end_is_leaving = true,
 };
+
+static const char subprotocol[] = "hugai.v2";
+
+// Refuses an upgrade that can't be done as it is asked for; 426 says how it can.
+static void refuse_upgrade(struct shard *shard, struct http_call *call, const char *fault) {
+    call->exchange->http.fields = "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+    call->exchange->http.closes = true;
+    http_answer_fault(shard, call->exchange, 426, fault);
+}
+
+static void refuse_bad(struct shard *shard, struct http_call *call, const char *fault) {
+    call->exchange->http.closes = true;
+    http_answer_fault(shard, call->exchange, 400, fault);
+}
+
+bool websocket_asked(const struct http_call *call) {
+    const struct unit *unit = call->frame->unit;
+    return !call->request.is_1_0 && http_lists(call->head, unit, HTTP_UPGRADE, "websocket") &&
+           http_lists(call->head, unit, HTTP_CONNECTION, "upgrade");
+}
+
+static bool directives_good(const struct directives *directives) {
+    return directives->version != VERSION_OTHER && !directives->governance_bad && !directives->timeout_bad;
+}
+
+// Writes the proof that the request was read; NULL, or what is wrong with it.
+static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_ACCEPT_BYTES]) {
+    struct span key = call->request.fields[HTTP_SEC_WEBSOCKET_KEY];
+    if (http_repeated(&call->request, HTTP_SEC_WEBSOCKET_KEY) ||
+        !websocket_accept(call->head + key.at, key.bytes, accept))
+        return "Sec-WebSocket-Key must be 16 bytes in base64";
+    if (http_repeated(&call->request, HTTP_SEC_WEBSOCKET_VERSION))
+        return "Sec-WebSocket-Version may occur once only";
+    if (call->has_gap) // RFC 6455, 4.1: and what came can't be told from what comes
+        return "who asks for an upgrade waits for the answer before it says more";
+    if (call->frame->unit->body_bytes)
+        return "a request for an upgrade has no content";
+    if (!directives_good(&call->frame->unit->directives))
+        return "HugAI-Version must be 2, Governance-Level a level, Custom-Timeout-Ms 1 to 3600000";
+    return NULL;
+}
+
+static void put_switch(struct shard *shard, const struct http_call *call, const char *accept,
+                       struct text *head) {
+    const struct unit *unit = call->frame->unit;
+    http_begin_head(shard, head, 101, call->exchange->http.origin);
+    text_put(head, "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
+    text_add(head, accept, WEBSOCKET_ACCEPT_BYTES);
+    text_put(head, "\r\n");
+    if (http_lists(call->head, unit, HTTP_SEC_WEBSOCKET_PROTOCOL, subprotocol)) {
+        text_put(head, "Sec-WebSocket-Protocol: ");
+        text_put(head, subprotocol);
+        text_put(head, "\r\n");
+    }
+    text_put(head, "\r\n");
+}
+
+void websocket_upgrade(struct shard *shard, struct http_call *call) {
+    struct peer *peer = call->peer;
+    char accept[WEBSOCKET_ACCEPT_BYTES];
+    struct span version = call->request.fields[HTTP_SEC_WEBSOCKET_VERSION];
+    const char *fault = websocket_asked(call) ? NULL : "this path speaks WebSocket";
+    if (!fault && !http_span_is(call->head, version, "13"))
+        fault = "Sec-WebSocket-Version must be 13";
+    if (fault) {
+        refuse_upgrade(shard, call, fault);
+        return;
+    }
+    fault = fault_of(call, accept);
+    if (fault) {
+        refuse_bad(shard, call, fault);
+        return;
+    }
+    struct text head;
+    put_switch(shard, call, accept, &head);
+    peer->annex->directives = call->frame->unit->directives;
+    http_discard(shard, call->exchange);
+    if (!http_leave(shard, peer, &head))
+        return;
+    receive_switch(shard, peer, &transport_websocket);
+    transport_websocket.enter(shard, peer);
+}
