@@ -21,9 +21,10 @@ async function withHub(options, run) {
 
 // A program until the test's end; resolves with its first line of output.
 async function start(hub, command, ...words) {
-  const place = words[0].endsWith('.py') ? [hub.uri().slice('tcp://'.length)] : [];
-  const program = spawn(command, [...words, ...place], { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, PATCHBAY_HUB: hub.uri() } });
+  const program = spawn(command, words, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, PATCHBAY_HUB: hub.uri(), PYTHONDONTWRITEBYTECODE: '1' } });
   let said = '';
+  program.end = within(new Promise((resolve) => program.on('close', (code) => resolve({ out: said, code }))), 'the program to end', 20000);
+  program.end.catch(() => {}); // most are killed
   const line = await within(new Promise((resolve, reject) => {
     program.on('error', reject);
     program.stdout.setEncoding('utf8').on('data', (text) => {
@@ -48,9 +49,19 @@ test('agent.py', () => withHub([], async (hub) => {
     const peer = await hub.peer();
     assert.deepEqual((await peer.ask('tests/count', { text: 'one two  drei é' })).result, { words: 4 });
     assert.equal((await peer.ask('other', { targetAgent: 'counter' })).error.code, -32601);
+    const answer = peer.ask('tests/count', { text: 'one', workDoneToken: 7 });
+    const progress = await peer.find((one) => one.json.method === '$/progress', 'its progress');
+    assert.equal(progress.json.params.token, 7);
+    assert.deepEqual((await answer).result, { words: 1 });
   } finally {
     program.kill('SIGKILL');
   }
+}));
+
+test('ask.py', () => withHub([], async (hub) => {
+  const { program } = await start(hub, 'python3', join(examples, 'ask.py'));
+  const { out, code } = await program.end;
+  assert.deepEqual([out, code], ["{'percent': 50}\na cake\ntimed out (-32051)\n", 0]);
 }));
 
 test('agent.mjs', () => withHub([], async (hub) => {
