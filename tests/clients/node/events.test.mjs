@@ -100,12 +100,32 @@ test('missed tells what hub/dropped told, before the next event', () => having(P
 
 test('a pattern that the hub refuses ends its iterator with the error', () => having(Hub.start(), async (hub) => {
   const one = await client(hub.uri('tcp')), wrong = one.events('a*b');
+  await assertFails(wrong.subscribed, -32602);
   await assertFails(wrong.next(), -32602);
   assert.deepEqual(await wrong.next(), { value: undefined, done: true });
   const unread = one.events('a**'); // which nobody reads: no rejection that nobody handles
   await settled(one);
   await unread.return();
   await close(one);
+}));
+
+test('subscribed tells when the hub has the subscription, and that none comes any more', () => having(Hub.start(['--shards', '2']), async (hub) => {
+  const one = await client(hub.uri('tcp')), other = await client(hub.uri('unix'));
+  for (let round = 0; round < 20; round++) {
+    const iterator = one.events('x');
+    await iterator.subscribed;
+    assert.equal(await other.publish('x'), 1);
+    const second = one.events('x');
+    await second.subscribed;
+    await Promise.all([iterator.return(), second.return()]);
+  }
+  hub.process.kill('SIGSTOP');
+  const never = one.events('y');
+  await close(one);
+  await assertFails(never.subscribed, -32050);
+  await assertFails(one.events('z').subscribed, -32050);
+  hub.process.kill('SIGCONT');
+  await close(other);
 }));
 
 test('publish tells how many got it, and data may be anything', () => having(Hub.start(), async (hub) => {

@@ -45,7 +45,8 @@ export async function run(uri: string): Promise<string[]> {
   hub.onState((state: string) => { said.push(state); })();
   stop();
   const events: EventIterator<{ n: number }> = hub.events<{ n: number }>('build-*');
-  while (await other.publish('build-done', { n: 7 }, { timeoutMs: 1000 }) === 0);
+  await events.subscribed;
+  said.push(`delivered ${await other.publish('build-done', { n: 7 }, { timeoutMs: 1000 })}`);
   for await (const event of events) {
     const { name, data, missed }: HubEvent<{ n: number }> = event;
     said.push(`${name} ${data.n} ${missed}`);

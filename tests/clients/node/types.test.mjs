@@ -40,7 +40,7 @@ test('tsc --strict holds: Node, as Node resolves modules; and the sample does wh
   compile({ module: 'nodenext', types: ['node'], lib: ['es2022'] });
   const { run } = await import(pathToFileURL(join(directory, 'sample.mjs')));
   assert.deepEqual(await within(run(hub.uri('tcp')), 'the sample'),
-    ['test-agent', 'of 2', 'passed 2', 'HubError -31000 no x', 'build-done 7 0', 'dropped 0', 'false', 'ConnectionLost -32050 0']);
+    ['test-agent', 'of 2', 'passed 2', 'HubError -31000 no x', 'delivered 1', 'build-done 7 0', 'dropped 0', 'false', 'ConnectionLost -32050 0']);
 }));
 
 test('every function has a type, and every type a function', () => having(Hub.start(), async (hub) => {

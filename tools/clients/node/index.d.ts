@@ -82,6 +82,8 @@ export interface HubEvent<T = any> {
 }
 
 export interface EventIterator<T = any> extends AsyncIterableIterator<HubEvent<T>> {
+  /** Resolves once the hub has confirmed the subscription. It rejects where the hub refuses the pattern, as the next event does. */
+  readonly subscribed: Promise<void>;
   next(): Promise<IteratorResult<HubEvent<T>, undefined>>;
   /** Ends the iteration, and the subscription, unless another iterator has its pattern. */
   return(): Promise<IteratorResult<HubEvent<T>, undefined>>;

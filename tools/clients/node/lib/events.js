@@ -7,8 +7,30 @@ const QUEUE_EVENTS_MAX = 1000;
 // A pattern is an exact name, or a prefix and `*`.
 const matches = (pattern, name) => (pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern);
 
+// One subscription at the hub, and who iterates over its events.
+class Subscription {
+  iterators = new Set();
+  confirmed; // a promise that the hub's answer settles
+  confirm;
+  refuse;
+
+  constructor() {
+    this.confirmed = new Promise((resolve, reject) => {
+      this.confirm = resolve;
+      this.refuse = reject;
+    });
+    this.confirmed.catch(() => {}); // whoever doesn't wait for it hears of it by the iterator
+  }
+
+  end(error) {
+    this.refuse(error ?? new ConnectionLost('the client is closed'));
+    for (const iterator of this.iterators) iterator.end(error);
+  }
+}
+
 // What `hub.events` returns. An event is {name, data, missed}.
 class EventIterator {
+  subscribed;
   #queue = [];
   #missed = 0; // before the next event that comes
   #readers = [];
@@ -16,7 +38,8 @@ class EventIterator {
   #isOver = false;
   #leave;
 
-  constructor(leave) {
+  constructor(subscribed, leave) {
+    this.subscribed = subscribed;
     this.#leave = leave;
   }
 
@@ -77,7 +100,7 @@ class EventIterator {
 
 export class Subscriptions {
   #calls;
-  #iterators = new Map(); // sets of them by pattern
+  #byPattern = new Map();
   #isLive = false; // what is added is told to the hub at once; else when the connection stands again
   #end; // [error] once there are no more events
   #stop; // ends the attempts of the connection
@@ -88,38 +111,37 @@ export class Subscriptions {
 
   open(pattern) {
     if (typeof pattern !== 'string' || pattern === '') throw new TypeError('the pattern of events must be a name, or a prefix and *');
-    const iterator = new EventIterator(() => this.#leave(pattern, iterator));
-    if (this.#end) {
-      iterator.end(this.#end[0]);
-      return iterator;
-    }
-    const known = this.#iterators.get(pattern);
-    if (known) known.add(iterator);
-    else {
-      this.#iterators.set(pattern, new Set([iterator]));
-      if (this.#isLive) this.#subscribe(pattern, undefined);
+    const known = this.#byPattern.get(pattern), subscription = known ?? new Subscription();
+    const iterator = new EventIterator(subscription.confirmed, () => this.#leave(pattern, iterator));
+    subscription.iterators.add(iterator);
+    if (this.#end) subscription.end(this.#end[0]);
+    else if (!known) {
+      this.#byPattern.set(pattern, subscription);
+      if (this.#isLive) this.#subscribe(pattern, subscription);
     }
     return iterator;
   }
 
   // Resolves when the hub has answered for the first time.
-  #subscribe(pattern, transport) {
-    const ask = () => this.#calls.call('hub/subscribe', { events: [pattern] }, { transport });
-    return insist(ask, this.#stop.signal, (error) => this.#fail(pattern, error));
+  #subscribe(pattern, subscription, transport = undefined) {
+    const ask = async () => {
+      await this.#calls.call('hub/subscribe', { events: [pattern] }, { transport });
+      subscription.confirm();
+    };
+    return insist(ask, this.#stop.signal, (error) => this.#fail(pattern, subscription, error));
   }
 
   // The hub refuses the pattern. A connection that is lost refuses nothing.
-  #fail(pattern, error) {
+  #fail(pattern, subscription, error) {
     if (error instanceof ConnectionLost) return;
-    const iterators = this.#iterators.get(pattern) ?? [];
-    this.#iterators.delete(pattern);
-    for (const iterator of iterators) iterator.end(error);
+    if (this.#byPattern.get(pattern) === subscription) this.#byPattern.delete(pattern);
+    subscription.end(error);
   }
 
   async #leave(pattern, iterator) {
-    const iterators = this.#iterators.get(pattern);
-    if (!iterators?.delete(iterator) || iterators.size > 0) return;
-    this.#iterators.delete(pattern);
+    const subscription = this.#byPattern.get(pattern);
+    if (!subscription?.iterators.delete(iterator) || subscription.iterators.size > 0) return;
+    this.#byPattern.delete(pattern);
     // Where the connection is lost, the subscription is, too.
     if (this.#isLive) await this.#calls.call('hub/unsubscribe', { events: [pattern] }).catch(() => {});
   }
@@ -128,7 +150,7 @@ export class Subscriptions {
   restore(transport) {
     this.#isLive = true;
     this.#stop = new AbortController();
-    return Promise.all([...this.#iterators.keys()].map((pattern) => this.#subscribe(pattern, transport)));
+    return Promise.all([...this.#byPattern].map(([pattern, subscription]) => this.#subscribe(pattern, subscription, transport)));
   }
 
   lose() {
@@ -139,7 +161,7 @@ export class Subscriptions {
   take(params) {
     const name = params?.event;
     if (typeof name !== 'string') return;
-    for (const [pattern, iterators] of this.#iterators) {
+    for (const [pattern, { iterators }] of this.#byPattern) {
       if (matches(pattern, name)) for (const iterator of iterators) iterator.push(name, params.data);
     }
   }
@@ -147,14 +169,14 @@ export class Subscriptions {
   // The hub tells that it dropped events of this connection.
   dropped(params) {
     const count = (Number.isSafeInteger(params?.count) && params.count > 0 ? params.count : 0) + (params?.unknown ? 1 : 0);
-    for (const iterators of this.#iterators.values()) for (const iterator of iterators) iterator.miss(count);
+    for (const { iterators } of this.#byPattern.values()) for (const iterator of iterators) iterator.miss(count);
   }
 
   // No more events come; iterators end, with the error if there is one.
   end(error) {
     this.lose();
     this.#end = [error];
-    for (const iterators of this.#iterators.values()) for (const iterator of iterators) iterator.end(error);
-    this.#iterators.clear();
+    for (const subscription of this.#byPattern.values()) subscription.end(error);
+    this.#byPattern.clear();
   }
 }
