@@ -1,5 +1,5 @@
-// Requests a second that an agent answers with a client's library, beside loops written by hand. All of them take turns,
-// so that what else the machine does falls on each, and every second round goes the other way round.
+// Requests a second that an agent answers with a client's library, beside loops written by hand. All of them take
+// turns, so that other work of the machine falls on each. Every second round goes the other way round.
 //
 // usage: beside.mjs PATCHBAYD PATCHBAY node|python [ROUNDS [SECONDS [DEPTH [BODY-BYTES]]]]
 //

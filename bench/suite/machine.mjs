@@ -1,4 +1,4 @@
-// What a figure is worth depends on where it was taken.
+// The machine that a figure was taken on.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { arch, cpus, loadavg, release, totalmem } from 'node:os';

@@ -2,9 +2,9 @@
 // Success: NAME.svg and NAME.png beside the results. Failure: without rsvg-convert there are no PNG; what it
 // refuses the caller is told, and the figures stay.
 //
-// They are drawn here, in plain shapes and attributes that every renderer knows, on a ground of their own. Who knows style
-// sheets as well, as browsers do, draws them dark where the page is. The letters are large enough for a phone's width; each
-// line's name stands at its end, and the hub's line is the strongest.
+// The plots are plain shapes and attributes that every renderer knows, on a ground of their own. A renderer with style
+// sheets (a browser) draws them dark where the page is. The letters are large enough for a phone's width; each line's
+// name stands at its end, and the hub's line is the strongest.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,8 +40,8 @@ export function tickText(value) {
 // Sizes of bodies are powers of two.
 const sizeText = (bytes) => (bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes} B`);
 
-// 1, 2 and 5 times each power of ten from the first at or below `least` to the last at or above `most`: the ends of the
-// axis, and what is written beside it.
+// The ends of the axis and its labels: 1, 2 and 5 times each power of ten, from the first at or below `least` to the
+// last at or above `most`.
 export function ticksOf(least, most) {
   const steps = [];
   for (let power = Math.floor(Math.log10(least)) - 1; power <= Math.ceil(Math.log10(most)) + 1; power++) {

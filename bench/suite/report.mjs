@@ -72,7 +72,7 @@ function preface({ machine, settings, load, failures, comparisons }) {
   ];
 }
 
-// What a reader asks first of these figures.
+// The figures that a reader asks for first.
 const legend = [
   '## How to read the figures', '',
   '- **CPU µs**: processor time of the server for a message, user and kernel. A request counts together with its response.',

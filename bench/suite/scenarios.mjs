@@ -1,4 +1,4 @@
-// What the suite measures, by name.
+// The comparisons and sweeps of the suite, by name.
 //
 // A comparison runs its sides one after the other in each round, and asks of each pair of runs for the ratio of a value
 // (an aim: `of` over `over`, at most `atMost`). A sweep runs one load over a range, for a plot.
@@ -89,9 +89,10 @@ const againstItself = [
     { label: '10,000 connections', load: { sources: 9998 } }, { label: '10 connections', load: { sources: 8 } },
     requests(8, 2, 8, 256, '--in-flight', '8'), cpu(1.3)),
   // With as many sources as targets, all targets are on the one shard and all sources on the other (bench/load/load.h).
-  // On one core both sides have as much to do as that can take, so that what is compared is the work of crossing. On two
-  // the shards wait, for each other and for the load that sits on the one: less goes together in a turn, and a hub that
-  // isn't busy costs more a message, one shard too (at 400,000 a second about twice what it costs when it is).
+  // On one core both sides have as much to do as that can take, so that what is compared is the work of crossing. On
+  // two cores the shards wait, for each other and for the load that sits on one of them: less goes together in a turn.
+  // A hub that isn't busy costs more a message, also with one shard (at 400,000 a second about twice the cost of a busy
+  // one).
   again('shards', 'requests, 256 B, 16 sources, 16 targets, 64 pending, all from one shard to the other, on one core',
     { label: '2 shards', options: ['--shards', '2'] }, { label: '1 shard' }, requests(16, 16, 64, 256), cpu(1.15)),
   again('shards-2-cores', 'requests, 256 B, 16 sources, 16 targets, 64 pending, all from one shard to the other, on a core each',
@@ -172,8 +173,8 @@ const secured = [
     requests(16, 4, 64, 256), cpu(1.01)),
 ];
 
-// What crosses two hubs and the server between them, beside what one hub does alone. That server is on the load's core: what it
-// costs isn't counted, but the hubs get no more than it passes on, so they wait, and less goes together in a turn.
+// Two hubs and the server between them, beside one hub alone. The server is on the load's core: its cost isn't counted.
+// The hubs get no more than the server passes on, so they wait, and less goes together in a turn.
 const across = (name, title, load, ...aims) =>
   again(`cluster-${name}`, `${title}, from one hub to another beside one hub`, { label: 'across', joined: true }, { label: 'one hub' }, load, ...aims);
 const betweenHubs = [
@@ -182,7 +183,7 @@ const betweenHubs = [
   across('latency', 'requests, 256 B, 1 source, 1 target, 1 pending', requests(1, 1, 1, 256), p50()),
 ];
 
-// What is left for a peer that pings once a millisecond, while others flood the hub with work of one kind.
+// The waits of a peer that pings once a millisecond, while others flood the hub with work of one kind.
 const bystander = (flood, title, ...options) => ({
   name: `bystander-${flood}`, title: `a ping each ms, while ${title}`, load: { flood },
   sides: [{ server: 'hub', options: ['--shards', '1', ...options] }],

@@ -55,7 +55,7 @@ function nginx(directory, modules, http) {
   return [peerProgram('nginx'), '-p', `${directory}/`, '-c', 'nginx.conf'];
 }
 
-// Its channels keep what can be on the way, in memory.
+// The server's channels keep all that can be on the way, in memory.
 async function nchan({ directory }, peer) {
   const port = await freePort();
   return {
@@ -79,8 +79,8 @@ function certificate(directory) {
   return { pem, key, trusting: ['--tls-ca', pem] };
 }
 
-// A users file with rights of every kind and limits that nobody reaches, and its user's token: how the hub is told of the
-// one, and the client of the other.
+// A users file with rights of every kind and limits that nobody reaches, as an option of the hub; and the token of its
+// user, as an option of the client.
 function users(build, directory) {
   const [file, secret] = [join(directory, 'users.ini'), join(directory, 'token')];
   const { status, stdout, stderr } = spawnSync(join(build, 'tools/patchbay'), ['token', 'new'], { encoding: 'utf8' });
@@ -147,8 +147,8 @@ async function linked(build, uri) {
   throw new Error(`${uri} has no link to the other hub's server`);
 }
 
-// What joins a hub with another one: a server of NATS, on the load's core, and that other hub, on the same core as the hub,
-// since both are what is measured. The load's sources are at the other hub, its targets at this one.
+// A server of NATS, on the load's core, and a second hub, on the core of the first, since both hubs are measured. The
+// load's sources are at the other hub, its targets at this one.
 async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
   const broker = await besides(loadCpu, [peerProgram('nats'), '-a', '127.0.0.1', '-p', '-1'], /Listening for client connections on (\S+)[^]*Server is ready/);
   const joining = ['--nats', `nats://${broker.found}`, '--cluster', 'bench'];
@@ -206,7 +206,7 @@ const kinds = {
       load: () => [...trusting, 'bench', '--plain-inbox', '--peer', `nats=${tls ? 'tls://' : ''}127.0.0.1:${port}`],
     };
   },
-  // What browsers would speak to it.
+  // NATS over WebSocket, as a browser would speak it.
   'nats-websocket': async ({ directory }) => {
     const [port, web] = [await freePort(), await freePort()];
     const file = join(directory, 'nats.conf');

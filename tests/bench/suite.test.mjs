@@ -1,4 +1,4 @@
-// What bench/run makes of its measurements: medians, ratios pair by pair, the page; and the list of what it measures.
+// The results of bench/run: medians, ratios pair by pair, the page; and the list of its comparisons.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { paired } from '../../bench/suite/against.mjs';

@@ -1,5 +1,5 @@
-// What an adversary tries: headers that two readers could read differently, bodies made to hurt a parser, answers to what
-// others were asked, more of everything than there is room for, little asked for much. Each time the others are
+// An adversary's attempts: headers that two readers could read differently, bodies made to hurt a parser, answers to
+// the requests of others, more of everything than there is room for, small requests for much. Each time the others are
 // served, and nothing reaches them that shouldn't.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
@@ -322,7 +322,7 @@ scenario('who asks for much and reads nothing is closed, with a bound on what wa
     greedy.write(Buffer.concat(Array.from({ length: 500 }, (_, id) => frame(requestText(id, 'hub/agents')))));
     const closed = (stats) => stats.closed_slow_readers + stats.closed_no_memory;
     let stats = before;
-    // What finds too much waiting is refused, and the socket takes the rest for a while: more is asked for.
+    // A request that finds too much waiting is refused. The socket takes the rest for a while, so more is asked for.
     for (let id = 500; closed(stats) === closed(before); id++) {
       greedy.write(frame(requestText(id, 'hub/agents')));
       stats = (await witness.ask('hub/stats')).result;

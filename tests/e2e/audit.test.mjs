@@ -1,5 +1,5 @@
-// The audit journal in a real file: what is in it, what is refused, and that no line is lost, torn or forged when the
-// file is rotated, the disk is full, the hub is drained or killed.
+// The audit journal in a real file: its lines, and refusals. No line is lost, torn or forged when the file is rotated,
+// the disk is full, or the hub is drained or killed.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -212,7 +212,7 @@ journaled('a source that half-closes hears of its entries', async (hub, path, st
   assert.equal((await stop()).length, 100);
 });
 
-// What logrotate does, again and again under load.
+// The steps of logrotate, again and again under load.
 journaled('a file that is renamed and opened anew loses and tears nothing', async (hub, path, stop) => {
   const sources = [await hub.peer(), await hub.peer(), await hub.peer()];
   let answered = 0, over = false;

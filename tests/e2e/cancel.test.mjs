@@ -1,5 +1,5 @@
-// Cancelling, both ways: a peer's cancel reaches the target under the id that the target knows; a request that still waits
-// is taken out of the queue and answered -32800; a source that leaves and a request that times out cancel by themselves.
+// Cancels, both ways. A peer's cancel reaches the target under the id that the target knows. A request that still waits
+// is taken out of the queue and answered -32800. When a source leaves or a request times out, the hub cancels.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
@@ -78,7 +78,7 @@ scenario('a source that leaves cancels what it asked', EVERYWHERE, async (hub) =
   assert.deepEqual(cancel, { jsonrpc: '2.0', method: '$/cancelRequest', params: { id: hubId } });
 });
 
-// That a connection was closed shows at once where it is a Unix socket, or where TCP says so by a reset.
+// A closed connection shows at once on a Unix socket, or where TCP says so by a reset.
 scenario('a source that closes its connection cancels what it asked', EVERYWHERE, async (hub) => {
   const { target, source, hubId } = await asked(hub, '1');
   if (hub.transport === 'tcp') source.socket.resetAndDestroy();

@@ -47,7 +47,7 @@ export function certificateFor(seconds, name, by = 'authority') {
 authority('authority');
 certificate('hub', 'authority', 'DNS:localhost,IP:127.0.0.1');
 
-// Whom its clients trust.
+// The authority that its clients trust.
 export const trusted = readFileSync(file('authority.pem'));
 // Options of a hub that has them.
 export const serving = ['--tls-certificate', file('hub.pem'), '--tls-key', file('hub.key')];

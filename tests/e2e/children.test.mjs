@@ -99,7 +99,7 @@ async function becomes(peer, name, state) {
   }
 }
 
-// What was for one that is removed ends while that goes round; then nobody has the name.
+// Requests for a removed child end while the removal goes round; then nobody has the name.
 async function forgotten(peer, name) {
   const end = Date.now() + 20_000;
   for (let answer; (answer = await peer.ask('work', { targetAgent: name })).error?.code !== -32010;) {
@@ -140,7 +140,7 @@ for (const framing of ['content-length', 'lines']) {
     assert.equal(agent.child.state, 'running');
     assert.equal(agent.child.protocol, 'plain');
     assert.ok(alive(agent.child.pid));
-    // What it asks goes its way like anybody's.
+    // The child's own requests are routed like anybody's.
     const other = await hub.open();
     await other.register('editor', { methods: ['editor/getMessage'] });
     other.serve((message) => ({ was: message.params }));
@@ -304,7 +304,7 @@ kept('a pool: what comes goes to the instance that owes least, events to all', s
   assert.deepEqual([...seen].sort(), processes.sort());
   assert.deepEqual((await peer.ask('hub/agents', {})).result.agents.map((one) => one.agentId), ['pool']);
   assertError(await peer.ask('agent/register', { agentId: 'pool', capabilities: {} }), -32053);
-  // One that has gone is left out, and what it had ends.
+  // A member that has gone is left out, and its requests end.
   const hangs = [0, 1, 2].map(() => peer.ask('hang', {}));
   await peer.ask('hub/ping', {});
   const { pid } = await child(peer, 'pool#1');
@@ -557,8 +557,8 @@ for (const whom of ['the hub', 'the hub and its keeper']) {
   });
 }
 
-// What a hub starts for itself isn't taken for a hub: by `pidof` and `ps`, which know a process by its first argument, nor by
-// `pgrep -x`, which knows it by its name.
+// The hub's own child processes aren't taken for a hub: neither by `pidof` and `ps`, which know a process by its first
+// argument, nor by `pgrep -x`, which knows it by its name.
 kept('the processes that keep children have names of their own', section('a', { command: command('serve') }), async (hub, peer) => {
   const { result } = await peer.ask('process', target('a'));
   const keeper = Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(result.process)]).toString());

@@ -1,5 +1,5 @@
-// What programs that the hub keeps may do where users are on: what they offer and hear, what they ask, and whom they
-// can't become.
+// The rights of programs that the hub keeps, where users are on: offers, events, requests, and names that they can't
+// take.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ withUsers('what an extension offers and hears is what its user may', { admin: { 
   assert.ok((await peer.ask('command/execute', { command: 'greet' })).result === null);
   const { result } = await peer.ask('hub/stats');
   assert.deepEqual([result.refused_offer, result.refused_subscribe], [2, 2]);
-  // What it says, and what it writes, comes later than its answers.
+  // The child's log lines and files come later than its answers.
   for (const [name, user] of [['modest', 'modest'], ['nobody', null]]) {
     for (const rule of ['offer', 'subscribe']) {
       await until(`it says what ${name} may not ${rule}`,

@@ -78,7 +78,7 @@ async function inDirectory(use) {
   }
 }
 
-// Neither output nor a connection: the client must have found the fault by itself.
+// There is neither output nor a connection: the client must have found the fault by itself.
 async function refusesArguments(args, pattern, stdin) {
   const nowhere = new Client('unix:///nonexistent/hub.sock', args, stdin);
   await nowhere.ended(2);

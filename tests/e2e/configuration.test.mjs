@@ -79,7 +79,7 @@ test('each example can be used', () => {
     for (const { name, example } of options) {
       if (!example) continue;
       assert.equal(/^[a-z-]+/.exec(example)[0], name, example);
-      // What goes with others, or names files that aren't here, is judged as far as it is read.
+      // An option that needs others, or names files that aren't here, is judged as far as it is read.
       const whole = { nats: 'cluster = x\ninsecure = yes', cluster: 'nats = nats://127.0.0.1:4222', 'nats-credentials': 'nats = nats://127.0.0.1:4222\ncluster = x', 'nats-ca': 'nats = nats://127.0.0.1:4222\ncluster = x', 'tls-key': 'tls-certificate = /etc/patchbay/tls/hub.pem', 'tls-clients': 'tls-certificate = /etc/patchbay/tls/hub.pem' }[name] ?? '';
       writeFileSync(join(folder, 'one.ini'), `${example}\n${whole}\n`);
       const { status, stderr } = check('--config', join(folder, 'one.ini'));

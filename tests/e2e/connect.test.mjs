@@ -1,6 +1,6 @@
-// `patchbay connect`: whoever can start a program is a client of the hub's. Its standard streams are held against those of
-// a connection of its own, in both framings, against hubs of both; and its ends are looked at: the input's, the reader's,
-// the hub's, a signal.
+// `patchbay connect`: whoever can start a program is a client of the hub's. Its standard streams are compared with a
+// direct connection, in both framings, against hubs of both. Then each end is played: the input's, the reader's, the
+// hub's, a signal.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const FRAMINGS = [undefined, 'content-length', 'lines'];
 const running = new Set();
 after(() => running.forEach((one) => one.kill('SIGKILL')));
 
-// What is said to it is said to the hub, and the other way round: its streams are a peer's.
+// A peer whose wire is the program's standard streams.
 class Joined extends Peer {
   stderr = '';
 

@@ -418,7 +418,8 @@ scenario('the gap is told before a later event if that comes first', SLOW, async
   const source = await hub.peer();
   let n = 0;
   while ((await reach(source, 'e', { n, pad: 'x'.repeat(8000) })) === 1) n++;
-  // It reads again while events go on coming: now there is room, now there isn't, and the queue is rarely empty.
+  // The subscriber reads again while events go on coming: now there is room, now there isn't, and the queue is rarely
+  // empty.
   slow.socket.resume();
   let [told, came] = [0, 0];
   const reader = (async () => {
@@ -443,7 +444,7 @@ scenario('the gap is told before a later event if that comes first', SLOW, async
 
 const residentBytes = (pid) => 1024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))[1]);
 
-// Nobody reads, so that all of it waits in the hub: one body, and an entry in a queue for each.
+// No subscriber reads, so that all of it waits in the hub: one body, and an entry in a queue for each.
 scenario('a large event to a thousand is one copy and a thousand entries', { transports: ['unix'] }, async (hub) => {
   const count = 1000;
   const bytes = 1 << 20;
@@ -452,7 +453,7 @@ scenario('a large event to a thousand is one copy and a thousand entries', { tra
   const source = await hub.peer();
   const held = async () => (await source.ask('hub/stats')).result;
   assert.equal(await reach(source, 'none'), 0);
-  // What is given back is given back when the hub gets to it, not by any answer.
+  // The hub gives memory back in its own time, and no answer says when.
   const settled = async (bound) => {
     let now = await held();
     for (const until = Date.now() + 10_000; now.buffer_bytes > bound && Date.now() < until;) now = await held();

@@ -1,6 +1,6 @@
-// Faults survived for real: processes killed in the middle of a frame, connections reset by the thousand, no descriptor left,
-// no memory left, a hub that stands still for a while. Each time the others are served meanwhile, what was
-// asked of the lost ends, and afterwards all is as before.
+// Faults survived for real: processes killed in the middle of a frame, connections reset by the thousand, no descriptor
+// left, no memory left, a hub that stands still for a while. Each time the others are served meanwhile, requests to the
+// lost ones end, and afterwards all is as before.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -52,7 +52,7 @@ scenario('agents killed in the middle of a frame, deaf, or in full flood', EVERY
   const ended = new Set();
   while (ended.size < 3) {
     const answer = (await source.next('the end of what a killed agent owed')).json;
-    // One that floods itself and reads too little is closed by the hub, perhaps before it is killed.
+    // A peer that floods itself and reads too little is closed by the hub, perhaps before it is killed.
     const codes = answer.id === 2 ? [-32050, -32052, -32010] : [-32050, -32052];
     assert.ok(codes.includes(answer.error?.code), JSON.stringify(answer));
     ended.add(answer.id);
@@ -82,7 +82,7 @@ scenario('3,000 connections, reset in the middle of what they say', { ...EVERYWH
 });
 
 scenario('no descriptor left: who is in is served, who waits comes in when there is room again', { ...EVERYWHERE, under: ['prlimit', '--nofile=16'] }, async (hub) => {
-  // So few that they don't suffice for the half that the hub keeps for connections: else it would refuse those past it.
+  // Too few descriptors for the half that the hub keeps for connections: else it would refuse those past it.
   (await hub.agent('good')).serve(() => 'good');
   const source = await hub.peer();
   const before = await stats(source);

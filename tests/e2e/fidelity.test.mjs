@@ -1,5 +1,5 @@
-// What the hub may not change: ids come back byte for byte, bodies arrive byte for byte but for the id, and header
-// fields are carried with their values and in their order, Content-Length first and canonical.
+// Parts that the hub may not change: ids come back byte for byte, and bodies arrive byte for byte but for the id.
+// Header fields are carried with their values and in their order, Content-Length first and canonical.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
@@ -150,8 +150,8 @@ scenario('header fields are carried in order, values byte for byte', EVERYWHERE,
   }
 });
 
-// Where a frame may be cut, and which part of it then moves, depends on the sizes of both parts: each near the bounds of
-// both, with a whole frame before and behind it in the same arrivals.
+// The place where a frame may be cut, and the part of it that then moves, depend on the sizes of both parts. Each size
+// is near the bounds of both, with a whole frame before and behind it in the same arrivals.
 scenario('frames that two arrivals share, cut anywhere', { shards: [1, 2] }, async (hub) => {
   (await hub.agent('echo')).serve((message) => message.params.filler);
   const source = await hub.peer(), witness = await hub.peer();

@@ -8,7 +8,7 @@ const BODY = requestText(1, 'smuggled', { targetAgent: 'target' });
 const GOOD = `Content-Length: ${BODY.length}`;
 const TYPE = 'Content-Type: application/vscode-jsonrpc; charset=utf-8';
 
-// What is wrong, the lines of the block, and which of them holds the fault (its offset lies there).
+// The fault, the lines of the block, and the line that holds the fault (its offset lies there).
 const BAD_BLOCKS = [
   ['an HTTP request', ['POST / HTTP/1.1', 'Host: localhost', GOOD], 0],
   ['an HTTP request without a version', ['GET /', GOOD], 0],

@@ -1,5 +1,5 @@
-// The gate against a real hub: what is held over each transport, what the client `patchbay approvals` (PATCHBAY) shows
-// of it and decides, and that a hub that drains owes nothing.
+// The gate against a real hub: messages held over each transport, `patchbay approvals` (PATCHBAY) as the operator's
+// client, and a hub that drains and owes nothing.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

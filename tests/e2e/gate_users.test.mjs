@@ -1,5 +1,5 @@
-// The gate where users are on: who may decide and see, whose name stands for a decision, what a `hold` holds, and that
-// rights are judged anew when something goes on.
+// The gate where users are on: the right to decide and to see, the name in a decision, the key `hold`, and rights
+// judged anew when a held message goes on.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -59,8 +59,8 @@ scenario('every client gets every chunk, in order and once', EVERYWHERE, async (
   assert.equal(stats.hcs_clients, 0);
 });
 
-// One that doesn't read: chunks of the finest level are shed for it alone, and it is told which. Its producer hears of
-// it, since it is the only one.
+// A consumer that doesn't read: chunks of the finest level are shed for it alone, and it is told which. The producer
+// hears of that, since there is no other consumer.
 scenario('fine chunks are shed for who reads slowly, and fetched later',
   { ...EVERYWHERE, options: ['--max-queue', '256K', '--session-history', '16M'] }, async (hub) => {
     const producer = await producerOf(hub);
@@ -347,7 +347,7 @@ const KEPT = { ...EVERYWHERE, options: ['--extension', `p=/usr/bin/env XDG_DATA_
 
 scenario('sessions of a program that the hub keeps end with it, and the next one has its own', KEPT, async (hub) => {
   const client = await hub.peer();
-  // It offers nothing before it has answered initialize, and one that ends is an agent for a moment still.
+  // The child offers nothing before it has answered initialize. A child that ends is still an agent for a moment.
   const start = async (name, unlike) => {
     for (let n = 0;; n++) {
       const session = `${name}-${n}`;

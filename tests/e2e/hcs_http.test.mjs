@@ -141,7 +141,7 @@ web('who paused before the end may go on behind it', EVERYWHERE, async (hub) => 
   await producer.silent('what is said behind the end');
 });
 
-// What is held for them comes, too: the end of the hub is no time to wait.
+// Chunks held for them come, too: the end of the hub is no time to wait.
 web('a hub that ends waits for no pause', { ...EVERYWHERE, options: ['--drain-timeout', '300ms'] }, async (hub) => {
   const producer = await hub.agent('p', { hcs: true });
   const socket = await hub.peer('websocket'), framed = await hub.peer(), streams = {};

@@ -1,5 +1,5 @@
-// POST /rpc and the rest of HTTP, as a client sees it that writes its own bytes: statuses, header fields both ways, answers
-// in the order of the requests, leaving, draining.
+// POST /rpc and the rest of HTTP, by a client that writes its own bytes: statuses, header fields both ways, answers in
+// the order of the requests, leaving, draining.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
@@ -348,7 +348,7 @@ web('Expect: 100-continue is told to go on when its turn has come', EVERYWHERE, 
     assert.deepEqual((await client.send(bytes)).json, PONG);
     await client.lives();
   }
-  // Whoever doesn't wait needn't be told, also later; without a body there is nothing to wait for.
+  // A client that doesn't wait needn't be told, also later. Without a body there is nothing to wait for.
   const weary = await Client.open(hub);
   weary.write(rpc(asks('slow')), request('POST /rpc', [JSON_TYPE, `Content-Length: ${PING.length}`, 'Expect: 100-continue']));
   const { id: asked } = (await target.next()).json;
@@ -460,7 +460,7 @@ web('what takes the connection over waits for the answers before it', {}, async 
   await events.take((bytes) => (bytes.includes('\n\n') ? { whole: bytes.length } : null), 'an event');
   const socket = await pipelined('GET /ws', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${KEY}`]);
   assert.equal((await socket.response()).status, 101);
-  // What it says before it is answered would be cut where it began to be heard.
+  // Bytes that a client sends before the answer would be cut at an unknown place.
   const early = await Client.open(hub);
   early.write(rpc(asks('first', { targetAgent: 'slow' })),
     request('GET /ws', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${KEY}`]),

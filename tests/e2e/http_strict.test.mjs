@@ -1,5 +1,5 @@
-// What could be read in two ways is refused and ends the connection; each limit holds to the byte; and only pages that may
-// do so reach the hub through a browser.
+// A request that could be read in two ways is refused and ends the connection. Each limit holds to the byte. Only pages
+// with the right to it reach the hub through a browser.
 import assert from 'node:assert/strict';
 import { requestText } from './peer.mjs';
 import { alone, chunk, Client, JSON_TYPE, request, rpc, web } from './web.mjs';
@@ -155,7 +155,7 @@ web('a request that is not whole in time is 408', { shards: [1, 2], options: ['-
     assert.equal(answer.fields.connection, 'close');
     await client.gone();
   }
-  // One that says nothing isn't late, and neither is one whose answer is.
+  // A client that sends nothing isn't late, and neither is one whose answer is.
   const target = await hub.agent('target');
   const idle = await Client.open(hub);
   const asking = await Client.open(hub);

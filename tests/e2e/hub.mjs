@@ -17,12 +17,12 @@ if (!program) throw new Error('PATCHBAYD must name the patchbayd to test');
 // Options for every hub, so that all tests can be run with them.
 const always = (process.env.PATCHBAY_HUB_OPTIONS ?? '').split(' ').filter((word) => word);
 
-// What all scenarios but those for some of them are played over.
+// The transports of all scenarios that name none.
 const everywhere = (process.env.PATCHBAY_TRANSPORTS ?? 'tcp unix').split(' ');
 
-// In how many of the forms that it lists a scenario is played: in `each`, all of its numbers of shards by all of its
-// transports; in `some`, each of the numbers with one of the transports at least, and the other way round. What runs
-// several shards alone (PATCHBAY_SHARDS) keeps to those where a scenario has them.
+// The number of forms in which a scenario is played. `each`: all of its numbers of shards by all of its transports.
+// `some`: each number with one transport at least, and the other way round. A run with several shards alone
+// (PATCHBAY_SHARDS) keeps to those where a scenario has them.
 const thoroughly = (process.env.PATCHBAY_FORMS ?? 'each') === 'each';
 const only = Number(process.env.PATCHBAY_SHARDS ?? 0);
 
@@ -67,9 +67,9 @@ export class Hub {
     return hub;
   }
 
-  // Starts one on a TCP port of the system's choice and on a Unix socket in a directory of its own; where the scenario's
-  // transport speaks lines, also on two such that do; where it is HTTP's or WebSocket's, also on a port for those; where it is
-  // over TLS (tls, tls-lines, https), on one such.
+  // Starts a hub on a TCP port of the system's choice and on a Unix socket in a directory of its own. The scenario's
+  // transport may add listeners: one of each kind for lines, a port for HTTP and WebSocket, a port for TLS (tls,
+  // tls-lines, https).
   static async start(options = [], transport = 'tcp', under = []) {
     const directory = mkdtempSync(join(tmpdir(), 'patchbay-e2e-'));
     const uris = ['tcp://127.0.0.1:0', `unix://${directory}/hub.sock`];
@@ -117,7 +117,7 @@ export class Hub {
     assert.doesNotMatch(this.stderr, /Sanitizer|runtime error|Assertion/, this.stderr);
   }
 
-  // What the hub wrote in no canonical form fails the test also where nobody waited for it.
+  // A frame that isn't in canonical form fails the test also where nobody waited for it.
   async stop() {
     for (const peer of this.peers) peer.drop();
     this.process.kill('SIGTERM');

@@ -14,7 +14,7 @@ const flat = (text) => text.replace(/[\r\n]/g, ' ');
 const PING = '{"jsonrpc":"2.0","id":1,"method":"hub/ping"}';
 const PONG = '{"jsonrpc":"2.0","id":1,"result":null}';
 
-// What `receiver` gets of this body: as it is, or on one line.
+// This body as `receiver` gets it: as it is, or on one line.
 const seenBy = (receiver, text) => (receiver.wire === WIRE ? flat(text) : text);
 
 async function both(hub) {

@@ -1,5 +1,5 @@
-// One MCP server behind the hub, and many clients that each think they have it alone: the session, ids, tokens, cancels,
-// subscriptions, and what the server says to nobody in particular.
+// One MCP server behind the hub, and many clients that each think they have it alone: the session, ids, tokens,
+// cancels, subscriptions, and messages of the server to nobody in particular.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ const MODERN = { ...SHARED, options: config('modern.ini', SECTION.replace('.py',
 
 const OPENING = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'client', version: '1' } };
 
-// One that is attached and has opened its session.
+// A client that is attached and has opened its session.
 async function client(hub) {
   const peer = await hub.peer();
   assert.deepEqual((await peer.ask('hub/attach', { agent: 'server' })).result, { agent: 'server' });
@@ -209,7 +209,7 @@ scenario('what a server says in an array is taken one by one', BOTH, async (hub)
     assert.deepEqual((await ask('together', { ids, messages: [{ jsonrpc: '2.0', id: 'p', method: 'ping' }] })).result, { together: true });
     assert.deepEqual((await peer.find(({ json }) => json.id === 'w', 'its answer')).json.result, { together: true });
     await ask('seen', {});
-    // So nothing of it is in progress any more, and who asks next is the one that has.
+    // Nothing is in progress any more, so the server's own requests go to the next client that asks.
     const other = meta._meta ? await attached(hub) : await client(hub);
     other.serve(({ method }) => ({ method }));
     await other.ask('say', { message: { jsonrpc: '2.0', id: 'r', method: 'sampling/createMessage' }, ...meta });
@@ -341,7 +341,7 @@ async function untilListed(peer, holds) {
   }
 }
 
-// Its subscriptions/listen with this id of its own; the id that the server knows.
+// The client's subscriptions/listen with this id of its own; the id that the server knows.
 async function listen(peer, id, watch = peer) {
   const before = (await modernSeen(watch)).filter(({ method }) => method === 'subscriptions/listen').length;
   peer.send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: { _meta: META, notifications: { toolsListChanged: true } } });
@@ -536,7 +536,7 @@ scenario('of a pool each client has one process, and keeps it', POOL, async (hub
   assert.equal(new Set(modernOnes).size, 3);
   assert.deepEqual(await asked({ _meta: META }), modernOnes);
   for (const [n, one] of processes.entries()) assert.equal(processes.indexOf(one), modernOnes.indexOf(modernOnes[n]));
-  // They wait for the next one, and others aren't touched.
+  // The clients of an instance that has died wait for the next one, and others aren't touched.
   assertError(await all[0].ask('die'), -32050);
   const after = await asked();
   assert.ok(!processes.includes(after[0]));
@@ -567,7 +567,7 @@ scenario('a section that changes or goes takes both processes along', { ...TWO, 
   for (const more of ['set CHANGED = 1\n', 'instances = 2\n', '', 'framing = content-length\n']) {
     await begin();
     await load(text + more);
-    // That there are more of it changes nothing of those that are there but their section.
+    // Each change of the section restarts the present instances, also a change of `instances` alone.
     await ended();
     if (more.startsWith('framing')) break; // which the program doesn't speak
   }

@@ -1,5 +1,4 @@
-// What the hub answers itself: initialize, initialized, shutdown, exit, hub/ping, hub/agents; and that no agent can
-// take these names.
+// The hub's own methods: initialize, initialized, shutdown, exit, hub/ping, hub/agents. No agent can take these names.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Starting: where the hub listens, what it says, and that it refuses to start, with a clear line and a status that isn't
-// 0, when it can't do what it was told.
+// Starting: the hub's addresses, its lines, and its refusals: a clear line and a status that isn't 0 when it can't do
+// what it was told.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

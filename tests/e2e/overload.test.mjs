@@ -1,5 +1,5 @@
-// Overload: whoever reads slowly suffers, and nobody else. The hub's memory stays within its bound, near which the slowest
-// readers are closed first; large frames wait when it is used up; and one full queue holds up no other.
+// Overload: a slow reader suffers, and nobody else. The hub's memory stays within its bound, and near that the slowest
+// readers are closed first. Large frames wait when memory is used up. One full queue holds up no other.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { scenario } from './hub.mjs';
@@ -134,7 +134,7 @@ scenario('large frames that stop half-way hold up large frames alone, until thei
     } while (now.receives_without_buffer === 0 && late.frames.length === 0);
     assert.equal(late.frames.length, 0, 'the large frame had to wait');
     for (const holder of holders) await holder.gone('one that stopped half-way to be closed');
-    // It began to wait when the others had begun to hold: what is left of its own time is all there is.
+    // The request began to wait when the others had begun to hold, so only the rest of its own time is left.
     const answer = await late.next('the answer to the large frame').catch(() => null);
     assert.ok(answer === null || answer.json.result === 'good');
     const again = await hub.peer();
@@ -177,7 +177,7 @@ scenario('answers that wait in batches for one that does not come are given up n
       assert.equal(answer.result, 'good');
       now = await stats(witness);
       assert.ok(now.buffer_bytes <= 18 << 20, `${now.buffer_bytes} bytes are held`);
-      // What finds no memory at once is refused; what holds it too long is closed.
+      // A message that finds no memory at once is refused. A connection that holds memory too long is closed.
     } while (now.closed_no_memory + now.errors_by_hub < 40);
     for (const holder of holders) holder.drop();
     silent.drop();

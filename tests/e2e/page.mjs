@@ -46,7 +46,7 @@ export function blocksOf(page) {
 const runs = (block) => block.words.includes('run');
 const isOutput = (block) => block.language === 'text' && block.words.includes('output');
 
-// What is wrong with a page, one text a fault: a program that says neither `run` nor `not-run`, commands outside a block.
+// The faults of a page, one text each: a program that says neither `run` nor `not-run`, commands outside a block.
 export function faultsOf(page) {
   const blocks = blocksOf(page);
   const faults = [];

@@ -22,7 +22,7 @@ const pagesBelow = (folder) => filesBelow(folder, '.md');
 const sourcesBelow = (folder) => filesBelow(folder, '.c');
 
 const PAGES = ['README.md', ...['.github', 'bench', 'core', 'io', 'router', 'tests', 'tools'].filter((folder) => existsSync(join(ROOT, folder))).flatMap(pagesBelow)];
-// Whose blocks say what is done with them.
+// The pages whose blocks are marked.
 const PLAYED = PAGES.filter((page) => page === 'README.md' || page.startsWith('router/'));
 const read = (page) => readFileSync(join(ROOT, page), 'utf8');
 

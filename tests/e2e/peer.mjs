@@ -1,6 +1,6 @@
-// One connection to the hub, with the framing written by hand: what a test sends goes out as the very bytes it gave,
-// and what the hub sends is read strictly (Content-Length first, canonical, CR LF; or one text and a line feed). A frame
-// that the hub writes in any other form fails the test that waits for it. Every wait has a deadline that fails.
+// One connection to the hub, with the framing written by hand. A test's bytes go out as they are. The hub's frames are
+// read strictly (Content-Length first, canonical, CR LF; or one text and a line feed). A frame that the hub writes in
+// any other form fails the test that waits for it. Every wait has a deadline that fails.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 

@@ -160,7 +160,7 @@ scenario('what it says to nobody in particular reaches its peer alone', OWN, asy
   other.serve(() => assert.fail('it is not its own'));
   offers.serve(() => assert.fail('it is not for an agent'));
   assert.deepEqual((await one.ask('ask', { method: 'editor/show', params: { a: 1 } })).result.result, { shown: { a: 1 } });
-  // What says for whom it is goes there.
+  // A message that names a target goes there.
   offers.serve(() => 'offered');
   assert.equal((await one.ask('ask', { method: 'editor/show', params: { targetAgent: 'editor' } })).result.result, 'offered');
   assert.deepEqual((await one.ask('ask', { method: 'hub/ping', params: { a: 2 } })).result.result, { a: 2 });
@@ -450,7 +450,7 @@ scenario('one of MCP that is started again has its session, level and subscripti
     assert.deepEqual(messages[0].params, opening);
   }
   await peer.silent('what the hub was answered');
-  // Who opens it itself does so alone, and who speaks the other era has none.
+  // A client that opens the session itself does so alone. A client of the other era has none.
   assertError(await peer.ask('die'), -32050);
   assert.equal((await peer.ask('initialize', opening)).result.serverInfo.name, 'tested');
   assert.deepEqual((await seen()).map(({ method }) => method), ['initialize']);

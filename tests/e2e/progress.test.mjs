@@ -1,5 +1,5 @@
-// Progress tokens: those that a request carries become the hub's own, and what the target reports under them reaches the
-// one peer that asked, with the token it chose, until the request ends.
+// Progress tokens: the hub puts its own in place of a request's. The target's reports under them reach the one peer
+// that asked, with the token it chose, until the request ends.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError } from './peer.mjs';

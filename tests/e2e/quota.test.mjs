@@ -1,5 +1,5 @@
-// What peers have the hub keep (registrations, subscriptions, requests under way) is bounded by a quarter of
-// --max-memory: past that it is -32052, nobody else is held up, and all of it goes with those who had it kept.
+// The hub keeps things for peers (registrations, subscriptions, requests under way) up to a quarter of --max-memory.
+// Past that the answer is -32052, and nobody else is held up. All of it goes with its peer.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { scenario } from './hub.mjs';
@@ -69,13 +69,13 @@ scenario('registrations', SMALL, async (hub) => {
     await within_bound(hub, before);
   }
   assert.ok(registered >= 2, `${registered} were registered`);
-  // What was refused isn't there, what came before is, and an update that doesn't fit leaves the old one.
+  // Refused patterns aren't there, earlier ones are, and an update that doesn't fit leaves the old state.
   const { result } = await before.bystander.ask('hub/agents', { capability: 'nobody' });
   assert.deepEqual(result, { agents: [] });
   const late = await hub.agent('late', { methods: ['late/old'] });
   assert_bounded(await late.ask('agent/register', { agentId: 'late', capabilities: offer('late') }));
   late.serve(({ method }) => method);
-  // Who has as much as can be may give it back.
+  // A peer that has as much as can be may give it back.
   const answer = await holders[0].ask('agent/unregister', { agentId: 'h1.0' });
   assert.deepEqual(answer.result, { agentId: 'h1.0', registered: false }, JSON.stringify(answer));
   assert.equal((await before.bystander.ask('late/old')).result, 'late/old');
@@ -100,7 +100,7 @@ scenario('subscriptions', SMALL, async (hub) => {
   assert_bounded(answer);
   const refused = holders.at(-1);
   assert.deepEqual((await refused.ask('hub/unsubscribe', { events: [] })).result, { events: [] });
-  // Who asks for little gets it.
+  // A peer that asks for little gets it.
   assert.deepEqual((await refused.ask('hub/subscribe', { events: ['little'] })).result, { events: ['little'] });
   await before.bystander.notify('event', { event: 'little' });
   assert.equal((await refused.next('an event')).json.params.event, 'little');
@@ -120,7 +120,7 @@ scenario('requests under way', SMALL, async (hub) => {
     const source = await hub.peer();
     sources.push(source);
     let sent = 0;
-    // One that is refused is the first to be answered.
+    // A refused request is the first to be answered.
     const refused = source.next('a refusal');
     let answer = null;
     refused.then((one) => { answer = one.json; }, () => {});

@@ -1,5 +1,5 @@
-// Where users are on, what lies at the edges: credentials at odd times and places, what a reload gives and takes, limits of
-// what is never refused, and files with which no hub starts.
+// Edges of users' rights: credentials at odd times and places, rights that a reload gives and takes, limits on messages
+// that are never refused, and files with which no hub starts.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -194,7 +194,7 @@ async function flood(peer, block, over) {
   return bytes;
 }
 
-// What each sends who guesses, what it sends behind that, and what it is told.
+// A guesser's message, the bytes behind it, and the answer.
 const GUESSING = {
   peer: (opened, blockOf) => async (hub) => {
     const peer = await opened(hub);

@@ -1,5 +1,6 @@
-// A token that the hub has judged is nowhere in its memory: in whatever pieces it came, over whatever it came. What is looked
-// for is either half of it, since what was copied may end anywhere; each search has to find what the hub does keep, too.
+// A token that the hub has judged is nowhere in its memory, in whatever pieces and over whatever transport it came.
+// Each search looks for either half of the token, since a copy may end anywhere. Each search must also find a text that
+// the hub does keep.
 import assert from 'node:assert/strict';
 import { createHash, randomInt } from 'node:crypto';
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -65,7 +66,7 @@ function* stretches(pid) {
   closeSync(file);
 }
 
-// What is still there of a stretch: the hub goes on, and may have given back what was there when it was listed.
+// The bytes still there of a stretch: the hub goes on, and may have given back memory since the list was read.
 function* partsOf(file, from, to) {
   for (let at = from; at < to;) {
     let part = Buffer.alloc(0);
@@ -79,7 +80,7 @@ function* partsOf(file, from, to) {
   }
 }
 
-// Of these texts, those that stand there.
+// Those of these texts that stand there.
 function inMemory(pid, texts) {
   const found = new Set(), file = openSync(`/proc/${pid}/mem`, 'r');
   for (const [from, to] of stretches(pid))

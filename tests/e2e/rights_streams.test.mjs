@@ -159,7 +159,7 @@ streams('a start that is refused is in the journal, with who asked for what', { 
     assert.deepEqual([kind, target, method, code, rule, source.user], ['refusal', 'prod', 'start', -32001, 'call', 'b']);
 });
 
-// What a stream of events still gets is known by an event of the publisher's behind which nothing else can come.
+// The publisher's last event, behind which nothing else can come, shows what a stream of events still gets.
 const heard = async (client, publisher, ...events) => {
   for (const event of events) assert.ok((await publisher.ask('event', { event })).result);
   await until(client, `"${events.at(-1)}"`);

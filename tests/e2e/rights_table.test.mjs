@@ -26,7 +26,8 @@ const PATTERNS = {
 };
 const RIGHTS = Object.keys(PATTERNS);
 
-// Who may nothing and who may all; who has one right, one pattern of it alone, or all but these; who is bounded otherwise.
+// Users without a right and with all rights; with one right, one pattern of it alone, or all but these; and users with
+// other bounds.
 const USERS = {
   nothing: {},
   all: { ...ALL, admin: true },
@@ -87,7 +88,7 @@ const register = (agentId, capabilities = {}, more = {}) => question(
     return more.governanceLevel === 'manual' && USERS[user].level ? 'level' : null;
   });
 
-// What any connection may ask, and what takes one that stays.
+// Methods for any connection, and methods for one that stays.
 const ASKED = [
   ...AGENTS.map((targetAgent) => call('agent/request', { targetAgent, task: 't' }, targetAgent, 'method:agent/request')),
   ...AGENTS.map((targetAgent) => call('tests/run', { targetAgent }, targetAgent, 'method:tests/run')),
@@ -248,7 +249,7 @@ async function wrongOverPeer(hub) {
   }));
 }
 
-// Nobody over HTTP: without a credential at each verb and path, and with a wrong one of each kind at each path.
+// HTTP without a user: no credential at each verb and path, and a wrong one of each kind at each path.
 async function nobodyOverHttp(hub) {
   const uri = hub.uri(), type = { 'Content-Type': 'application/json' };
   const agentOf = () => new (hub.transport === 'https' ? https : http).Agent({ keepAlive: true, ca: trusted });

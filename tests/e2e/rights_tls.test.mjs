@@ -103,7 +103,8 @@ test('whose certificate no user has any more is closed', () => withHub(async (hu
   passed(await stays.ask('hub/ping'));
 }));
 
-// Who has shown it goes on; but no ticket vouches for it any longer than it would itself.
+// A connection that has shown the certificate goes on. No ticket vouches for a certificate longer than the certificate
+// itself would.
 for (const version of ['TLSv1.2', 'TLSv1.3']) {
   test(`a certificate that has come to its end is good for no ticket either (${version})`, () => withHub(async (hub) => {
     const spoken = { minVersion: version, maxVersion: version };

@@ -1,5 +1,5 @@
-// Rule 7: a message without a targetAgent goes to one of the agents that offer its method, to the one with the fewest
-// pending requests, ties in turn; and agents are reachable from every shard.
+// Rule 7: a message without a targetAgent goes to an agent that offers its method: the one with the fewest pending
+// requests, ties in turn. Agents are reachable from every shard.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';

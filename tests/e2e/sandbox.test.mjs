@@ -1,5 +1,5 @@
-// The hub behind its walls: what it can't do any more, by what is planted into it and by what the kernel says of it; what it
-// still does; and that each wall is looked at by a test that fails without it.
+// The hub behind its walls. Planted code and the kernel's own account show what the hub can't do any more; other tests,
+// what it still does. For each wall there is a test that fails without it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -44,7 +44,7 @@ function launch(acts, options = [], { path = secret, under = [] } = {}) {
   }, under);
 }
 
-// What came of each of the acts, by name.
+// The result of each act, by name.
 async function outcomes(hub) {
   const done = new Promise((resolve) => {
     hub.process.stderr.on('data', () => {
@@ -291,7 +291,7 @@ for (const io of IOS) {
     assert.match(readFileSync(`${journal}.1`, 'utf8'), /"a1"/);
     assert.doesNotMatch(readFileSync(`${journal}.1`, 'utf8'), /"a2"/);
     assert.match(readFileSync(journal, 'utf8'), /"a2"/);
-    // What was never named stays out of reach, wherever a name leads now.
+    // A file that was never named stays out of reach, wherever a name leads now.
     writeFileSync(join(elsewhere, 'hub.ini'), 'max-batch = 2\n');
     rmSync(config);
     symlinkSync(join(elsewhere, 'hub.ini'), config);

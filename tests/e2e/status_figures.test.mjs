@@ -1,4 +1,4 @@
-// What the status page makes of the hub's figures: its verdict, and what it can't know yet.
+// The status page's verdict from the hub's figures, and figures that the page can't know yet.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

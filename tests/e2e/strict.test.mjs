@@ -1,5 +1,5 @@
-// --validate strict: all of a body is JSON, messages are what JSON-RPC 2.0 and HugAI v2 say, and nobody sends in another
-// one's name. What lazy validation lets pass is refused here, and nothing else changes.
+// --validate strict: all of a body is JSON, messages are what JSON-RPC 2.0 and HugAI v2 say, and nobody sends in
+// another one's name. Some messages that lazy validation lets pass are refused here, and nothing else changes.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { assertError, frame } from './peer.mjs';

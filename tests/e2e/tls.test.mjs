@@ -1,5 +1,5 @@
-// TLS as its users meet it: Node's own, curl's and openssl's. What peers say over it is played by the other files, for
-// which PATCHBAY_TRANSPORTS may be tls.
+// TLS as its users meet it: Node's own, curl's and openssl's. The other files play messages over TLS, with
+// PATCHBAY_TRANSPORTS=tls.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ function keys(name) {
   return { cert: readFileSync(file(`${name}.pem`)), key: readFileSync(file(`${name}.key`)) };
 }
 
-// What a program says when it gets `input`, and how it ends.
+// The output and the exit status of a program that gets `input`.
 function said(command, args, input = '') {
   const { status, stdout, stderr } = spawnSync(command, args, { input, encoding: 'latin1', timeout: 20_000 });
   return { status, stdout, stderr };
@@ -70,8 +70,7 @@ async function plain(hub, bytes) {
   return heard(socket);
 }
 
-// What stands between a client and the hub: it may change what the client sends, and end the stream to the hub without
-// a word.
+// A relay between a client and the hub: it may change the client's bytes, and end the stream to the hub without a word.
 async function relay(port) {
   let changes = false;
   const ends = [];

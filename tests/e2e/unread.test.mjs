@@ -1,4 +1,4 @@
-// Who sends and doesn't read: what that costs the hub, before a credential, over a limit and with one.
+// Peers that send and don't read: their cost to the hub before a credential, with one, and over a limit.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,5 +1,5 @@
-// A client of HTTP that writes the bytes it is given and reads strictly what comes: a head in canonical form with what
-// every answer bears, and exactly the bytes that it announces.
+// A client of HTTP that writes the bytes it is given and reads strictly: a head in canonical form with the fields that
+// every answer bears, and exactly the bytes that the head announces.
 import assert from 'node:assert/strict';
 import { scenario } from './hub.mjs';
 import { Stream } from './stream.mjs';

@@ -1,5 +1,5 @@
-// What goes over WebSocket and server-sent events, byte by byte: fragments, control frames between them, faults and the
-// codes that tell them, and bodies whose lines are split.
+// WebSocket and server-sent events, byte by byte: fragments, control frames between them, faults and the codes that
+// tell them, and bodies whose lines are split.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import net from 'node:net';

@@ -1,5 +1,5 @@
-// WebSocket written by hand (RFC 6455): a wire for Peer, whose frames a test may put together as it likes, and which
-// takes nothing from the hub that a server mustn't send.
+// WebSocket written by hand (RFC 6455): a wire for Peer. A test may put its frames together as it likes. Bytes that a
+// server mustn't send fail the test.
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { Peer, within } from './peer.mjs';

@@ -35,7 +35,7 @@ async function start(hub, command, ...words) {
   return { program, line };
 }
 
-// Its exit status, once it has been interrupted.
+// The program's exit status, once it has been interrupted.
 async function interrupted(program) {
   const ended = new Promise((resolve) => program.on('close', resolve));
   program.kill('SIGINT');

@@ -1,5 +1,5 @@
-// The reference server of the Model Context Protocol behind the hub, and clients of its SDK, which start `patchbay connect`
-// as they would start a server of their own: each counts its ids from 0, and its progress tokens are its ids.
+// The reference server of the Model Context Protocol behind the hub, and clients of its SDK. Each client starts
+// `patchbay connect` as it would start a server of its own, counts its ids from 0, and uses its ids as progress tokens.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,5 +1,5 @@
-// A client library that we did not write, the one that editors speak the Language Server Protocol with, talks through
-// the hub to another of its kind: requests with colliding ids, notifications, errors, a peer that dies.
+// The library by which editors speak the Language Server Protocol, not written by us, talks through the hub to another
+// of its kind: requests with colliding ids, notifications, errors, a peer that dies.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import net from 'node:net';
@@ -49,7 +49,7 @@ async function agent(hub, agentId, capabilities = {}) {
   return peer;
 }
 
-// What `promise` is rejected with: a ResponseError of the library's.
+// The ResponseError of the library that `promise` is rejected with.
 async function rejected(promise) {
   const error = await promise.then(() => assert.fail('it was answered'), (reason) => reason);
   assert.ok(error instanceof rpc.ResponseError, String(error));

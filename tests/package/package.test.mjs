@@ -164,7 +164,7 @@ test('each alert has a runbook that the operator finds', () => {
   for (const runbook of runbooks) assert.ok(headings.includes(runbook), runbook);
 });
 
-// A hub on a free port, for what asks one. Its end is awaited.
+// A hub on a free port, for programs that ask one; its end is awaited.
 async function withHub(options, use) {
   const hub = spawn(PATCHBAYD, ['--listen', 'tcp://127.0.0.1:0', '--http', '127.0.0.1:0', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';

@@ -1,6 +1,6 @@
-// Minutes of mixed load (SOAK_SECONDS, 10 by default) with peers that die, stall, send garbage and come back. All along, whoever
-// keeps to the rules is served, each request of theirs ending once and rightly; in the end the hub holds no more
-// than at the beginning, and its counters add up.
+// Minutes of mixed load (SOAK_SECONDS, 10 by default) with peers that die, stall, send garbage and come back. All
+// along, peers that keep to the rules are served, and each of their requests ends once and rightly. In the end the hub
+// holds no more than at the beginning, and its counters add up.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -74,7 +74,7 @@ const misdeeds = [
     await peer.write(frame(requestText(1, 'm', { targetAgent: 'good-0', filler: filler(size() + 10) })).subarray(0, 60 + pick(200)));
     return peer;
   },
-  // One that stops reading for a while, or for good.
+  // A peer that stops reading for a while, or for good.
   async (hub, name) => {
     const peer = await dial(hub.uri(pick(2) ? 'tcp' : 'unix'));
     await peer.ask('agent/register', { agentId: name, capabilities: { events: ['*'] } });
@@ -144,7 +144,7 @@ async function load(hub, witness, books, seconds) {
   return { samples, ...(await settled(witness, 4)) };
 }
 
-// What is resident when nobody has asked for anything for a while: the hub gives back each second what it didn't need.
+// The resident memory of an idle hub: each second the hub gives back memory that it didn't need.
 async function resident_at_rest(hub, witness) {
   for (const until = Date.now() + (SECONDS < 60 ? 0 : 4000); Date.now() < until; await pause(100)) await stats(witness);
   return rss(hub);

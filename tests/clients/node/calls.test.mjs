@@ -1,4 +1,4 @@
-// What a client asks, over every transport: each call ends once.
+// Calls of a client, over every transport: each ends once.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,9 @@
-// What is left when a client has ended, or its hub was killed a hundred times: nothing.
+// Nothing is left when a client has ended, or when its hub was killed a hundred times.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConnectionLost, Hub, LastingHub, PlayedHub, agent, assertFails, client, close, failure, gate, having, pause, statesOf, until, within } from './kit.mjs';
 
-// What keeps this process awake, but for the hubs and the tests themselves.
+// The resources that keep this process awake, but for the hubs and the tests themselves.
 const awake = () => process.getActiveResourcesInfo().filter((name) => /TCP|Pipe|TLS|Timeout|Immediate/.test(name)).sort();
 
 test('close unregisters, and ends calls', () => having(Hub.start(), async (hub) => {

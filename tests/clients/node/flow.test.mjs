@@ -1,4 +1,4 @@
-// What is sent waits for the socket: `await` returns once less than 1 MiB waits, and what comes in is read all the same.
+// Messages wait for the socket: `await` returns once less than 1 MiB waits, and the client reads all the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConnectionLost, Hub, PlayedHub, agent, client, close, failure, gate, having, pause, until, within } from './kit.mjs';

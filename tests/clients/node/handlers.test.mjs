@@ -1,9 +1,9 @@
-// What a client is asked: handlers run side by side within a bound, each request is answered once, and may be given up.
+// Requests to a client: handlers run side by side within a bound, each request is answered once, and may be given up.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Hub, HubError, PlayedHub, agent, close, gate, having, pause, until, within } from './kit.mjs';
 
-// What the client answers the played hub with, by id.
+// The client's answers to the played hub, by id.
 const answers = (hub) => Object.fromEntries(hub.messages.filter((one) => one.method === undefined).map((one) => [one.id, one]));
 const answered = (hub, id) => until(`${id} is answered`, () => answers(hub)[id]);
 const asked = (peer, id, method, params = {}) => peer.send({ jsonrpc: '2.0', id, method, params });

@@ -1,5 +1,5 @@
-// What the tests of @patchbay/client share: clients that are closed, hubs that come back on their port, and a hub of the
-// test's own that says what the real one rarely says.
+// Shared by the tests of @patchbay/client: clients that are closed, hubs that come back on their port, and a played hub
+// for messages that the real one rarely sends.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';

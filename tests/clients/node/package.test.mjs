@@ -13,7 +13,7 @@ const folder = join(root, 'tools/clients/node');
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-package-'));
 after(() => rmSync(directory, { recursive: true }));
 
-// Nobody listens there: what asks a registry fails.
+// An address without a listener: a request to the registry fails.
 const offline = { ...process.env, npm_config_registry: 'http://127.0.0.1:1/', npm_config_cache: join(directory, 'cache'), npm_config_audit: 'false', npm_config_fund: 'false', npm_config_fetch_retries: '0' };
 const npm = (where, ...args) => execFileSync('npm', args, { cwd: where, env: offline, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 const files = (where) => readdirSync(where, { recursive: true }).map(String).sort();
