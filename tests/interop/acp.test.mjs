@@ -30,7 +30,7 @@ async function until(what, holds) {
 // A hub that keeps the agent.
 async function withAgent(run, more = '', options = []) {
   const config = join(directory, `hub-${++hubs}.ini`), journal = join(directory, `journal-${hubs}`);
-  writeFileSync(config, `[child coder]\ncommand = ${process.execPath} ${join(here, 'acp_agent.mjs')}\nframing = lines\ninstances = each\nset JOURNAL = ${journal}\n${more}`);
+  writeFileSync(config, `[child coder]\ncommand = ${process.execPath} ${join(here, 'acp_agent.mjs')}\nframing = lines\ninstances = each\ncancel = acp\nset JOURNAL = ${journal}\n${more}`);
   const hub = await Hub.start(['--config', config, '--shards', '2', ...options]), editors = [];
   hub.noted = (what) => (existsSync(journal) ? readFileSync(journal, 'utf8').trim().split('\n').map(JSON.parse) : []).filter((one) => one.what === what);
   hub.editor = async (options) => {
@@ -117,6 +117,24 @@ test('session/cancel ends the turn', () => withAgent(async (hub) => {
   assert.deepEqual(await within(turn, 'the turn'), { stopReason: 'cancelled' });
   assert.equal(hub.noted('session/cancel').length, 1);
 }));
+
+test('$/cancel_request gives a prompt up, at the agent too', () => withAgent(async (hub) => {
+  const editor = await hub.editor(), controller = new AbortController();
+  const turn = editor.wait(hub, { cancellationSignal: controller.signal });
+  await until('the agent waits', () => hub.noted('waits').length === 1);
+  controller.abort();
+  const error = await within(turn, 'the turn');
+  assert.equal(error.code, -32800, error.stack);
+  await until('the agent is told', () => hub.noted('$/cancel_request').length === 1);
+  assert.deepEqual(await editor.turn('hello'), ['hello 0, hello 1, hello 2, ', 'end_turn'], 'the session goes on');
+}));
+
+test('what the hub gives up is said as $/cancel_request', () => withAgent(async (hub) => {
+  const editor = await hub.editor();
+  const turn = await within(editor.wait(hub), 'the turn');
+  assert.equal(turn.code, -32051, turn.stack);
+  await until('the agent is told', () => hub.noted('$/cancel_request').length === 1);
+}, '', ['--request-timeout', '2s']));
 
 test('an editor that is killed takes its agent with it, and no other', () => withAgent(async (hub) => {
   const [killed, other] = await Promise.all([hub.editor(), hub.editor()]);
