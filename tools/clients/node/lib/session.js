@@ -4,7 +4,7 @@ import { Connection } from './connection.js';
 import { defaultAuthorities, defaultHub, defaultToken, isNode } from './environment.js';
 import { ConnectionLost, HubError, code } from './errors.js';
 import { Subscriptions } from './events.js';
-import { greet } from './greeting.js';
+import { initialize } from './initialize.js';
 import { Handlers } from './handlers.js';
 import { Outbox } from './outbox.js';
 import { Registrations } from './registrations.js';
@@ -45,17 +45,17 @@ export class Session {
   #fault; // what the hub said of no request in particular: why it ends the connection, perhaps
 
   constructor(uri = defaultHub(), options) {
-    const { token = defaultToken(), tlsCa = defaultAuthorities(), tlsCertificate, tlsKey, concurrency = 64,
-      governanceLevel = 'autonomous', onError = (error) => console.error(error) } = options;
+    const { tlsCa = defaultAuthorities(), tlsCertificate, tlsKey, concurrency = 64, governanceLevel = 'autonomous', onError = console.error } = options;
+    const token = options.token ?? defaultToken();
     if (token !== undefined && typeof token !== 'string') throw new TypeError('token must be a string');
     if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number above 0');
     if (!LEVELS.includes(governanceLevel)) throw new TypeError(`governanceLevel must be one of ${LEVELS.join(', ')}`);
     const address = parseUri(String(uri ?? ''));
     if (!isNode && address.framing !== 'websocket') throw new TypeError('a browser takes ws:// and wss:// alone');
-    this.#report = onError;
+    this.#report = (error) => queueMicrotask(() => onError(error)); // what that throws is the program's, and breaks nothing here
     this.#calls = new Calls(this.#outbox, address.framing === 'content-length');
-    this.#handlers = new Handlers({ concurrency, drainLimit: DRAINED_BYTES, fits: (body) => this.#calls.fits(body), report: onError });
-    this.#registrations = new Registrations(this.#calls, onError);
+    this.#handlers = new Handlers({ concurrency, drainLimit: DRAINED_BYTES, fits: (body) => this.#calls.fits(body), report: this.#report });
+    this.#registrations = new Registrations(this.#calls, this.#report);
     this.#subscriptions = new Subscriptions(this.#calls);
     this.#connection = new Connection(address, { tlsCa, tlsCertificate, tlsKey }, {
       heard: (text, bytes, transport) => this.#hear(text, bytes, transport),
@@ -193,7 +193,7 @@ export class Session {
   // --- The connection
 
   async #greet(transport, how) {
-    const greeting = await greet((method, params) => this.#calls.call(method, params, { transport }), how);
+    const greeting = await initialize((method, params) => this.#calls.call(method, params, { transport }), how);
     const { maxFrame } = Object(greeting?.capabilities);
     this.#calls.bodyBytesMax = Number.isInteger(maxFrame) && maxFrame > 0 ? maxFrame : Infinity;
     this.#fault = undefined;

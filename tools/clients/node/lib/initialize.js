@@ -13,7 +13,7 @@ function redacted(error, token) {
 }
 
 // Resolves with the hub's answer to `initialize`, or rejects with its error. `ask(method, params)` makes a call.
-export async function greet(ask, { token, governanceLevel }) {
+export async function initialize(ask, { token, governanceLevel }) {
   try {
     return await ask('initialize', { processId, agentId: AGENT_ID, capabilities: {}, governanceLevel, token });
   } catch (error) {
