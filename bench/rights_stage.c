@@ -14,8 +14,8 @@ struct rights_stage {
     uint64_t now_ns;
 };
 
-static void no_fault(void *context, uint32_t line, const char *expected) {
-    (void)context, (void)line, (void)expected;
+static void no_fault(void *context, const struct users_fault *fault) {
+    (void)context, (void)fault;
 }
 
 // Every second name goes on behind the beginning that a pattern names.

@@ -1,21 +1,23 @@
 #include "router/config_cluster.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/config_fault.h"
+
 enum { URLS_BYTES_MAX = 4096 };
 
-static bool fail(const char *why) {
-    assert(why);
-    fprintf(stderr, "patchbayd: --nats: %s\n", why);
-    return false;
+// Says why --nats can't be used, and nothing of what it is.
+static bool fail(struct config *config, const char *expected) {
+    assert(expected);
+    return config_complain(config, "nats", "expected %s", expected);
 }
 
 // --- Servers
 
-static const char bad_place[] = "a server's HOST:PORT is a name or a numeric address, and a port";
+static const char bad_place[] =
+    "a server's HOST:PORT: a name or a numeric address, and a port from 1 to 65535";
 
 static bool is_numeric(const struct nats_url *url) {
     return url->is_v6 || url->host[strspn(url->host, "0123456789.")] == '\0';
@@ -24,24 +26,25 @@ static bool is_numeric(const struct nats_url *url) {
 static bool read_server(struct config *config, const char *text, size_t bytes) {
     struct cluster_settings *cluster = &config->cluster;
     if (cluster->server_count == CLUSTER_SERVERS_MAX)
-        return fail("16 servers at most");
+        return fail(config, "16 servers at most");
     struct cluster_server *server = &cluster->servers[cluster->server_count];
     *server = (struct cluster_server){.bytes = 0};
     bool names_scheme = memmem(text, bytes, "://", 3) || cluster->server_count == 0;
     switch (names_scheme ? nats_url_read(text, bytes, &server->url)
                          : nats_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
     case NATS_URL_BAD_SCHEME:
-        return fail("a server is nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
+        return fail(config, "servers as nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
     case NATS_URL_BAD_CREDENTIAL:
-        return fail("a server's USER:PASSWORD or TOKEN has 1 to 255 bytes each, and %XX in it is a byte");
+        return fail(config,
+                    "a server's USER:PASSWORD or TOKEN of 1 to 255 bytes each, in which %XX is a byte");
     case NATS_URL_BAD_PLACE:
-        return fail(bad_place);
+        return fail(config, bad_place);
     case NATS_URL_GOOD:
         break;
     }
     memcpy(server->shown, server->url.host, sizeof server->shown);
     if (!cluster_server_place(server) && is_numeric(&server->url))
-        return fail(bad_place);
+        return fail(config, bad_place);
     cluster->server_count++;
     return true;
 }
@@ -49,21 +52,19 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
 bool config_nats(struct config *config, const char *text) {
     config->cluster.server_count = 0;
     if (strlen(text) >= URLS_BYTES_MAX)
-        return fail("URLs with commas between them, 4 KiB at most");
+        return fail(config, "URLs with commas between them, 4 KiB at most");
     for (size_t bytes; *text; text += bytes + (text[bytes] == ',')) {
         bytes = strcspn(text, ",");
         if (bytes > 0 && !read_server(config, text, bytes))
             return false;
     }
     assert(config->cluster.server_count <= CLUSTER_SERVERS_MAX);
-    return config->cluster.server_count > 0 || fail("no server is named");
+    return config->cluster.server_count > 0 || fail(config, "one server at least");
 }
 
 bool config_cluster(struct config *config, const char *text) {
-    if (!subject_is_cluster(text)) {
-        fprintf(stderr, "patchbayd: --cluster: '%s' is not 1 to 64 of A-Za-z0-9-_\n", text);
-        return false;
-    }
+    if (!subject_is_cluster(text))
+        return config_complain(config, "cluster", "expected 1 to 64 of A-Za-z0-9-_");
     assert(strlen(text) < sizeof config->cluster.name);
     strcpy(config->cluster.name, text);
     return true;
@@ -71,17 +72,15 @@ bool config_cluster(struct config *config, const char *text) {
 
 // --- All
 
-static bool are_safe(const struct config *config) {
+static bool are_safe(struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
     for (uint32_t at = 0; at < cluster->server_count; at++) {
         const struct nats_url *url = &cluster->servers[at].url;
         if (config->insecure || cluster_server_is_safe(cluster, &cluster->servers[at]))
             continue;
-        fprintf(stderr,
-                "patchbayd: --nats: %s:%u isn't on this machine and %s; --insecure joins it all the same\n",
-                url->host, url->port,
-                url->secure ? "there are no credentials for it" : "is spoken to without TLS");
-        return false;
+        return config_complain_of(
+            config, "nats", "%s:%u isn't on this machine and %s; --insecure joins it all the same", url->host,
+            url->port, url->secure ? "there are no credentials for it" : "is spoken to without TLS");
     }
     return true;
 }
@@ -96,10 +95,14 @@ bool config_needs_resolver(const struct config *config) {
 bool config_check_cluster(struct config *config) {
     struct cluster_settings *cluster = &config->cluster;
     bool has_name = cluster->name[0] != '\0';
-    if ((cluster->server_count > 0) != has_name)
-        return fail("it goes with --cluster NAME, and that with it");
-    if (!has_name && (config->nats_creds[0] || config->nats_authorities[0]))
-        return fail("--nats-credentials and --nats-ca mean nothing without it");
+    if (cluster->server_count > 0 && !has_name)
+        return config_complain_of(config, "nats", "expected --cluster NAME beside it");
+    if (cluster->server_count == 0 && has_name)
+        return config_complain_of(config, "cluster", "expected --nats URL beside it");
+    if (!has_name && config->nats_creds[0])
+        return config_complain_of(config, "nats-credentials", "expected --nats beside it");
+    if (!has_name && config->nats_authorities[0])
+        return config_complain_of(config, "nats-ca", "expected --nats beside it");
     if (!has_name)
         return true;
     cluster->insecure = config->insecure;

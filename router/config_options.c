@@ -4,103 +4,137 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/config_types.h"
+
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define LIMIT(member) FIELD(settings.limits.member)
+#define MS_NS         UINT64_C(1000000)
 #define HOUR_NS       UINT64_C(3600000000000)
 
+// The place of a word is its value (config_values.c).
+static const char *const gates[] = {"off", "human-in-the-loop", "manual", NULL};
+static const char *const depths[] = {"lazy", "strict", NULL};
+static const char *const endings[] = {"answer", "leave", NULL};
+static const char *const backends[] = {"auto", "uring", "epoll", NULL};
+static const char *const sandboxes[] = {"off", "on", "required", NULL};
+
 static const struct option options[] = {
-    {"listen", OPTION_LISTEN, 0, 0, 0, 0,
-     "URI: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, or with -lines behind the scheme's name for one "
-     "JSON "
-     "text a line; "
-     "repeatable, replaces the defaults and those of --config"},
-    {"http", OPTION_HTTP, 0, 0, 0, 0,
-     "HOST:PORT of HTTP and WebSocket, or https://HOST:PORT, or off (127.0.0.1:7412, or off where --listen "
-     "is "
-     "given)"},
-    {"tls-certificate", OPTION_PATH, FIELD(tls_certificate), 0, 0,
-     "FILE in PEM: the hub's certificate and those that it was signed by; SIGHUP reads it again"},
-    {"tls-key", OPTION_PATH, FIELD(tls_key), 0, 0,
-     "FILE in PEM with its private key (the file of --tls-certificate); likewise"},
-    {"tls-clients", OPTION_PATH, FIELD(tls_clients), 0, 0,
-     "FILE in PEM of authorities: clients are asked for a certificate, which must verify; likewise"},
-    {"allow-host", OPTION_ALLOW, FIELD(settings.hosts), 0, 0,
-     "NAME that HTTP's Host may be, besides the address served and localhost; repeatable"},
-    {"allow-origin", OPTION_ALLOW, FIELD(settings.origins), 0, 0,
+    {"listen", OPTION_LISTEN, OPTIONS_ADDRESSES, OPTION_REPEATS, 0, 0, 0, 0, NULL, "URI", NULL,
+     "tcp://127.0.0.1:7411 and a Unix socket of the user",
+     "address served: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH[?mode=0660&group=NAME], or with "
+     "-lines behind the scheme for one JSON text a line; repeatable, replaces the defaults and those of "
+     "--config"},
+    {"http", OPTION_HTTP, OPTIONS_ADDRESSES, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
+     "127.0.0.1:7412, or off where --listen is given",
+     "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
+    {"allow-host", OPTION_ALLOW, OPTIONS_ADDRESSES, OPTION_REPEATS | OPTION_RELOADS, FIELD(settings.hosts), 0,
+     0, NULL, "NAME", NULL, NULL,
+     "name that HTTP's Host may be, besides the address served and localhost; repeatable"},
+    {"allow-origin", OPTION_ALLOW, OPTIONS_ADDRESSES, OPTION_REPEATS | OPTION_RELOADS,
+     FIELD(settings.origins), 0, 0, NULL, "ORIGIN", NULL, NULL,
      "SCHEME://HOST[:PORT] whose pages may use the hub, besides its own; repeatable"},
-    {"shards", OPTION_COUNT, FIELD(settings.shard_count), 1, SHARDS_MAX, "N: threads (default: one a core)"},
-    {"validate", OPTION_VALIDATE, 0, 0, 0, 0,
-     "lazy or strict: judge of a body what routing reads, or all of it (lazy)"},
-    {"users", OPTION_PATH, FIELD(users), 0, 0,
-     "FILE: who may do what, and how each is known; nobody else may do anything (patchbay users check FILE)"},
-    {"audit", OPTION_PATH, FIELD(journal), 0, 0, "FILE: keep an audit journal there"},
-    {"gate", OPTION_GATE, 0, 0, 0, 0,
-     "human-in-the-loop or manual: what requires this level or more is held until somebody approves it, or "
-     "off "
-     "(off)"},
-    {"gate-wait", OPTION_TIME, LIMIT(gate_wait_ns), 1000000, 24 * HOUR_NS, "TIME for which it is held (5m)"},
-    {"max-held", OPTION_COUNT, LIMIT(held_max), 1, 1u << 20,
-     "N messages held, a quarter of them one source's (1000)"},
-    {"extension", OPTION_EXTENSION, 0, 0, 0, 0,
-     "NAME=COMMAND: keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
-    {"nats", OPTION_NATS, 0, 0, 0, 0,
-     "nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT[,...]: join other hubs through a NATS server (2.9 or "
-     "later)"},
-    {"nats-credentials", OPTION_PATH, FIELD(nats_creds), 0, 0,
-     "FILE that shows it who the hub is: of nsc (.creds), or an nkey's seed; read at each link"},
-    {"nats-ca", OPTION_PATH, FIELD(nats_authorities), 0, 0,
-     "FILE in PEM of authorities that its certificate may be signed by (the system's)"},
-    {"cluster", OPTION_CLUSTER, 0, 0, 0, 0, "NAME of the hubs that are joined, the same for all of them"},
-    {"spill", OPTION_COUNT, LIMIT(spill), 1, 1u << 22,
-     "N requests that each of a group here owes: then one is offered to those at another hub (8)"},
-    {"io", OPTION_IO, 0, 0, 0, 0, "uring, epoll, or auto: epoll where io_uring is refused (auto)"},
-    {"spin", OPTION_SPIN, FIELD(settings.spin_ns), 0, 10000000,
-     "TIME to look for work before sleeping, while the waits are that short, or off (off)"},
-    {"coalesce", OPTION_SPIN, FIELD(settings.hold_ns), 0, 1000000,
-     "TIME for which a wait is held so that more comes of it, where that is found to save processor time and "
-     "to end in time, or off (100us; always off with --spin or by epoll)"},
-    {"half-close", OPTION_HALF_CLOSE, 0, 0, 0, 0,
-     "answer or leave: a peer that ends its stream still gets its answers, or has left (answer)"},
-    {"takeover", OPTION_FLAG, FIELD(settings.takeover), 0, 1,
-     "a registration may take an agentId from its holder"},
-    {"require-initialize", OPTION_FLAG, FIELD(settings.require_initialize), 0, 1,
-     "refuse requests before initialize"},
-    {"share-addresses", OPTION_FLAG, FIELD(settings.share_addresses), 0, 1,
-     "let another hub take over: it listens beside this one, which steps aside at SIGTERM"},
-    {"user", OPTION_USER, FIELD(user), 0, 0,
-     "NAME that the hub and its children become, where root starts it"},
-    {"sandbox", OPTION_SANDBOX, 0, 0, 0, 0,
-     "off, on or required: give up what the hub doesn't need; required: or don't start (" SANDBOX_DEFAULT_NAME
-     ")"},
-    {"check", OPTION_FLAG, FIELD(check), 0, 1,
-     "read the configuration, try the sandbox, say what is so, and end"},
-    {"insecure", OPTION_FLAG, FIELD(insecure), 0, 1,
+    {"insecure", OPTION_FLAG, OPTIONS_ADDRESSES, 0, FIELD(insecure), 0, 1, NULL, NULL, "no", NULL,
      "allow addresses that others can reach, and lack what this needs"},
-    {"config", OPTION_CONFIG, 0, 0, 0, 0, "FILE: read options from an INI file"},
-    {"max-frame", OPTION_SIZE, LIMIT(frame_bytes_max), 1, 1u << 30, "SIZE of a body (16M)"},
-    {"max-header", OPTION_SIZE, LIMIT(header_bytes_max), 64, 1u << 20, "SIZE of a header block (8K)"},
-    {"max-queue", OPTION_SIZE, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
-     "SIZE of what waits for one reader (4M)"},
-    {"max-memory", OPTION_SIZE, LIMIT(memory_bytes_max), 1u << 24, UINT64_C(1) << 44,
-     "SIZE of all buffers and of what peers have it keep, a quarter at most (1G); 3M a shard at least"},
-    {"max-connections", OPTION_COUNT, LIMIT(connections_max), 1, 1u << 20, "N (65536)"},
-    {"max-pending", OPTION_COUNT, LIMIT(pending_max), 1, 1u << 22, "N requests owed by one target (65536)"},
-    {"max-batch", OPTION_COUNT, LIMIT(batch_members_max), 1, 1u << 20, "N members of one batch (1000)"},
-    {"request-timeout", OPTION_TIME, LIMIT(request_timeout_ns), 1000000, 24 * HOUR_NS, "TIME (5m)"},
-    {"frame-timeout", OPTION_TIME, LIMIT(frame_timeout_ns), 1000000, HOUR_NS,
-     "TIME for a header block (10s)"},
-    {"idle-timeout", OPTION_TIME, LIMIT(idle_timeout_ns), 0, 24 * HOUR_NS, "TIME, or off (off)"},
-    {"drain-timeout", OPTION_TIME, LIMIT(drain_timeout_ns), 0, HOUR_NS,
-     "TIME for what is pending at the end (5s)"},
-    {"max-sessions", OPTION_COUNT, LIMIT(sessions_max), 1, 1u << 20, "N sessions of HCS (65536)"},
-    {"session-history", OPTION_SIZE, LIMIT(session_history_bytes_max), 1, UINT64_C(1) << 40,
-     "SIZE of the chunks that a session keeps for those who come later (1M)"},
-    {"session-silence", OPTION_TIME, LIMIT(session_silence_ns), 1000000, 24 * HOUR_NS,
-     "TIME for which a producer may say nothing in a session (30s)"},
-    {"session-linger", OPTION_TIME, LIMIT(session_linger_ns), 1000000, 24 * HOUR_NS,
-     "TIME for which a session without clients, or one that has ended, is kept (60s)"},
+    {"share-addresses", OPTION_FLAG, OPTIONS_ADDRESSES, 0, FIELD(settings.share_addresses), 0, 1, NULL, NULL,
+     "no", NULL, "let another hub take over: it listens beside this one, which steps aside at SIGTERM"},
+    {"tls-certificate", OPTION_TEXT, OPTIONS_TLS, OPTION_RELOADS, FIELD(tls_certificate), 0, 0, NULL, "FILE",
+     NULL, NULL, "PEM with the hub's certificate and those that it was signed by; read again at SIGHUP"},
+    {"tls-key", OPTION_TEXT, OPTIONS_TLS, OPTION_RELOADS, FIELD(tls_key), 0, 0, NULL, "FILE", NULL,
+     "the file of --tls-certificate", "PEM with its private key; read again at SIGHUP"},
+    {"tls-clients", OPTION_TEXT, OPTIONS_TLS, OPTION_RELOADS, FIELD(tls_clients), 0, 0, NULL, "FILE", NULL,
+     NULL,
+     "PEM of authorities: clients are asked for a certificate, which must verify; read again at SIGHUP"},
+    {"users", OPTION_TEXT, OPTIONS_RIGHTS, OPTION_RELOADS, FIELD(users), 0, 0, NULL, "FILE", NULL, NULL,
+     "who may do what, and how each is known; nobody else may do anything; read again at SIGHUP, see "
+     "patchbay users check"},
+    {"require-initialize", OPTION_FLAG, OPTIONS_RIGHTS, OPTION_RELOADS, FIELD(settings.require_initialize), 0,
+     1, NULL, NULL, "no", NULL, "refuse requests before initialize"},
+    {"audit", OPTION_TEXT, OPTIONS_RIGHTS, 0, FIELD(journal), 0, 0, NULL, "FILE", NULL, NULL,
+     "keep an audit journal there; SIGHUP opens it again"},
+    {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, FIELD(settings.gate), 0, 0, gates, "LEVEL", "off", NULL,
+     "what requires this level or more is held until somebody approves it"},
+    {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, LIMIT(gate_wait_ns), MS_NS, 24 * HOUR_NS, NULL,
+     "TIME", "5m", NULL, "for which a message is held"},
+    {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, LIMIT(held_max), 1, 1u << 20, NULL, "N",
+     "1000", NULL, "messages held at most, a quarter of them one source's"},
+    {"validate", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.strict), 0, 0, depths,
+     "DEPTH", "lazy", NULL, "judge of a body what routing reads, or all of it"},
+    {"half-close", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.half_close_leaves), 0, 0,
+     endings, "HOW", "answer", NULL, "a peer that ends its stream still gets its answers, or has left"},
+    {"takeover", OPTION_FLAG, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.takeover), 0, 1, NULL, NULL,
+     "no", NULL, "a registration may take an agentId from its holder"},
+    {"extension", OPTION_EXTENSION, OPTIONS_CHILDREN, OPTION_REPEATS | OPTION_RELOADS, 0, 0, 0, 0, NULL,
+     "NAME=COMMAND", NULL, NULL,
+     "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
+    {"nats", OPTION_NATS, OPTIONS_CLUSTER, OPTION_SECRET, 0, 0, 0, 0, NULL, "URL[,URL...]", NULL, NULL,
+     "join other hubs through a NATS server (2.9 or later): nats:// or "
+     "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT"},
+    {"nats-credentials", OPTION_TEXT, OPTIONS_CLUSTER, 0, FIELD(nats_creds), 0, 0, NULL, "FILE", NULL, NULL,
+     "shows the server who the hub is: of nsc (.creds), or an nkey's seed; read at each link"},
+    {"nats-ca", OPTION_TEXT, OPTIONS_CLUSTER, 0, FIELD(nats_authorities), 0, 0, NULL, "FILE", NULL,
+     "the system's", "PEM of authorities that the server's certificate may be signed by"},
+    {"cluster", OPTION_CLUSTER, OPTIONS_CLUSTER, 0, 0, 0, 0, 0, NULL, "NAME", NULL, NULL,
+     "of the hubs that are joined, the same for all of them"},
+    {"spill", OPTION_COUNT, OPTIONS_CLUSTER, OPTION_RELOADS, LIMIT(spill), 1, 1u << 22, NULL, "N", "8", NULL,
+     "requests that each of a group here owes: then one is offered to those at another hub"},
+    {"max-frame", OPTION_SIZE, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(frame_bytes_max), 1, 1u << 30, NULL,
+     "SIZE", "16M", NULL, "of a body"},
+    {"max-header", OPTION_SIZE, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(header_bytes_max), 64, 1u << 20, NULL,
+     "SIZE", "8K", NULL, "of a header block"},
+    {"max-queue", OPTION_SIZE, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(queue_bytes_max), 1, UINT64_C(1) << 40,
+     NULL, "SIZE", "4M", NULL, "of what waits for one reader"},
+    {"max-memory", OPTION_SIZE, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(memory_bytes_max), 1u << 24,
+     UINT64_C(1) << 44, NULL, "SIZE", "1G", NULL,
+     "of all buffers and of what peers have it keep, a quarter at most; 3M a shard at least"},
+    {"max-connections", OPTION_COUNT, OPTIONS_LIMITS, 0, LIMIT(connections_max), 1, 1u << 20, NULL, "N",
+     "65536", NULL, "connections at most"},
+    {"max-pending", OPTION_COUNT, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(pending_max), 1, 1u << 22, NULL, "N",
+     "65536", NULL, "requests owed by one target"},
+    {"max-batch", OPTION_COUNT, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(batch_members_max), 1, 1u << 20, NULL,
+     "N", "1000", NULL, "members of one batch"},
+    {"request-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(request_timeout_ns), MS_NS,
+     24 * HOUR_NS, NULL, "TIME", "5m", NULL, "for which a target may owe an answer"},
+    {"frame-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(frame_timeout_ns), MS_NS, HOUR_NS,
+     NULL, "TIME", "10s", NULL, "for a header block to be whole"},
+    {"idle-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(idle_timeout_ns), 0, 24 * HOUR_NS,
+     NULL, "TIME", "off", NULL, "after which a connection that says nothing is closed, or off"},
+    {"drain-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(drain_timeout_ns), 0, HOUR_NS, NULL,
+     "TIME", "5s", NULL, "for what is pending at the end"},
+    {"max-sessions", OPTION_COUNT, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(sessions_max), 1, 1u << 20, NULL,
+     "N", "65536", NULL, "sessions of HCS"},
+    {"session-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_history_bytes_max), 1,
+     UINT64_C(1) << 40, NULL, "SIZE", "1M", NULL,
+     "of the chunks that a session keeps for those who come later"},
+    {"session-silence", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_silence_ns), MS_NS,
+     24 * HOUR_NS, NULL, "TIME", "30s", NULL, "for which a producer may say nothing in a session"},
+    {"session-linger", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_linger_ns), MS_NS,
+     24 * HOUR_NS, NULL, "TIME", "60s", NULL,
+     "for which a session without clients, or one that has ended, is kept"},
+    {"shards", OPTION_COUNT, OPTIONS_PROCESS, 0, FIELD(settings.shard_count), 1, SHARDS_MAX, NULL, "N", NULL,
+     "one a core", "threads"},
+    {"io", OPTION_CHOICE, OPTIONS_PROCESS, 0, FIELD(io), 0, 0, backends, "WAY", "auto", NULL,
+     "into the kernel; auto is epoll where io_uring is refused"},
+    {"spin", OPTION_SPIN, OPTIONS_PROCESS, 0, FIELD(settings.spin_ns), 0, 10000000, NULL, "TIME", "off", NULL,
+     "to look for work before sleeping, while the waits are that short, or off"},
+    {"coalesce", OPTION_SPIN, OPTIONS_PROCESS, 0, FIELD(settings.hold_ns), 0, 1000000, NULL, "TIME", "100us",
+     NULL,
+     "for which a wait is held so that more comes of it, where that is found to save processor time and to "
+     "end in time, or off; always off with --spin or by epoll"},
+    {"user", OPTION_TEXT, OPTIONS_PROCESS, 0, FIELD(user), 0, 0, NULL, "NAME", NULL, NULL,
+     "that the hub and its children become, where root starts it"},
+    {"sandbox", OPTION_CHOICE, OPTIONS_PROCESS, 0, FIELD(settings.sandbox.mode), 0, 0, sandboxes, "MODE",
+     SANDBOX_DEFAULT_NAME, NULL, "give up what the hub doesn't need; required: or don't start"},
+    {"config", OPTION_CONFIG, OPTIONS_PROCESS, OPTION_ARGUMENT | OPTION_REPEATS, 0, 0, 0, 0, NULL, "FILE",
+     NULL, NULL, "read options from an INI file; repeatable"},
+    {"check", OPTION_FLAG, OPTIONS_PROCESS, OPTION_ARGUMENT, FIELD(check), 0, 1, NULL, NULL, "no", NULL,
+     "name all faults of the configuration and of what it names, try the sandbox, and end"},
 };
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
+
+const struct option *options_all(size_t *count) {
+    *count = OPTIONS_COUNT;
+    return options;
+}
 
 const struct option *option_find(const char *name) {
     assert(name);
@@ -110,7 +144,72 @@ const struct option *option_find(const char *name) {
     return NULL;
 }
 
-void options_show(void) {
-    for (size_t index = 0; index < OPTIONS_COUNT; index++)
-        printf("  --%-20s %s\n", options[index].name, options[index].help);
+// --- Texts
+
+// The largest unit that divides it.
+static const char *show_number(const struct option *option, uint64_t value, char out[32]) {
+    assert(option->kind >= OPTION_SPIN && option->kind <= OPTION_TIME);
+    static const struct unit {
+        uint64_t factor;
+        const char *suffix;
+    } times[] = {{HOUR_NS, "h"}, {HOUR_NS / 60, "m"}, {HOUR_NS / 3600, "s"}, {MS_NS, "ms"}, {1000, "us"}},
+      sizes[] = {{1u << 30, "G"}, {1u << 20, "M"}, {1u << 10, "K"}, {1, ""}};
+    bool is_time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
+    const struct unit *unit = is_time ? times : sizes;
+    if (is_time && value == 0)
+        return strcpy(out, "off");
+    if (option->kind == OPTION_COUNT)
+        unit = &sizes[3];
+    while (value % unit->factor != 0 || value < unit->factor)
+        unit++;
+    snprintf(out, 32, "%llu%s", (unsigned long long)(value / unit->factor), unit->suffix);
+    return out;
+}
+
+static const char *join_choices(const struct option *option, char *out, size_t capacity) {
+    size_t used = 0;
+    assert(option->choices && option->choices[0]);
+    for (size_t at = 0; option->choices[at] && used < capacity; at++) {
+        const char *between = at == 0 ? "" : option->choices[at + 1] ? ", " : " or ";
+        used += (size_t)snprintf(out + used, capacity - used, "%s%s", between, option->choices[at]);
+    }
+    return out;
+}
+
+const char *option_expected(const struct option *option, char *out, size_t capacity) {
+    static const char *const things[] = {[OPTION_COUNT] = "a number",
+                                         [OPTION_SIZE] = "a size such as 64K, 16M or 1G",
+                                         [OPTION_TIME] = "a time such as 250ms, 5s or 10m",
+                                         [OPTION_SPIN] = "a time such as 50us or 1ms"};
+    char min[32], max[32];
+    switch (option->kind) {
+    case OPTION_CHOICE:
+        return join_choices(option, out, capacity);
+    case OPTION_FLAG:
+        snprintf(out, capacity, "yes or no");
+        return out;
+    case OPTION_COUNT:
+    case OPTION_SIZE:
+    case OPTION_TIME:
+    case OPTION_SPIN:
+        snprintf(out, capacity, "%s, from %s to %s", things[option->kind],
+                 show_number(option, option->min, min), show_number(option, option->max, max));
+        return out;
+    default:
+        snprintf(out, capacity, "%s of up to %zu bytes", option->value,
+                 option->bytes ? option->bytes - 1 : 0);
+        return out;
+    }
+}
+
+void option_describe(const struct option *option, char *out, size_t capacity) {
+    assert(capacity > 0 && option->help);
+    char choices[128] = "";
+    const char *preset = option->kind == OPTION_FLAG ? NULL
+                         : option->preset            ? option->preset
+                                                     : option->computed;
+    if (option->choices)
+        join_choices(option, choices, sizeof choices);
+    snprintf(out, capacity, "%s%s%s%s%s%s", choices, choices[0] ? ": " : "", option->help, preset ? " (" : "",
+             preset ? preset : "", preset ? ")" : "");
 }

@@ -2,12 +2,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "core/rights/digest.h"
 #include "io/plain_file.h"
 #include "io/tls.h"
+#include "router/config_fault.h"
 
 // --- Credentials
 
@@ -34,7 +34,8 @@ static const char *read_creds(const char *path, struct nats_creds *out) {
     return fault;
 }
 
-static bool are_creds_good(const struct cluster_settings *cluster) {
+static bool are_creds_good(struct config *config) {
+    const struct cluster_settings *cluster = &config->cluster;
     struct nats_creds creds;
     char signature[NKEY_SIGNATURE_BYTES];
     const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
@@ -45,7 +46,7 @@ static bool are_creds_good(const struct cluster_settings *cluster) {
         fault = "nothing can be signed with it";
     nats_creds_wipe(&creds);
     if (fault)
-        fprintf(stderr, "patchbayd: --nats-credentials: %s: %s\n", cluster->creds, fault);
+        config_complain_of(config, "nats-credentials", "%s: %s", cluster->creds, fault);
     return !fault;
 }
 
@@ -73,14 +74,13 @@ bool config_prepare_cluster(struct config *config) {
     char why[PATH_MAX + 128];
     assert(!cluster->authorities);
     cluster->read_creds = read_creds;
-    if (!are_creds_good(cluster))
+    if (!are_creds_good(config))
         return false;
     if (needs_authorities(config))
         cluster->authorities = tls_read_authorities(path, why, sizeof why);
     if (cluster->authorities || !needs_tls(config))
         return true;
-    fprintf(stderr, "patchbayd: --nats: TLS: %s\n", why);
-    return false;
+    return config_complain_of(config, path ? "nats-ca" : "nats", "TLS: %s", why);
 }
 
 bool config_cluster_is_secret(const struct config *config) {

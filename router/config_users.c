@@ -10,13 +10,11 @@
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
 #include "io/plain_file.h"
+#include "router/config_fault.h"
 
-static void complain_of_line(void *context, uint32_t line, const char *expected) {
-    const char *path = context;
-    if (line)
-        fprintf(stderr, "patchbayd: %s:%u can't be used: expected %s\n", path, line, expected);
-    else
-        fprintf(stderr, "patchbayd: %s can't be used: expected %s\n", path, expected);
+static void complain_of_line(void *context, const struct users_fault *fault) {
+    const struct config_place place = {context, fault->line, fault->key};
+    config_fault(&place, "expected %s", fault->expected);
 }
 
 // Fills `text` with all of a file, which must not be larger than it may. 0 or an errno.
@@ -40,7 +38,7 @@ static char *read_text(const char *path, size_t *bytes) {
         close(file);
     if (text && !error)
         return text;
-    fprintf(stderr, "patchbayd: can't read %s: %s\n", path, strerror(error));
+    config_fault(&(struct config_place){.file = path}, "can't read it: %s", strerror(error));
     if (text)
         digest_wipe(text, *bytes);
     free(text);
@@ -53,7 +51,8 @@ static bool are_known(const struct config *config, const struct users *users) {
     for (const struct child_settings *child = config->children.first; child; child = child->next) {
         if (!child->user || users_by_name(users, child->user, strlen(child->user)))
             continue;
-        fprintf(stderr, "patchbayd: child %s: its user isn't in %s\n", child->name, config->users);
+        const struct config_place place = config_place_of_child(config, child->name, "user");
+        config_fault(&place, "child %s: its user isn't in %s", child->name, config->users);
         known = false;
     }
     return known;
@@ -63,7 +62,8 @@ static bool can_hold(const struct config *config, const struct users *users) {
     uint32_t line = users_hold_line(users);
     if (!line || config->settings.gate)
         return true;
-    fprintf(stderr, "patchbayd: %s:%u can't be used: `hold` needs --gate\n", config->users, line);
+    const struct config_place place = {config->users, line, "hold"};
+    config_fault(&place, "expected --gate beside it");
     return false;
 }
 
@@ -91,7 +91,9 @@ struct users *config_users(const struct config *config, const struct siphash_key
     if (text)
         digest_wipe(text, bytes);
     free(text);
-    if (users && are_known(config, users) && can_hold(config, users)) {
+    bool is_good = users && are_known(config, users);
+    is_good = users && can_hold(config, users) && is_good; // both are said
+    if (is_good) {
         warn_of_gate(config, users);
         return users;
     }

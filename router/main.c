@@ -25,6 +25,7 @@
 #include "io/tls.h"
 #include "router/audit/journal.h"
 #include "router/config_cluster.h"
+#include "router/config_fault.h"
 #include "router/config_secrets.h"
 #include "router/config_users.h"
 #include "router/engine/shard/shard.h"
@@ -37,6 +38,9 @@
 #include "router/features/mcp/child_transport.h"
 #include "router/listen_sockets.h"
 #include "router/sandbox.h"
+
+// How the program ends, besides 0: the options or the configuration can't be used; anything else.
+enum { STATUS_FAILED = 1, STATUS_UNUSABLE = 2 };
 
 // What the threads of the hub share while it starts and ends.
 struct program {
@@ -232,6 +236,7 @@ static uint64_t own_descriptors(const struct config *config) {
 
 // A connection that finds no descriptor would hang: there may be no more than there are descriptors for, of which half are kept for
 // connections at least.
+// It is said where more were asked for by name, or far fewer than the default are left.
 static void bound_connections(struct config *config, bool says) {
     struct rlimit limit;
     uint32_t *connections = &config->settings.limits.connections_max;
@@ -241,7 +246,8 @@ static void bound_connections(struct config *config, bool says) {
     assert(*connections > 0);
     if (*connections <= most)
         return;
-    if (says)
+    bool is_asked_for = config_is_given(config, "max-connections");
+    if (says && (is_asked_for || most < *connections / 4))
         fprintf(stderr,
                 "patchbayd: %llu file descriptors (ulimit -n) are enough for %llu connections, and "
                 "--max-connections is %u\n",
@@ -269,7 +275,8 @@ static bool read_keys(const struct config *config, struct secure_source **secure
     *secure = files.certificate[0] ? tls_read(&files, why, sizeof why) : NULL;
     if (*secure || !files.certificate[0])
         return true;
-    fprintf(stderr, "patchbayd: TLS: %s\n", why);
+    const struct config_place place = config_place_of(config, "tls-certificate");
+    config_fault(&place, "TLS: %s", why);
     return false;
 }
 
@@ -311,9 +318,10 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         fresh->hosts = config->settings.hosts;
         fresh->origins = config->settings.origins;
         fresh->children = config->children.first;
+        config->children.first = NULL;
     }
-    if (config && !good)
-        config_forget_children(&config->children);
+    if (config)
+        config_deinit(config);
     if (!good)
         fputs("patchbayd: the configuration can't be used; the hub goes on as before\n", stderr);
     free(config);
@@ -323,7 +331,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
 // Containers often refuse io_uring: the hub says so and goes the other way, unless it was told not to.
 static void choose_io(struct config *config) {
     const char *why = "";
-    int failed = config->io_fixed ? 0 : io_try(IO_URING, &why);
+    int failed = config->io != CONFIG_IO_AUTO ? 0 : io_try(IO_URING, &why);
     if (failed)
         config->settings.io = IO_EPOLL;
     if (config->settings.io == IO_EPOLL && config->settings.sandbox.mode != SANDBOX_OFF)
@@ -343,21 +351,22 @@ static int serve(struct program *program, struct config *config) {
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);
-    if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config) ||
-        !sandbox_raise(&program->sandbox, &config->settings.sandbox))
-        return 1;
+    if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config))
+        return STATUS_UNUSABLE;
+    if (!sandbox_raise(&program->sandbox, &config->settings.sandbox))
+        return STATUS_FAILED;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();
     struct hub_secrets *secrets = &config->settings.secrets;
     if (getrandom(secrets, sizeof *secrets, 0) != sizeof *secrets) {
         fputs("patchbayd: the system has no random numbers\n", stderr);
-        return 1;
+        return STATUS_FAILED;
     }
     if (config->users[0] && !(config->settings.users = config_users(config, &secrets->tables, NULL)))
-        return 1;
+        return STATUS_UNUSABLE;
     if (hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);
-        return 1;
+        return STATUS_FAILED;
     }
     int status = run_shards(program, config->settings.shard_count);
     status |= atomic_load(&program->hub->failed);
@@ -394,15 +403,15 @@ int main(int argc, char **argv) {
     case CONFIG_SHOWN:
         return 0;
     case CONFIG_BAD:
-        return 1;
+        return STATUS_UNUSABLE;
     case CONFIG_RUN:
         break;
     }
     if (!sandbox_plan(&program.sandbox, config))
-        return 1;
+        return STATUS_FAILED;
     bound_connections(config, true);
     if (config->check)
-        return names_are_fit(config) ? sandbox_check(&program.sandbox, config) : 1;
+        return names_are_fit(config) ? sandbox_check(&program.sandbox, config) : STATUS_UNUSABLE;
     if (config->settings.gate && !config->users[0])
         fputs("patchbayd: --gate without --users: any other connection may approve what one has sent\n",
               stderr);
@@ -411,18 +420,18 @@ int main(int argc, char **argv) {
     int failed = may_have_children(config) ? keeper_fork(&program.keeper, sandbox_user(&program.sandbox)) : 0;
     if (failed) {
         fprintf(stderr, "patchbayd: the keeper of children can't be started: %s\n", strerror(-failed));
-        return 1;
+        return STATUS_FAILED;
     }
     if (config_needs_resolver(config) &&
         (failed = resolver_fork(&program.resolver, sandbox_user(&program.sandbox)))) {
         fprintf(stderr, "patchbayd: what looks names up can't be started: %s\n", strerror(-failed));
-        return 1;
+        return STATUS_FAILED;
     }
     config->cluster.resolver = program.resolver.process ? &program.resolver : NULL;
     route_signals();
     raise_limits();
     bool listens = listen_sockets_open(&program.listening, config, sandbox_user(&program.sandbox));
-    int status = listens ? serve(&program, config) : 1;
+    int status = listens ? serve(&program, config) : STATUS_FAILED;
     if (program.keeper.process)
         keeper_close(&program.keeper);
     if (program.resolver.process)

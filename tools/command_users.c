@@ -42,24 +42,30 @@ static bool read_text(struct file *file) {
     return good;
 }
 
-static void tell(const struct file *file, uint32_t line, const char *what, const char *said) {
+// FILE:LINE: KEY: what it is.
+static void tell(const struct file *file, const struct users_fault *fault, const char *what) {
     output_text(stdout, (const uint8_t *)file->path, strlen(file->path));
-    if (line > 0) {
-        printf(":%u", line);
+    if (fault->line > 0) {
+        printf(":%u", fault->line);
     }
-    printf(": %s%s\n", what, said);
+    printf(": ");
+    if (fault->key != NULL) {
+        output_text(stdout, (const uint8_t *)fault->key, strlen(fault->key));
+        printf(": ");
+    }
+    printf("%s%s\n", what, fault->expected);
 }
 
-static void tell_fault(void *context, uint32_t line, const char *expected) {
+static void tell_fault(void *context, const struct users_fault *fault) {
     struct file *file = context;
     file->faults++;
-    tell(file, line, "expected ", expected);
+    tell(file, fault, "expected ");
 }
 
-static void tell_warning(void *context, uint32_t line, const char *said) {
+static void tell_warning(void *context, const struct users_fault *fault) {
     struct file *file = context;
     file->warnings++;
-    tell(file, line, "warning: ", said);
+    tell(file, fault, "warning: ");
 }
 
 // False where it can't be read; faults are told.

@@ -104,7 +104,7 @@ static const char *set_text(char **field, const char *value) {
     size_t bytes = strlen(value) + 1;
     char *copy = *value ? memory_take(bytes) : NULL;
     if (!copy)
-        return "a text";
+        return "a text that isn't empty";
     memory_give(*field);
     *field = memcpy(copy, value, bytes);
     return NULL;
@@ -114,15 +114,16 @@ static const char *set_time(uint64_t *field, const char *value, bool may_be_off)
     uint64_t ns = 0;
     bool off = may_be_off && strcmp(value, "off") == 0;
     if (!off && (!units_time(value, &ns) || ns < 1000000 || ns / 1000000 > 86400000))
-        return "a time such as 250ms, 5s or 10m";
+        return may_be_off ? "off, or a time such as 250ms, 5s or 10m, from 1ms to 24h"
+                          : "a time such as 250ms, 5s or 10m, from 1ms to 24h";
     *field = ns / 1000000;
     return NULL;
 }
 
-static const char *set_count(uint32_t *field, const char *value, uint64_t max) {
+static const char *set_count(uint32_t *field, const char *value, uint64_t max, const char *expected) {
     uint64_t count = 0;
     if (!units_count(value, &count) || count > max)
-        return "a number within its bounds";
+        return expected;
     *field = (uint32_t)count;
     return NULL;
 }
@@ -197,8 +198,8 @@ static const char *set_instances(struct child_settings *settings, const char *va
     settings->instances = 1;
     if (settings->each || strcmp(value, "shared") == 0)
         return NULL;
-    const char *expected = set_count(&settings->instances, value, 64);
-    return expected || settings->instances == 0 ? "shared, each or a number from 1 to 64" : NULL;
+    static const char expected[] = "shared, each or a number from 1 to 64";
+    return set_count(&settings->instances, value, 64, expected) || settings->instances == 0 ? expected : NULL;
 }
 
 static const char *set_level(struct child_settings *settings, const char *value) {
@@ -304,9 +305,9 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     if (!strcmp(key, "instances"))
         return set_instances(settings, value);
     if (!strcmp(key, "max-instances"))
-        return set_count(&settings->instances_max, value, CHILDREN_MAX - 1);
+        return set_count(&settings->instances_max, value, CHILDREN_MAX - 1, "a number from 0 to 255");
     if (!strcmp(key, "restart-limit"))
-        return set_count(&settings->restart.limit, value, 1000000);
+        return set_count(&settings->restart.limit, value, 1000000, "a number from 0 to 1000000");
     if (!strcmp(key, "directory"))
         return set_text(&settings->directory, value);
     if (!strcmp(key, "data"))
@@ -321,7 +322,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
         return set_list(&settings->tools, value);
     if (!strcmp(key, "level"))
         return set_level(settings, value);
-    return "a key that there is";
+    return "a key of children; patchbay.conf(5) lists them";
 }
 
 // Returns the thing that two keys mustn't both set: a variable, whichever way it is set, or the key itself.

@@ -6,8 +6,8 @@
 
 #include "core/base/memory.h"
 #include "core/base/units.h"
-#include "core/json/simdjson.h"
 #include "core/rights/pattern_syntax.h"
+#include "core/wire/ini.h"
 
 static const char separators[] = ", \t";
 
@@ -28,24 +28,24 @@ static void *grow(struct sections *sections, struct section_list *list, size_t i
 }
 
 void sections_fault(struct sections *sections, uint32_t line, const char *expected) {
-    struct section_fault *fault = grow(sections, &sections->faults, sizeof *fault);
+    struct users_fault *fault = grow(sections, &sections->faults, sizeof *fault);
     if (fault)
-        *fault = (struct section_fault){line, expected};
+        *fault = (struct users_fault){line, sections->key, expected};
 }
 
 static int compare_faults(const void *left, const void *right) {
-    const struct section_fault *one = left, *other = right;
+    const struct users_fault *one = left, *other = right;
     int order = (one->line > other->line) - (one->line < other->line);
     return order ? order : strcmp(one->expected, other->expected);
 }
 
 bool sections_tell(struct sections *sections, users_complain *complain, void *context) {
-    struct section_fault *faults = sections->faults.items;
+    struct users_fault *faults = sections->faults.items;
     if (sections->faults.count > 0)
         qsort(faults, sections->faults.count, sizeof *faults, compare_faults);
     for (uint32_t at = 0; at < sections->faults.count; at++)
         if (at == 0 || compare_faults(&faults[at - 1], &faults[at]) != 0)
-            complain(context, faults[at].line, faults[at].expected);
+            complain(context, &faults[at]);
     return sections->faults.count == 0;
 }
 
@@ -92,7 +92,7 @@ static const char *set_credential(struct sections *sections, struct section *sec
     if (kind == CREDENTIAL_CERTIFICATE && (read.bytes == 0 || read.bytes > PATTERN_BYTES_MAX))
         return "a name of up to 255 bytes";
     if (kind == CREDENTIAL_UID && (!units_count(value, &uid) || uid >= UINT32_MAX))
-        return "the number of a user of this machine";
+        return "the number of a user of this machine, from 0 to 4294967294";
     struct section_credential *added = grow(sections, &sections->credentials, sizeof *added);
     if (!added)
         return NULL;
@@ -106,7 +106,9 @@ static const char *set_credential(struct sections *sections, struct section *sec
 // A number and "/s", of which the value loses that.
 static const char *read_rate(char *value, bool is_size, uint64_t max, uint64_t *out) {
     size_t bytes = strlen(value);
-    const char *expected = is_size ? "a size a second such as 16M/s" : "a number a second such as 1000/s";
+    const char *expected = is_size ? "a size a second from 1/s to 1024G/s, such as 16M/s"
+                                   : "a number a second from 1/s to 1000000000/s, such as 1000/s";
+    static_assert(ACCOUNT_RATE_MAX == 1000000000, "the text says it");
     if (bytes < 3 || strcmp(value + bytes - 2, "/s") != 0)
         return expected;
     value[bytes - 2] = '\0';
@@ -131,7 +133,9 @@ static const char *read_single(enum single single, char *value, uint64_t *out) {
     case SINGLE_BYTES:
         return read_rate(value, true, UINT64_C(1) << 40, out);
     default:
-        return units_count(value, out) && *out > 0 && *out <= UINT32_MAX / 2 ? NULL : "a number from 1 on";
+        return units_count(value, out) && *out > 0 && *out <= UINT32_MAX / 2
+                   ? NULL
+                   : "a number from 1 to 2147483647";
     }
 }
 
@@ -140,7 +144,7 @@ static const char *set_single(struct sections *sections, struct section *section
     struct single_value *field = &section->singles[single];
     assert(single < SINGLES_COUNT && sections->line > 0);
     if (field->line)
-        return "a key that the section has once";
+        return "a key that is given once";
     field->line = sections->line;
     return read_single(single, value, &field->value);
 }
@@ -206,9 +210,9 @@ static const char *set_key(struct sections *sections, struct section *section, c
                            char *value) {
     const struct key *key = find_key(name);
     if (!key)
-        return "a key that there is";
+        return "a key of users and roles; patchbay-users(5) lists them";
     if (section->is_role && (key->kind == KEY_CREDENTIAL || key->kind == KEY_ROLES))
-        return "a key that a role can have";
+        return "a key of users; a role can't have it";
     if (key->kind == KEY_CREDENTIAL)
         return set_credential(sections, section, (enum credential_kind)key->which, value);
     if (key->kind == KEY_SINGLE)
@@ -218,30 +222,9 @@ static const char *set_key(struct sections *sections, struct section *section, c
 
 // --- Lines
 
-static bool is_blank(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r';
-}
-
-static char *trim(char *text) {
-    while (is_blank(*text))
-        text++;
-    size_t bytes = strlen(text);
-    while (bytes > 0 && is_blank(text[bytes - 1]))
-        text[--bytes] = '\0';
-    return text;
-}
-
-static void cut_comment(char *line) {
-    for (char *at = line; (at = strchr(at, ';')); at++)
-        if (at > line && is_blank(at[-1])) {
-            *at = '\0';
-            return;
-        }
-}
-
+// `line` is what stands in the brackets.
 static const char *begin_section(struct sections *sections, char *line) {
     struct section *section = grow(sections, &sections->sections, sizeof *section);
-    size_t bytes = strlen(line);
     if (!section)
         return NULL;
     section->line = sections->line;
@@ -249,11 +232,11 @@ static const char *begin_section(struct sections *sections, char *line) {
     section->patterns.first = sections->patterns.count;
     section->roles.first = sections->roles.count;
     section->credentials.first = sections->credentials.count;
-    section->is_role = strncmp(line, "[role", 5) == 0;
-    if ((!section->is_role && strncmp(line, "[user", 5) != 0) || !is_blank(line[5]) || line[bytes - 1] != ']')
+    section->is_role = strncmp(line, "role", 4) == 0;
+    size_t blanks = (section->is_role || strncmp(line, "user", 4) == 0) ? strspn(line + 4, " \t\r") : 0;
+    if (blanks == 0)
         return "[user NAME] or [role NAME]";
-    line[bytes - 1] = '\0';
-    const char *name = trim(line + 5);
+    const char *name = line + 4 + blanks;
     if (!pattern_syntax_is_name(name, strlen(name)))
         return "a name of up to 128 letters, digits and -_.:/@+";
     section->name = name;
@@ -261,37 +244,34 @@ static const char *begin_section(struct sections *sections, char *line) {
     return NULL;
 }
 
-static const char *take_line(struct sections *sections, char *line) {
-    cut_comment(line);
-    line = trim(line);
-    if (!*line || *line == '#' || *line == ';')
-        return NULL;
-    if (*line == '[')
-        return begin_section(sections, line);
-    char *value = strchr(line, '=');
-    if (!value)
-        return "a key, = and a value";
+static const char *take_line(struct sections *sections, const struct ini_line *line) {
+    sections->key = NULL;
+    if (line->kind == INI_FAULT)
+        return line->expected;
+    if (line->kind == INI_SECTION)
+        return begin_section(sections, line->key);
+    sections->key = line->key;
     if (sections->sections.count == 0)
         return "[user NAME] or [role NAME] before it";
-    *value++ = '\0';
-    struct section *section = sections_at(sections, sections->sections.count - 1);
-    return set_key(sections, section, trim(line), trim(value));
+    ini_cut_comment(line->value);
+    return set_key(sections, sections_at(sections, sections->sections.count - 1), line->key, line->value);
 }
 
-static void read_line(struct sections *sections, char *line, size_t bytes) {
-    assert(line >= sections->text && line + bytes <= sections->text + sections->bytes);
-    const char *expected = "a line of UTF-8 without zero bytes";
-    sections->line++;
-    if (!memchr(line, '\0', bytes) && simdjson_utf8((const uint8_t *)line, bytes)) {
-        line[bytes] = '\0';
-        expected = take_line(sections, line);
+static void read_lines(struct sections *sections) {
+    struct ini ini;
+    struct ini_line line;
+    ini_begin(&ini, sections->text, sections->bytes, false);
+    for (ini_next(&ini, &line); line.kind != INI_END && !sections->failed; ini_next(&ini, &line)) {
+        sections->line = line.number;
+        const char *expected = take_line(sections, &line);
+        if (expected)
+            sections_fault(sections, line.number, expected);
     }
-    if (expected)
-        sections_fault(sections, sections->line, expected);
+    sections->line = ini.line;
+    sections->key = NULL;
 }
 
 bool sections_read(struct sections *sections, const char *text, size_t bytes) {
-    static const char mark[] = "\xef\xbb\xbf"; // of UTF-8
     *sections = (struct sections){0};
     if (bytes > USERS_FILE_BYTES_MAX) {
         sections_fault(sections, 0, "a file of up to 16M");
@@ -303,14 +283,7 @@ bool sections_read(struct sections *sections, const char *text, size_t bytes) {
     if (bytes > 0)
         memcpy(sections->text, text, bytes);
     sections->bytes = bytes;
-    char *at = sections->text, *end = at + bytes;
-    if (bytes >= sizeof mark - 1 && memcmp(at, mark, sizeof mark - 1) == 0)
-        at += sizeof mark - 1;
-    while (at < end && !sections->failed) {
-        char *feed = memchr(at, '\n', (size_t)(end - at)), *until = feed ? feed : end;
-        read_line(sections, at, (size_t)(until - at));
-        at = until + 1;
-    }
+    read_lines(sections);
     return !sections->failed;
 }
 

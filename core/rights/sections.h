@@ -64,11 +64,6 @@ struct section_credential {
     uint32_t uid;
 };
 
-struct section_fault {
-    uint32_t line; // 0: of none
-    const char *expected;
-};
-
 // An array that grows.
 struct section_list {
     void *items;
@@ -78,7 +73,8 @@ struct section_list {
 struct sections {
     char *text; // the file's own copy, into which all texts point
     size_t bytes;
-    uint32_t line; // the last that was read
+    uint32_t line;   // the last that was read
+    const char *key; // its key, or NULL
     struct section_list sections, patterns, roles, credentials, faults;
     bool failed; // memory is used up
 };
@@ -86,6 +82,7 @@ struct sections {
 // Reads all lines; what can't be read is among the faults. False when memory is used up.
 bool sections_read(struct sections *sections, const char *text, size_t bytes);
 void sections_deinit(struct sections *sections);
+// Notes a fault of a line, which may be about the key that is being read.
 void sections_fault(struct sections *sections, uint32_t line, const char *expected);
 // Tells them in the order of lines, none twice; whether there are none.
 bool sections_tell(struct sections *sections, users_complain *complain, void *context);

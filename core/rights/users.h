@@ -97,8 +97,15 @@ struct users {
     struct digest digest; // of the file
 };
 
-// Is told each fault, in the order of lines; `expected` is static text and says nothing of what stands there.
-typedef void users_complain(void *context, uint32_t line, const char *expected);
+// What is wrong in a line, or of none in particular (0).
+struct users_fault {
+    uint32_t line;
+    const char *key;      // as it stands there, NULL where it is about none; valid while it is told
+    const char *expected; // static text, which says nothing of the value
+};
+
+// Is told each fault, in the order of lines.
+typedef void users_complain(void *context, const struct users_fault *fault);
 
 // Reads a file's text. NULL where it has a fault, or memory is used up (line 0). `before`, which may be NULL, has the
 // accounts that users of the same name go on with. `key` is secret: it keeps peers from learning digests from

@@ -325,7 +325,7 @@ struct users *users_read(const char *text, size_t bytes, const struct siphash_ke
         room = good;
     }
     if (!room)
-        complain(context, 0, "less, as memory is used up");
+        complain(context, &(struct users_fault){.expected = "less, as memory is used up"});
     sections_deinit(&making.sections);
     memory_give(making.by_name);
     memory_give(making.user_of);

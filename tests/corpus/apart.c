@@ -92,7 +92,10 @@ static bool read_options(const struct setup *setup, unsigned hub, struct hub_set
         return false;
     *out = text->config.settings;
     out->children = text->config.children.first;
-    return read_users(&text->config, out);
+    bool good = read_users(&text->config, out);
+    text->config.children.first = NULL; // they are the settings' now
+    config_deinit(&text->config);
+    return good;
 }
 
 static bool joined(void) {

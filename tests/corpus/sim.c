@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "router/config.h"
 #include "router/config_users.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
@@ -68,10 +69,11 @@ static bool read_again(void *context, struct hub_settings *fresh) {
         fresh->users = config_users(&config, &before->secrets.tables, before->users);
         good = fresh->users != NULL;
     }
-    if (good)
+    if (good) {
         fresh->children = config.children.first;
-    else
-        config_forget_children(&config.children);
+        config.children.first = NULL;
+    }
+    config_deinit(&config);
     return good;
 }
 
@@ -94,12 +96,15 @@ static bool begin(const struct setup *setup, struct text *why) {
         good = (config.settings.users = config_users(&config, &key, NULL)) != NULL;
     if (!good) {
         text_put(why, "the hub refuses these options");
+        config_deinit(&config);
         return false;
     }
     struct world_options world_options;
     world_defaults(&world_options, 7 + setup->rough, setup->shard_count);
     config.settings.limits.connections_max = world_options.limits.connections_max;
     config.settings.children = config.children.first;
+    config.children.first = NULL;
+    config_deinit(&config);
     config.settings.read_again = setup->config || setup->users ? read_again : NULL;
     world_options.keeps = setup->config != NULL;
     world_options.settings = &config.settings;

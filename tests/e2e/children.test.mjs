@@ -428,7 +428,7 @@ kept('a line of 8 KiB is read, whatever ends it, and a longer one is refused', s
     await becomes(peer, 'long', 'idle');
     writeFileSync(join(hub.directory, 'hub.ini'), long(8193, end));
     hub.process.kill('SIGHUP');
-    await says(hub, /hub\.ini:2 can't be used: a line of up to 8K/);
+    await says(hub, /hub\.ini:2: expected a line of up to 8K/);
     await hub.load('');
     await forgotten(peer, 'long');
   }
@@ -453,7 +453,7 @@ kept('a configuration that can\'t be used changes nothing', section('a', { comma
     ...['hub/foo', '$/x', 'rpc.x', 'initialize', 'agent/register'].map((method) => `[child a]\nmethods = ok, ${method}\ncommand = x\n`)]) {
     writeFileSync(join(hub.directory, 'hub.ini'), bad);
     hub.process.kill('SIGHUP');
-    await says(hub, bad.includes('methods') ? /hub.ini:2 can't be used: methods that are not the hub's own(.|\n)*goes on as before/ : /goes on as before/);
+    await says(hub, bad.includes('methods') ? /hub.ini:2: methods: expected methods that are not the hub's own(.|\n)*goes on as before/ : /goes on as before/);
   }
   assert.equal((await child(peer, 'a')).pid, pid);
 });

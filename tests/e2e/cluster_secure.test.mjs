@@ -230,15 +230,15 @@ test('servers on other machines need TLS and credentials, or --insecure; what ca
     [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', join(folder, 'none')], /--nats-credentials: .*none: it can't be opened/],
     [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', written('bad', 'SUACSs3cret')], /--nats-credentials: .*bad: it has no seed/],
     [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', folder], /it can't be opened/],
-    [['--nats', 'nats://s3cret@127.0.0.1:x'], /--nats: a server's HOST:PORT/],
-    [['--nats', 'nats://s3cret%@127.0.0.1:1'], /--nats: a server's USER:PASSWORD/],
-    [['--nats', 'http://s3cret@127.0.0.1:1'], /--nats: a server is nats:/],
+    [['--nats', 'nats://s3cret@127.0.0.1:x'], /--nats: expected a server's HOST:PORT/],
+    [['--nats', 'nats://s3cret%@127.0.0.1:1'], /--nats: expected a server's USER:PASSWORD/],
+    [['--nats', 'http://s3cret@127.0.0.1:1'], /--nats: expected servers as nats:/],
   ];
   for (const [args, why] of refused)
     for (const check of [[], ['--check']]) {
       const hub = await Hub.launch([...args, '--cluster', 'c', '--listen', 'tcp://127.0.0.1:0', ...check]);
       const { code } = await hub.exit;
-      assert.equal(code, 1, `${args}`);
+      assert.equal(code, 2, `${args}`);
       assert.match(hub.stderr, why);
       assert.ok(!hub.stderr.includes('s3cret'), hub.stderr);
     }

@@ -66,6 +66,6 @@ test('--io uring where io_uring is refused is an error', async () => {
 test('--io takes three words', async () => {
   const hub = await Hub.launch([...LISTEN, '--io', 'select']);
   const { code } = await within(hub.exit, 'patchbayd to refuse');
-  assert.equal(code, 1);
-  assert.match(hub.stderr, /uring, epoll or auto/);
+  assert.equal(code, 2);
+  assert.match(hub.stderr, /auto, uring or epoll/);
 });

@@ -380,18 +380,18 @@ test('with users it is served beyond loopback, and plain TCP is not', async () =
   const users = ['--users', file('users'), ...serving];
   await withHub(users, async (hub) => assert.match(hub.uris[0], /^tls:\/\/0\.0\.0\.0:/), ['--listen', 'tls://0.0.0.0:0']);
   const hub = await Hub.launch([...users, '--listen', 'tcp://0.0.0.0:0']);
-  assert.equal((await hub.exit).code, 1);
+  assert.equal((await hub.exit).code, 2);
 });
 
 test('what TLS needs is said before the hub starts', async () => {
   const refused = async (options, line) => {
     const hub = await Hub.launch(options);
-    assert.equal((await hub.exit).code, 1);
+    assert.equal((await hub.exit).code, 2);
     assert.match(hub.stderr, line);
   };
-  await refused(['--listen', 'tls://127.0.0.1:0'], /TLS needs --tls-certificate/);
-  await refused(['--http', 'https://127.0.0.1:0'], /TLS needs --tls-certificate/);
-  await refused(['--tls-clients', file('authority.pem')], /mean nothing/);
+  await refused(['--listen', 'tls://127.0.0.1:0'], /--tls-certificate: expected a file: an address is served over TLS/);
+  await refused(['--http', 'https://127.0.0.1:0'], /--tls-certificate: expected a file: an address is served over TLS/);
+  await refused(['--tls-clients', file('authority.pem')], /--tls-clients: expected --tls-certificate beside it/);
   await refused([...serving, '--listen', 'tls://0.0.0.0:0'], /other machines/);
   await refused(['--tls-certificate', file('hub.pem'), '--tls-key', file('ci.key')], /ci\.key: key values mismatch/);
   await refused(['--tls-certificate', file('none.pem')], /none\.pem: No such file/);

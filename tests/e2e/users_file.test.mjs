@@ -70,7 +70,7 @@ test('users check names each line that can not be used, and never what stands th
   const path = write('bad', `[user u]\ntoken = ${secret}\nrate = fast-lane\n[user u]\nroles = nobody-here\n`);
   const { status, stdout, stderr } = await run(['users', 'check', path]);
   assert.equal(status, 1);
-  assert.deepEqual(stdout.match(/:(\d+): expected/g), [2, 3, 4, 5].map((line) => `:${line}: expected`));
+  assert.deepEqual(stdout.match(/:(\d+): (?:[^:\n]+: )?expected/g), [2, 3, 4, 5].map((line, at) => `:${line}: ${['token: ', 'rate: ', '', ''][at]}expected`));
   assert.doesNotMatch(stdout + stderr, /ba7816|fast-lane|nobody-here/);
 });
 
@@ -119,7 +119,7 @@ test('users explain says which line decides', async () => {
   assert.equal((await run(['users', 'explain', 'ci', 'admin'], { PATCHBAY_USERS: undefined })).status, 2);
   const faulty = await run(['users', 'explain', '--users', write('faulty', `${GOOD}rate = fast\n`), 'ci', 'admin']);
   assert.equal(faulty.status, 2); // neither allowed nor refused
-  assert.match(faulty.stdout, /:14: expected/);
+  assert.match(faulty.stdout, /:14: rate: expected/);
 });
 
 test('a token on the command line is refused, and not shown', async () => {

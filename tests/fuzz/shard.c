@@ -135,9 +135,9 @@ static void put_digest(const char *token, char out[DIGEST_TEXT_BYTES]) {
     digest_text(&digest, out);
 }
 
-static void complain(void *context, uint32_t line, const char *expected) {
+static void complain(void *context, const struct users_fault *fault) {
     (void)context;
-    kernel_fail("line %u of the users can't be used: %s", line, expected);
+    kernel_fail("line %u of the users can't be used: %s", fault->line, fault->expected);
 }
 
 static struct users *make_users(void) {

@@ -19,10 +19,10 @@ struct told {
     uint32_t last, count, lines;
 };
 
-static void note(void *context, uint32_t line, const char *said) {
+static void note(void *context, const struct users_fault *fault) {
     struct told *told = context;
-    require(said && *said && line >= told->last && line <= told->lines);
-    told->last = line;
+    require(fault->expected && *fault->expected && fault->line >= told->last && fault->line <= told->lines);
+    told->last = fault->line;
     told->count++;
 }
 

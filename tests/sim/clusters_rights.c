@@ -78,8 +78,8 @@ void rights_choose(void) {
     }
 }
 
-static void complain(void *context, uint32_t line, const char *expected) {
-    kernel_fail("line %u of %s can't be used: %s", line, (const char *)context, expected);
+static void complain(void *context, const struct users_fault *fault) {
+    kernel_fail("line %u of %s can't be used: %s", fault->line, (const char *)context, fault->expected);
 }
 
 struct users *rights_read(unsigned site, const struct users *before) {

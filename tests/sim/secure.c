@@ -142,9 +142,9 @@ static void handshakes_have_ten_seconds(void **state) {
     scene_close(&scene);
 }
 
-static void no_complaint(void *context, uint32_t line, const char *expected) {
+static void no_complaint(void *context, const struct users_fault *fault) {
     (void)context;
-    fail_msg("line %u: %s", line, expected);
+    fail_msg("line %u: %s", fault->line, fault->expected);
 }
 
 static void choose_users(struct world_options *options, struct hub_settings *settings, const char *text) {

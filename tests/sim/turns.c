@@ -257,9 +257,9 @@ static void who_waits_for_the_hub_is_not_late(void **state) {
     }
 }
 
-static void no_complaint(void *context, uint32_t line, const char *expected) {
+static void no_complaint(void *context, const struct users_fault *fault) {
     (void)context;
-    fail_msg("line %u: %s", line, expected);
+    fail_msg("line %u: %s", fault->line, fault->expected);
 }
 
 static const char users_text[] =

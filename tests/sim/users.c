@@ -18,8 +18,8 @@ struct users_sums users_sums;
 
 // --- The hub's file
 
-static void complain(void *context, uint32_t line, const char *expected) {
-    kernel_fail("line %u of %s can't be used: %s", line, (const char *)context, expected);
+static void complain(void *context, const struct users_fault *fault) {
+    kernel_fail("line %u of %s can't be used: %s", fault->line, (const char *)context, fault->expected);
 }
 
 static struct users *read_users(const struct users *before) {

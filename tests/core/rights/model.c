@@ -253,8 +253,8 @@ static void ask_singles(const struct part *meant, const struct user *user) {
     assert_int_equal(user->limits.rate, rate);
 }
 
-static void no_fault(void *context, uint32_t line, const char *expected) {
-    fail_msg("%s\nline %u: %s", (const char *)context, line, expected);
+static void no_fault(void *context, const struct users_fault *fault) {
+    fail_msg("%s\nline %u: %s", (const char *)context, fault->line, fault->expected);
 }
 
 static void as_it_was_meant(void **state) {

@@ -11,9 +11,9 @@
 
 #include "core/rights/rights.h"
 
-static void no_fault(void *context, uint32_t line, const char *expected) {
+static void no_fault(void *context, const struct users_fault *fault) {
     (void)context;
-    fail_msg("line %u: %s", line, expected);
+    fail_msg("line %u: %s", fault->line, fault->expected);
 }
 
 // The text's first user is the one.

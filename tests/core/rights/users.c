@@ -24,11 +24,11 @@ struct told {
     const char *expected;
 };
 
-static void note(void *context, uint32_t line, const char *expected) {
+static void note(void *context, const struct users_fault *fault) {
     struct told *told = context;
     size_t used = strlen(told->lines);
-    snprintf(told->lines + used, sizeof told->lines - used, "%s%u", used ? " " : "", line);
-    told->expected = expected;
+    snprintf(told->lines + used, sizeof told->lines - used, "%s%u", used ? " " : "", fault->line);
+    told->expected = fault->expected;
 }
 
 static struct users *read_text(const char *text, struct told *told) {

@@ -15,15 +15,15 @@
 
 static const struct siphash_key key = {{1, 2}};
 
-static void note(void *context, uint32_t line, const char *said) {
+static void note(void *context, const struct users_fault *fault) {
     char *told = context;
     size_t used = strlen(told);
-    snprintf(told + used, 300 - used, "%u: %.12s\n", line, said);
+    snprintf(told + used, 300 - used, "%u: %.12s\n", fault->line, fault->expected);
 }
 
-static void no_fault(void *context, uint32_t line, const char *expected) {
+static void no_fault(void *context, const struct users_fault *fault) {
     (void)context;
-    fail_msg("line %u: %s", line, expected);
+    fail_msg("line %u: %s", fault->line, fault->expected);
 }
 
 // A user with a credential, and what stands in its section from line 3 on.

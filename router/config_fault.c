@@ -1,0 +1,96 @@
+#include "router/config_fault.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/child/log_line.h"
+#include "router/config_options.h"
+
+enum { FAULT_BYTES_MAX = 2048 };
+
+__attribute__((format(printf, 2, 0))) static void tell(const struct config_place *place, const char *format,
+                                                       va_list arguments) {
+    char text[FAULT_BYTES_MAX];
+    size_t used = 0;
+    if (place->file && place->line)
+        used = (size_t)snprintf(text, sizeof text, "%.512s:%u: ", place->file, place->line);
+    else if (place->file)
+        used = (size_t)snprintf(text, sizeof text, "%.512s: ", place->file);
+    if (place->key)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s: ", place->file ? "" : "--",
+                                 place->key);
+    assert(used < sizeof text);
+    vsnprintf(text + used, sizeof text - used, format, arguments);
+    char shown[4 * sizeof text + 1];
+    size_t bytes = log_escape((const uint8_t *)text, strlen(text), shown);
+    shown[bytes++] = '\n';
+    fwrite(shown, 1, bytes, stderr);
+}
+
+void config_fault(const struct config_place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    tell(place, format, arguments);
+    va_end(arguments);
+}
+
+static const char *file_of(const struct config *config, uint32_t source) {
+    assert(source <= config->files);
+    return source ? config->files_read[source - 1] : NULL;
+}
+
+bool config_complain(struct config *config, const char *key, const char *format, ...) {
+    assert(format && *format);
+    const struct config_place place = {file_of(config, config->source), config->line, key};
+    va_list arguments;
+    va_start(arguments, format);
+    tell(&place, format, arguments);
+    va_end(arguments);
+    config->faults++;
+    return false;
+}
+
+bool config_is_given(const struct config *config, const char *option) {
+    const struct config_given *given = config->given;
+    while (given && !(given->option && strcmp(given->option->name, option) == 0))
+        given = given->next;
+    return given != NULL;
+}
+
+struct config_place config_place_of(const struct config *config, const char *option) {
+    struct config_place place = {.key = option};
+    for (const struct config_given *given = config->given; given; given = given->next)
+        if (given->option && strcmp(given->option->name, option) == 0) {
+            place.file = file_of(config, given->source);
+            place.line = given->line;
+        }
+    return place;
+}
+
+struct config_place config_place_of_child(const struct config *config, const char *child, const char *key) {
+    struct config_place place = {.key = child};
+    for (const struct config_given *given = config->given; given; given = given->next) {
+        if (!given->child || strcmp(given->child, child) != 0)
+            continue;
+        bool is_key = strcmp(given->key, key) == 0;
+        if (place.file && !is_key)
+            continue;
+        place.file = file_of(config, given->source);
+        place.line = given->line;
+        place.key = is_key ? key : child;
+    }
+    return place;
+}
+
+bool config_complain_of(struct config *config, const char *option, const char *format, ...) {
+    struct config_place place = config_place_of(config, option);
+    va_list arguments;
+    va_start(arguments, format);
+    tell(&place, format, arguments);
+    va_end(arguments);
+    config->faults++;
+    return false;
+}

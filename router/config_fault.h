@@ -1,0 +1,26 @@
+// Faults of what an operator has set, each named by its place: `FILE:LINE: KEY: what is expected`, or `--OPTION: …`.
+#pragma once
+
+#include "router/config_types.h"
+
+struct config_place {
+    const char *file; // NULL: the command line
+    uint32_t line;    // 0: of no line
+    const char *key;  // without dashes; NULL: of none
+};
+
+// Names a fault on standard error. What the format says must hold no secret.
+void config_fault(const struct config_place *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// The same of the option that is being read, and counts it. False.
+bool config_complain(struct config *config, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// The same of an option that has been read, where it was given last.
+bool config_complain_of(struct config *config, const char *option, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+// Whether an option was given at all.
+bool config_is_given(const struct config *config, const char *option);
+// Where an option was given last: the command line where it wasn't.
+struct config_place config_place_of(const struct config *config, const char *option);
+// Where a child's key was given: its section, where it wasn't.
+struct config_place config_place_of_child(const struct config *config, const char *child, const char *key);

@@ -1,0 +1,52 @@
+// What an operator has set, as it was read.
+#pragma once
+
+#include <limits.h>
+
+#include "io/address.h"
+#include "router/config_children.h"
+#include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/hub.h"
+
+struct option;
+
+enum { CONFIG_FILES_MAX = 16, ACCOUNT_NAME_BYTES = 64 };
+
+enum config_io { CONFIG_IO_AUTO, CONFIG_IO_URING, CONFIG_IO_EPOLL };
+
+// An option, or a key of a child's section, that was given, and where.
+struct config_given {
+    struct config_given *next;
+    const struct option *option; // NULL: a child's key
+    const char *child;           // its name, which lies behind the value; NULL: an option
+    const char *key;             // likewise
+    uint32_t source;             // 0 the command line, n the n-th file
+    uint32_t line;
+    char value[]; // of an option
+};
+
+struct config {
+    struct hub_settings settings;
+    struct address listeners[LISTENERS_MAX];
+    uint32_t listener_count;
+    uint32_t listeners_from; // the source (below) that named them
+    struct address http;     // its transport is empty where there is none
+    bool http_given;
+    uint32_t hosts_from, origins_from; // as listeners_from
+    uint32_t source;                   // what is being read: 0 the command line, n the n-th file
+    uint32_t line;                     // of that file
+    uint32_t files;                    // that were begun
+    uint32_t faults;                   // that have been named
+    char journal[PATH_MAX];            // where settings.journal points
+    char users[PATH_MAX];              // the file of users; empty: there is none
+    char tls_certificate[PATH_MAX], tls_key[PATH_MAX], tls_clients[PATH_MAX]; // empty: not given
+    enum config_io io;                                                        // settings.io follows from it
+    char user[ACCOUNT_NAME_BYTES]; // who the hub becomes; empty: nobody else
+    bool check;                    // say what is so, and end
+    const char *files_read[CONFIG_FILES_MAX];
+    struct cluster_settings cluster; // where settings.cluster points; no name: there are no other hubs
+    char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
+    bool insecure; // serve TCP addresses that other machines can reach
+    struct config_children children;
+    struct config_given *given, **given_last; // in the order in which they came; owned
+};

@@ -1,0 +1,204 @@
+#include "router/config_values.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/units.h"
+#include "router/config_cluster.h"
+#include "router/config_fault.h"
+#include "router/config_options.h"
+#include "router/features/http/http_transport.h"
+#include "router/features/http/transport_table.h"
+
+#define DEFAULT_TCP  "tcp://127.0.0.1:7411"
+#define DEFAULT_HTTP "127.0.0.1:7412"
+
+enum { EXPECTED_BYTES = 256, SHOWN_BYTES = 128 };
+
+// --- Fields
+
+static void store(struct config *config, const struct option *option, uint64_t value) {
+    assert(option->bytes && option->offset + option->bytes <= sizeof *config);
+    char *field = (char *)config + option->offset;
+    uint32_t narrow = (uint32_t)value;
+    bool flag = value != 0;
+    if (option->bytes == sizeof value)
+        memcpy(field, &value, sizeof value);
+    else if (option->bytes == sizeof narrow)
+        memcpy(field, &narrow, sizeof narrow);
+    else
+        memcpy(field, &flag, sizeof flag);
+}
+
+static bool refuse(struct config *config, const struct option *option, const char *text,
+                   const char *expected) {
+    bool is_shown = !(option->traits & OPTION_SECRET) && strlen(text) < SHOWN_BYTES;
+    return config_complain(config, option->name, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
+                           is_shown ? text : "", is_shown ? "'" : "");
+}
+
+static bool refuse_value(struct config *config, const struct option *option, const char *text) {
+    char expected[EXPECTED_BYTES];
+    return refuse(config, option, text, option_expected(option, expected, sizeof expected));
+}
+
+// --- Kinds
+
+static bool set_number(struct config *config, const struct option *option, const char *text) {
+    assert(option->min <= option->max && text);
+    bool is_time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
+    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE ? units_size
+                                                    : is_time                   ? units_time
+                                                                                : units_count;
+    uint64_t value = 0;
+    bool is_off = is_time && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
+    bool is_good = (is_off || read(text, &value)) && value >= option->min && value <= option->max;
+    if (!is_good || (option->kind == OPTION_TIME && value % 1000000 != 0)) // timers count milliseconds
+        return refuse_value(config, option, text);
+    store(config, option, value);
+    return true;
+}
+
+// Which of the words the text is; -1: none.
+static int find_word(const char *const *words, const char *text) {
+    for (int at = 0; words[at]; at++)
+        if (strcmp(words[at], text) == 0)
+            return at;
+    return -1;
+}
+
+static bool set_flag(struct config *config, const struct option *option, const char *text) {
+    assert(option->bytes == sizeof(bool));
+    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1", NULL};
+    int word = find_word(words, text);
+    if (word < 0)
+        return refuse_value(config, option, text);
+    store(config, option, (uint64_t)word % 2);
+    return true;
+}
+
+static bool set_choice(struct config *config, const struct option *option, const char *text) {
+    assert(option->choices && option->bytes);
+    int choice = find_word(option->choices, text);
+    if (choice < 0)
+        return refuse_value(config, option, text);
+    bool is_level = option->offset == offsetof(struct config, settings.gate) && choice > 0;
+    store(config, option, is_level ? governance_parse(text, strlen(text)) : (uint64_t)choice);
+    return true;
+}
+
+static bool set_text(struct config *config, const struct option *option, const char *text) {
+    size_t bytes = strlen(text) + 1;
+    assert(option->offset + option->bytes <= sizeof *config);
+    if (bytes == 1 || bytes > option->bytes)
+        return refuse_value(config, option, text);
+    memcpy((char *)config + option->offset, text, bytes);
+    return true;
+}
+
+// One source may name several, which replace what another one named before.
+static bool set_listener(struct config *config, const struct option *option, const char *uri) {
+    assert(config->listener_count <= LISTENERS_MAX);
+    if (config->listeners_from != config->source)
+        config->listener_count = 0;
+    config->listeners_from = config->source;
+    if (config->listener_count == LISTENERS_MAX)
+        return refuse(config, option, uri, "16 addresses at most");
+    struct address *address = &config->listeners[config->listener_count];
+    const struct transport *transport =
+        address_parse(address, uri) ? NULL : transport_table_find(address->transport);
+    if (!transport || transport == &transport_http)
+        return refuse(config, option, uri,
+                      "tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines behind the "
+                      "scheme, with a port "
+                      "from 0 to 65535");
+    config->listener_count++;
+    return true;
+}
+
+static bool set_http(struct config *config, const struct option *option, const char *text) {
+    char uri[128] = "";
+    config->http_given = true;
+    config->http = (struct address){0};
+    if (strcmp(text, "off") == 0)
+        return true;
+    const char *scheme = strstr(text, "://") ? "" : "http://";
+    bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
+    return (fits && address_parse(&config->http, uri) == 0 &&
+            transport_table_find(config->http.transport) == &transport_http) ||
+           refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
+}
+
+// One source may name several, which replace what another one named before.
+static bool set_allowed(struct config *config, const struct option *option, const char *name) {
+    bool hosts = option->offset == offsetof(struct config, settings.hosts);
+    struct allowlist *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
+    uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
+    if (*from != config->source)
+        allowed->count = 0;
+    *from = config->source;
+    return allowlist_add(allowed, name) || refuse(config, option, name, "16 names at most");
+}
+
+static bool set_extension(struct config *config, const struct option *option, const char *text) {
+    const char *expected = config_children_extend(&config->children, text);
+    return !expected || config_complain(config, option->name, "expected %s", expected);
+}
+
+bool config_set(struct config *config, const struct option *option, const char *text) {
+    switch (option->kind) {
+    case OPTION_LISTEN:
+        return set_listener(config, option, text);
+    case OPTION_HTTP:
+        return set_http(config, option, text);
+    case OPTION_ALLOW:
+        return set_allowed(config, option, text);
+    case OPTION_CHOICE:
+        return set_choice(config, option, text);
+    case OPTION_TEXT:
+        return set_text(config, option, text);
+    case OPTION_NATS:
+        return config_nats(config, text);
+    case OPTION_CLUSTER:
+        return config_cluster(config, text);
+    case OPTION_EXTENSION:
+        return set_extension(config, option, text);
+    case OPTION_FLAG:
+        return set_flag(config, option, text);
+    default:
+        return set_number(config, option, text);
+    }
+}
+
+// --- Defaults
+
+void config_set_presets(struct config *config) {
+    size_t count;
+    const struct option *options = options_all(&count);
+    for (size_t at = 0; at < count; at++) {
+        bool is_set = !options[at].preset || config_set(config, &options[at], options[at].preset);
+        assert(is_set);
+        (void)is_set;
+    }
+}
+
+bool config_complete_listeners(struct config *config) {
+    char uri[160];
+    const struct option *listen = option_find("listen"), *http = option_find("http");
+    if (config->listener_count == 0) {
+        if (address_default_unix(uri, sizeof uri))
+            return config_complain(config, listen->name, "the path of the default Unix socket is too long");
+        if (!set_listener(config, listen, DEFAULT_TCP) || !set_listener(config, listen, uri))
+            return false;
+        if (!config->http_given && !set_http(config, http, DEFAULT_HTTP))
+            return false;
+    }
+    if (!config->http.transport[0])
+        return true;
+    if (config->listener_count == LISTENERS_MAX)
+        return config_complain_of(config, http->name,
+                                  "expected 16 addresses at most, with those of --listen");
+    config->listeners[config->listener_count++] = config->http;
+    return true;
+}
