@@ -45,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._transport: Optional[asyncio.Transport] = None
         self._out: List[bytes] = []
         self._out_bytes = 0
+        self._will_flush = False
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -65,6 +66,8 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         self._lose()
+        if self._transport is not None:
+            self._transport.close()  # of TLS, which Python 3.9 takes for open until then
         self._ended.set_result(None)
 
     def pause_writing(self) -> None:
@@ -74,11 +77,14 @@ class Connection(asyncio.Protocol):
         self._writable.set()
 
     def send(self, body: bytes, fields: bytes = b"") -> None:
-        """Sends a message. Does nothing once the connection is lost."""
+        """Sends a message, at the end of this turn of the event loop. Does nothing once the connection is lost."""
+        self.put(body, fields)
+        self.flush_later()
+
+    def put(self, body: bytes, fields: bytes = b"") -> None:
+        """Sends a message once the caller says `flush` or `flush_later`."""
         if self.is_lost:
             return
-        if not self._out:
-            self._loop.call_soon(self.flush)
         frame = self.wire.frame(body, fields)
         self._out.append(frame)
         self._out_bytes += len(frame)
@@ -91,8 +97,18 @@ class Connection(asyncio.Protocol):
             self.fail("the hub does not read")
         self.send(body)
 
+    def flush_later(self) -> None:
+        """Has what was sent handed to the socket at the end of this turn."""
+        if self._out and not self._will_flush:
+            self._will_flush = True
+            self._loop.call_soon(self._flush_at_end)
+
+    def _flush_at_end(self) -> None:
+        self._will_flush = False
+        self.flush()
+
     def flush(self) -> None:
-        """Hands what was sent to the socket."""
+        """Hands what was sent to the socket now."""
         if self._out and self._transport is not None:
             data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
             self._out.clear()

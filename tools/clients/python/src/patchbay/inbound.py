@@ -93,8 +93,8 @@ class Inbound:
     async def finish(self, seconds: float) -> None:
         """Waits until nothing runs or waits. A task that calls this itself is not waited for."""
         deadline = self._loop.time() + seconds
-        while self._tasks - {asyncio.current_task()} and self._loop.time() < deadline:
-            await asyncio.wait(self._tasks - {asyncio.current_task()}, timeout=deadline - self._loop.time())
+        while self._others() and self._loop.time() < deadline:
+            await asyncio.wait(self._others(), timeout=deadline - self._loop.time())
 
     def stop(self) -> None:
         """Cancels what runs, but the task that calls this itself, and what waits."""
@@ -104,6 +104,10 @@ class Inbound:
         for job in list(self._running):
             if job.task is not asyncio.current_task():
                 job.cancel()
+
+    def _others(self) -> Set[asyncio.Task[None]]:
+        """The tasks that run, but the one that asks."""
+        return {task for task in self._tasks if not task.done()} - {asyncio.current_task()}
 
     def _overloaded(self, connection: Connection, number: Any) -> None:
         if number is None:
@@ -125,19 +129,20 @@ class Inbound:
             task = self._loop.create_task(self._run())
             self._tasks.add(task)
             self._next_tasks.add(task)
-            task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        self._next_tasks.discard(task)  # it was cancelled before it began
-        if self._waiting and not self._next_tasks:
-            self._start()
 
     async def _run(self) -> None:
         """Does what waits, until a handler waits for something."""
         task = asyncio.current_task()
         assert task is not None
         self._next_tasks.discard(task)
+        try:
+            await self._work(task)
+        finally:
+            self._tasks.discard(task)
+            if self._waiting and not self._next_tasks:
+                self._start()
+
+    async def _work(self, task: asyncio.Task[None]) -> None:
         if self._current is not None:
             self._do_wait = True
         self._turn += 1
@@ -157,9 +162,8 @@ class Inbound:
             finally:
                 self._running.discard(job)
                 self._current = None
+                job.flush(now=not self._waiting)
             self._do_wait = self._turn != turn
-            if not self._waiting:
-                job.flush()
             if self._do_wait or job.is_cancelled or copy_context() != context:
                 break
 

@@ -50,7 +50,7 @@ class Job(Request):
         self.is_owed = False
 
     async def handle(self) -> None:
-        """Runs the handler, and answers. While a hub does not read, it waits."""
+        """Runs the handler, and answers; `flush` is due then. While a hub does not read, it waits."""
         try:
             if self._text is not None:
                 self._params, self._text = body.decode(self._text).get("params"), None
@@ -64,25 +64,35 @@ class Job(Request):
             answer = self.cancelled()
         except Exception as error:
             answer = self.failed(error)
-        self.answer(self.cancelled() if self.is_cancelled else answer)
+        if self._settle():
+            self._connection.put(self.cancelled() if self.is_cancelled else answer)
         if not self._connection.is_writable:
             try:
                 await self._connection.drained()
             except ConnectionLost:
                 pass  # nothing is owed any more
 
-    def flush(self) -> None:
-        """Hands the answer to the socket now, and not at the turn's end."""
-        self._connection.flush()
+    def flush(self, now: bool) -> None:
+        """Hands the answer to the socket, or has that done at the end of this turn."""
+        if now:
+            self._connection.flush()
+        else:
+            self._connection.flush_later()
 
     def answer(self, answer: bytes) -> None:
         """Answers, if that is owed."""
-        if self.is_owed:
-            self.is_owed = False
-            owed = self._connection.owed
-            if owed.get(self.id) is self:
-                del owed[self.id]
+        if self._settle():
             self._connection.send(answer)
+
+    def _settle(self) -> bool:
+        """Has nothing owed any more. False: nothing was."""
+        if not self.is_owed:
+            return False
+        self.is_owed = False
+        owed = self._connection.owed
+        if owed.get(self.id) is self:
+            del owed[self.id]
+        return True
 
     def error(self, error: HubError) -> bytes:
         value = {"code": error.code, "message": error.message}
