@@ -114,7 +114,7 @@ class Events(ClientTest):
         dropped = []
         client.method("hub/dropped")(lambda params, request: dropped.append(params))
         stream = client.events("e")
-        # What is missed is told with the next event that is taken: all of it came before the first was.
+        # The next event that is taken tells the number of missed ones, which all came before the first was taken.
         await turns(lambda: len(stream._queue._events) == 3)
         self.assertEqual([(one.data, one.missed) for one in [await within(stream.__anext__()) for _ in range(3)]], [(1, 7), (2, 0), (3, 0)])
         self.assertEqual(len(dropped), 3)

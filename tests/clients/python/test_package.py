@@ -60,7 +60,7 @@ class Package(unittest.TestCase):
         self.assertEqual([name for name in names if "__pycache__" in name], [])
         sources = {f"patchbay/{path.name}" for path in (FOLDER / "src/patchbay").glob("*.py")}
         self.assertLessEqual(sources, set(names))
-        # What the archive holds can be installed again.
+        # The contents of the archive can be installed again.
         run(sys.executable, "-m", "tarfile", "-e", self.scratch / archive, self.scratch / "again")
         (unpacked,) = (self.scratch / "again").iterdir()
         second = self.scratch / "second"
