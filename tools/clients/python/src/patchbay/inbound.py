@@ -143,6 +143,7 @@ class Inbound:
                 self._start()
 
     async def _work(self, task: asyncio.Task[None]) -> None:
+        """Does one job after the other, as long as none waits and none leaves its mark on the task."""
         if self._current is not None:
             self._do_wait = True
         self._turn += 1
