@@ -1,0 +1,120 @@
+"""Runs within the container of tests/package/machine, as root: see there."""
+import asyncio
+import os
+import pathlib
+import subprocess
+import sys
+
+DEB = "/trial/patchbay.deb"
+UNITS = ("patchbay.socket", "patchbay-http.socket")
+RATE = 1000  # connections a second, while the service is restarted
+failed = 0
+
+
+def run(*command, check=True):
+    return subprocess.run(command, check=check, capture_output=True, text=True, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
+
+
+def promise(text, holds, seen=""):
+    global failed
+    failed += not holds
+    print(f"{'holds ' if holds else 'FAILED'} {text}{f': {seen}' if seen else ''}", flush=True)
+
+
+def active(unit):
+    return run("systemctl", "is-active", unit, check=False).stdout.strip() == "active"
+
+
+def since(unit):
+    return run("systemctl", "show", "-P", "ActiveEnterTimestampMonotonic", unit).stdout
+
+
+def echo(hub):
+    """Whether an agent answers through the hub."""
+    agent = subprocess.Popen(["patchbay", "--hub", hub, "echo", "test-agent"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    agent.stderr.readline()
+    answer = run("patchbay", "--hub", hub, "send", "test-agent", "hello", check=False)
+    agent.terminate()
+    agent.wait()
+    return answer.returncode == 0 and "hello" in answer.stdout
+
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"hub/ping"}'
+PING = b"Content-Length: %d\r\n\r\n" % len(PING) + PING
+
+
+async def once(seen):
+    """One connection, one request, one answer."""
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", 7411)
+        writer.write(PING)
+        answer = await asyncio.wait_for(reader.read(4096), 20)
+        seen["answered" if answer else "closed without an answer"] += 1
+        writer.close()
+    except OSError as error:
+        seen[type(error).__name__] = seen.get(type(error).__name__, 0) + 1
+    except asyncio.TimeoutError:
+        seen["no answer in 20 s"] = seen.get("no answer in 20 s", 0) + 1
+
+
+async def restart_under_load(times):
+    seen = {"answered": 0, "closed without an answer": 0}
+    over = asyncio.Event()
+
+    async def load():
+        tasks = set()
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while not over.is_set():
+            due += 0.01
+            for _ in range(RATE // 100):
+                task = asyncio.create_task(once(seen))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+            await asyncio.sleep(max(0, due - loop.time()))
+        await asyncio.gather(*tasks)
+
+    loading = asyncio.create_task(load())
+    for _ in range(times):
+        process = await asyncio.create_subprocess_exec("systemctl", "restart", "patchbay.service")
+        if await process.wait():
+            seen["restart failed"] = seen.get("restart failed", 0) + 1
+        await asyncio.sleep(0.5)
+    over.set()
+    await loading
+    return seen
+
+
+def main():
+    restarts = int(sys.argv[1])
+    promise("apt installs the package", run("apt-get", "install", "-y", DEB, check=False).returncode == 0)
+    promise("there are a user and a group", run("id", "patchbay", check=False).returncode == 0)
+    for unit in UNITS + ("patchbay.service",):
+        promise(f"{unit} is up", active(unit))
+    promise("an agent answers over TCP", echo("tcp://127.0.0.1:7411"))
+    promise("an agent answers over the Unix socket", echo("unix:///run/patchbay/patchbay.sock"))
+    status = run("systemctl", "status", "patchbay", check=False).stdout
+    promise("systemctl status shows the hub's own line", "Status:" in status)
+    said = run("journalctl", "-u", "patchbay", "-o", "cat").stdout
+    promise("io_uring and the hub's walls stand behind the unit's filter", "epoll" not in said and "wall" not in said, said if "epoll" in said or "wall" in said else "")
+    began = [since(unit) for unit in UNITS]
+    seen = asyncio.run(restart_under_load(restarts))
+    promise(f"{restarts} restarts under {RATE} connections a second refuse and reset none",
+            set(seen) == {"answered", "closed without an answer"} and seen["closed without an answer"] == 0, str(seen))
+    promise("an upgrade restarts the service", run("apt-get", "install", "-y", "--reinstall", DEB, check=False).returncode == 0 and active("patchbay.service"))
+    promise("restarts and the upgrade leave the sockets alone", began == [since(unit) for unit in UNITS])
+    promise("a reload keeps the service", run("systemctl", "reload", "patchbay", check=False).returncode == 0 and active("patchbay.service"))
+    pathlib.Path("/etc/patchbay/patchbay.conf").write_text("no-such-key = 1\n")
+    run("systemctl", "restart", "patchbay", check=False)
+    promise("a configuration that can't be used isn't tried again", run("systemctl", "show", "-P", "NRestarts", "patchbay").stdout.strip() == "0" and not active("patchbay.service"))
+    run("apt-get", "remove", "-y", "patchbay")
+    promise("removing keeps the configuration and the journal's folder", os.path.exists("/etc/patchbay/patchbay.conf") and os.path.isdir("/var/log/patchbay"))
+    run("apt-get", "purge", "-y", "patchbay")
+    left = [path for path in ("/etc/patchbay", "/var/log/patchbay", "/var/lib/patchbay", "/run/patchbay", "/usr/sbin/patchbayd", "/usr/bin/patchbay",
+                              "/lib/systemd/system/patchbay.service", "/etc/logrotate.d/patchbay", "/usr/share/patchbay") if os.path.exists(path)]
+    promise("purging leaves nothing", not left, " ".join(left))
+    promise("purging leaves the user", run("id", "patchbay", check=False).returncode == 0)
+    print("every promise holds" if not failed else f"{failed} promises don't hold", flush=True)
+
+
+main()
