@@ -29,7 +29,7 @@ function clone(name) {
   execFileSync('git', ['clone', '--quiet', '--no-hardlinks', root, folder]);
   const changed = execFileSync('git', ['-C', root, 'status', '--porcelain'], { encoding: 'utf8' });
   if (changed) {
-    for (const path of ['tools/package', 'tools/packaging', 'router/docs', 'CMakeLists.txt'])
+    for (const path of ['tools/package', 'tools/packaging', 'tools/clients', 'router/docs', 'CMakeLists.txt'])
       cpSync(join(root, path), join(folder, path), { recursive: true });
     execFileSync('git', ['-C', folder, 'add', '--all']);
     execFileSync('git', ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', 'commit', '--quiet', '-m', 'test'],
@@ -64,10 +64,29 @@ before(() => {
   execFileSync('dpkg-deb', ['--extract', join(work, named(/^patchbay_.*\.deb$/)), unpacked]);
 });
 
-test('there are a package, its symbols and an SPDX document, and nothing else', () => {
+test('there are a package, its symbols, an SPDX document and the clients, and nothing else', () => {
   const names = Object.keys(made).sort();
-  assert.equal(names.length, 3, names.join(' '));
-  assert.match(names.join(' '), /^patchbay-dbgsym_\S+\.d?deb patchbay_\S+\.deb patchbay_\S+\.spdx\.json$/);
+  assert.equal(names.length, 5, names.join(' '));
+  assert.match(names.join(' '), new RegExp('^patchbay-client-\\S+\\.tgz patchbay-dbgsym_\\S+\\.d?deb patchbay_\\S+\\.deb ' +
+    'patchbay_\\S+\\.spdx\\.json python3-patchbay_\\S+_all\\.deb$'));
+});
+
+test('the client for Python is a module of the system when its package is unpacked', () => {
+  const folder = join(work, 'python');
+  execFileSync('dpkg-deb', ['--extract', join(work, named(/^python3-patchbay/)), folder]);
+  const modules = join(folder, 'usr/lib/python3/dist-packages');
+  const result = run('python3', ['-B', '-c', 'import patchbay; print(patchbay.__file__)'], { env: { PATH: process.env.PATH, PYTHONPATH: modules } });
+  assert.ok(result.stdout.startsWith(modules), result.stderr);
+  assert.ok(existsSync(join(modules, 'patchbay/py.typed')));
+});
+
+test('the client for Node is installed from its archive without a network', () => {
+  const folder = join(work, 'node');
+  mkdirSync(folder);
+  const installed = run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(work, named(/tgz$/))], { cwd: folder });
+  assert.equal(installed.status, 0, installed.stderr);
+  const result = run('node', ['--input-type=module', '-e', "import * as patchbay from '@patchbay/client'; console.log(typeof patchbay.connect)"], { cwd: folder });
+  assert.equal(result.stdout.trim(), 'function', result.stderr);
 });
 
 test('another folder, umask, time zone and language make the same bytes', () => {
