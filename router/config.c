@@ -79,8 +79,8 @@ static bool show(const char *word) {
 
 // --- What goes together
 
-// What an address that others can reach lacks; NULL: nothing, or they can't. Not only the user's own is a socket's file that
-// all users of the machine may open.
+// Returns the protection that an address lacks which others can reach; NULL if it lacks none, or others can't reach it.
+// A socket's file that all users of the machine may open counts as reachable.
 static const char *lack_of(const struct config *config, const struct address *address) {
     bool local = address_is_local(address), shared = address->mode & S_IRWXO;
     if (config->insecure || (local && !shared))
@@ -123,7 +123,7 @@ static void check_tls(struct config *config) {
         config_complain_of(config, "tls-clients", "expected --tls-certificate beside it");
 }
 
-// What a shard lends to the kernel must leave as much for the frames themselves.
+// Memory must suffice for the buffers that each shard lends to the kernel, and for as many bytes of frames.
 static void check_memory(struct config *config) {
     assert(config->settings.shard_count > 0 && config->settings.shard_count <= SHARDS_MAX);
     uint64_t least = limits_memory_bytes_least(config->settings.shard_count);

@@ -133,7 +133,7 @@ bool config_is_same_cluster(const struct config *now, const struct config *fresh
 
 // --- The command line
 
-// What stands before the last @ of a URL, up to the next comma; and likewise in those that follow, which may leave the scheme out.
+// Blots out the text before the last @ of each URL of a list with commas. A later URL may leave the scheme out.
 static void blot_urls(char *url) {
     for (size_t bytes; *url; url += bytes + (url[bytes] == ',')) {
         bytes = strcspn(url, ",");

@@ -9,7 +9,7 @@ struct config_place {
     const char *key;  // without dashes; NULL: of none
 };
 
-// Names a fault on standard error. What the format says must hold no secret.
+// Names a fault on standard error. The text must hold no secret.
 void config_fault(const struct config_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // The same of the option that is being read, and counts it. False.

@@ -36,7 +36,7 @@ enum option_group {
     OPTION_GROUPS
 };
 
-// What an option may be besides its kind.
+// Properties of an option besides its kind.
 enum {
     OPTION_REPEATS = 1,  // several add up within one source
     OPTION_RELOADS = 2,  // SIGHUP takes it up

@@ -52,7 +52,7 @@ static bool are_creds_good(struct config *config) {
 
 // --- TLS
 
-// What is secure to one, or may be.
+// Returns whether a link to a server is over TLS, or may be.
 static bool needs_authorities(const struct config *config) {
     const struct cluster_settings *cluster = &config->cluster;
     bool needs = config->nats_authorities[0] != '\0';

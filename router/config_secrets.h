@@ -1,4 +1,5 @@
-// What the options that join hubs name in files: what shows a server who the hub is, and who says who the server is.
+// The files that options for joining hubs name: credentials that the hub shows a server, and authorities for the
+// server's certificate.
 #pragma once
 
 #include "router/config_types.h"

@@ -1,4 +1,4 @@
-// What an operator has set, as it was read.
+// The operator's settings, as they were read.
 #pragma once
 
 #include <limits.h>

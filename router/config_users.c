@@ -45,7 +45,7 @@ static char *read_text(const char *path, size_t *bytes) {
     return NULL;
 }
 
-// Whom the children's sections name must be there.
+// Names each user of a child's section that isn't in the file; returns whether there is none.
 static bool are_known(const struct config *config, const struct users *users) {
     bool known = true;
     for (const struct child_settings *child = config->children.first; child; child = child->next) {

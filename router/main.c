@@ -42,7 +42,7 @@
 // How the program ends, besides 0: the options or the configuration can't be used; anything else.
 enum { STATUS_FAILED = 1, STATUS_UNUSABLE = 2 };
 
-// What the threads of the hub share while it starts and ends.
+// State that the threads of the hub share while it starts and ends.
 struct program {
     int argc;
     char **argv;
@@ -234,9 +234,9 @@ static uint64_t own_descriptors(const struct config *config) {
     return count;
 }
 
-// A connection that finds no descriptor would hang: there may be no more than there are descriptors for, of which half are kept for
-// connections at least.
-// It is said where more were asked for by name, or far fewer than the default are left.
+// A connection that finds no descriptor would hang, so the descriptors bound the connections. At least half of the
+// descriptors are kept for connections. A line is written where more connections were asked for by name, or far fewer
+// than the default are left.
 static void bound_connections(struct config *config, bool says) {
     struct rlimit limit;
     uint32_t *connections = &config->settings.limits.connections_max;
@@ -266,8 +266,8 @@ static void note_http(struct hub_settings *settings, const struct listener *list
     settings->http_secure = listener->address.secure;
 }
 
-// What TLS is made from: *secure is NULL where no certificate is given. False when it can't be used, and that has been
-// said.
+// Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,
+// and says so.
 static bool read_keys(const struct config *config, struct secure_source **secure) {
     const struct tls_files files = {config->tls_certificate, config->tls_key,
                                     config->tls_clients[0] ? config->tls_clients : NULL};

@@ -1,7 +1,7 @@
-// What is asked for, what is there, and what is missing, in words.
+// The sandbox in words: restrictions asked for, present and missing.
 //
-// Success: in silence. Failure: what can't be is said, one line for each wall; with --sandbox required, and where the hub
-// could not become who it should be, it doesn't start.
+// Success: in silence. Failure: one line for each missing wall. With --sandbox required, or where the hub could not
+// become its user, the hub doesn't start.
 #include "router/sandbox.h"
 
 #include <assert.h>

@@ -12,7 +12,7 @@ struct sandbox {
     const char *user_name; // who the hub becomes, or NULL
     struct privdrop_user user;
     bool secret; // it keeps what no core dump may show
-    // What SIGHUP reads again, by the names that the operator gave.
+    // Files that SIGHUP reads again, by the names that the operator gave.
     const char *reads[SANDBOX_READS_MAX];
     unsigned read_count;
     struct folder folders[SANDBOX_FOLDERS_MAX];

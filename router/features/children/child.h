@@ -10,11 +10,11 @@
 //                                ▼
 //                        DOWN, STOPPED, or freed
 //
-// Children live on shard 0. A seat is never closed but when its child is freed: when the program ends, the
-// peer's end is carried out here (child_seat_ended), and its connection is plugged into the next one's sockets
-// later. What comes for it meanwhile waits in its outbox, which is held. What it owed when it ended is answered
-// on all shards by ORDER_REST (router/registry/registry.h), but not what hadn't gone out when the hub itself ended it; the
-// next one isn't started before that has come back, so that whatever waits then is for the next one.
+// Children live on shard 0. A seat is never closed but when its child is freed: when the program ends, the peer's end
+// is carried out here (child_seat_ended), and its connection is plugged into the next one's sockets later. Messages for
+// the child wait meanwhile in its outbox, which is held. Requests that it owed when it ended are answered on all shards
+// by ORDER_REST (router/registry/registry.h), but not what hadn't gone out when the hub itself ended it; the next one
+// isn't started before that has come back, so that whatever waits then is for the next one.
 #pragma once
 
 #include "core/child/child_settings.h"

@@ -7,8 +7,8 @@
 //                    │ reads too slowly
 //                    └── report ──▶ mood: pause, resume ───────────────▶ its queue
 //
-// A session lives on the shard that its name tells, so that each shard finds it without a table in common. All
-// that is said in it goes there first. What was said stays there a while, for those who come later or come back.
+// A session lives on the shard that its name tells, so that each shard finds it without a table in common. All frames
+// of the session go there first, and stay there a while, for clients that come later or come back.
 #pragma once
 
 #include "router/engine/message/message.h"

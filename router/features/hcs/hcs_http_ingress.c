@@ -72,7 +72,7 @@ static enum session_place read_place(const struct hcs_query *query, struct hcs_s
     return place;
 }
 
-// Makes a start of a query. It bears its user's name as a frame that was sent does.
+// Makes a start of a query. The start bears its user's name, as a frame does that was sent.
 static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
                                      const struct hcs_query *query, const struct hcs_start *wish) {
     struct hcs_frame_subject about = {wish->id, wish->request_id, wish->id_bytes, wish->request_id_bytes};

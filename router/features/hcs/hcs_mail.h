@@ -1,6 +1,5 @@
-// The travel of frames and clients between shards, and from a shard to itself. They always travel by mail, so
-// that the effects of a frame come after those of earlier frames, and nothing happens in the middle of other
-// work.
+// The travel of frames and clients between shards, and from a shard to itself. Both always travel by mail, so that the
+// effects of a frame come after those of earlier frames, and nothing happens in the middle of other work.
 #pragma once
 
 #include "core/base/text.h"

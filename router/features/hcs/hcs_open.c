@@ -246,7 +246,7 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
 
 // --- At the producer
 
-// Queues a start. It is known in the queue, and a program that ends leaves it to the next one.
+// Queues a start. The queue knows starts, and a program that ends leaves them to the next one.
 static void queue_start(struct shard *shard, struct peer *peer, struct parcel *parcel, uint64_t start) {
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (!parcel)

@@ -75,8 +75,8 @@ uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_
 
 // --- Owners of streams over HTTP
 //
-// Under which request_ids the streams of a session were opened over HTTP: whoever comes with one of them by
-// another request speaks for those streams, also between two of them.
+// The request_ids by which streams of a session were opened over HTTP. A later request with one of them speaks for
+// those streams, also between two of them.
 struct hcs_http_owner {
     struct list link;
     uint32_t streams;        // that are open

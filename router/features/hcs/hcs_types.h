@@ -42,8 +42,8 @@ enum hcs_refusal {
     HCS_REFUSAL_LOST,      // there is no memory to say what: the peer is closed
 };
 
-// A client of an HCS session: one peer, as one session knows it. Its peer's shard makes it and frees it. In
-// between it belongs to both shards, each of which has fields of its own, and reads the constant ones.
+// A client of an HCS session: one peer, as one session knows it. The peer's shard makes the client and frees it. In
+// between the client belongs to both shards: each has fields of its own, and reads the constant ones.
 //
 // The client travels once to the session's shard, to join, and comes home when it isn't a client any more:
 // whichever side finds that. Frames for it follow each other by the same way, so that none comes behind its

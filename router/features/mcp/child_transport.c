@@ -77,8 +77,8 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
     child_say(shard, child, &answer);
 }
 
-// Takes a child's answer to initialize. Its capabilities are kept as the child wrote them, so all of the
-// answer must be JSON.
+// Takes a child's answer to initialize. The capabilities are kept as the child wrote them, so all of the answer must be
+// JSON.
 static void take_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                         const uint8_t *body, uint32_t bytes) {
     assert(child->state == CHILD_GREETING);

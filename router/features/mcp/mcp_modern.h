@@ -1,7 +1,7 @@
-// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28),
-// where its first one has sessions. The process is started when a client first says something of that era.
-// Its requests are requests to the first one, as far as anybody else knows. A program that refuses
-// server/discover, or ends before it has answered anything, has no such era, and isn't tried again.
+// The process by which a shared server of the Model Context Protocol speaks its modern era (2026-07-28), where its
+// first one has sessions. The process is started when a client first says something of that era. To all others,
+// requests to this process are requests to the first one. A program that refuses server/discover, or ends before it has
+// answered anything, has no such era, and isn't tried again.
 #pragma once
 
 #include "core/mcp/mcp_users.h"

@@ -1,5 +1,5 @@
-// The status page: files that are part of the program. They never change while it runs, and need nothing but
-// the hub. The page asks the hub by hub/stats and hub/agents over its own WebSocket.
+// The status page: files that are part of the program. The files never change while the program runs, and need nothing
+// but the hub. The page asks the hub by hub/stats and hub/agents over its own WebSocket.
 #pragma once
 
 #include <stddef.h>
