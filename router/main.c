@@ -24,6 +24,7 @@
 #include "io/secure.h"
 #include "io/tls.h"
 #include "router/audit/journal.h"
+#include "router/config_check.h"
 #include "router/config_cluster.h"
 #include "router/config_fault.h"
 #include "router/config_secrets.h"
@@ -381,13 +382,25 @@ static bool may_have_children(const struct config *config) {
     return config->files > 0 || config->children.first;
 }
 
-// Whether what the configuration names is fit for use, too.
+// Whether what the configuration names is fit for use, too: each fault is named, whatever went before.
 static bool names_are_fit(struct config *config) {
     const struct siphash_key *key = &config->settings.secrets.tables; // nobody looks anything up
     assert(config->check);
-    if (config->users[0] && !(config->settings.users = config_users(config, key, NULL)))
-        return false;
-    return read_keys(config, &config->settings.secure) && prepare_cluster(config);
+    bool fit = !config->users[0] || (config->settings.users = config_users(config, key, NULL)) != NULL;
+    fit &= read_keys(config, &config->settings.secure);
+    return prepare_cluster(config) && fit;
+}
+
+// --check: everything is named that would keep the hub from starting, or its children.
+static int check(struct program *program, struct config *config, bool is_read) {
+    bool fit = names_are_fit(config), is_free = config_check(config);
+    if (!is_read || !fit || config->faults > 0)
+        return STATUS_UNUSABLE;
+    if (!sandbox_plan(&program->sandbox, config))
+        return STATUS_FAILED;
+    bound_connections(config, true);
+    int status = sandbox_check(&program->sandbox, config);
+    return is_free ? status : STATUS_FAILED;
 }
 
 int main(int argc, char **argv) {
@@ -399,19 +412,16 @@ int main(int argc, char **argv) {
     program.argv = config_keep_arguments(argc, argv);
     process_name_begin(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
-    switch (config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores))) {
-    case CONFIG_SHOWN:
+    enum config_result result = config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores));
+    if (result == CONFIG_SHOWN)
         return 0;
-    case CONFIG_BAD:
+    if (config->check)
+        return check(&program, config, result == CONFIG_RUN);
+    if (result == CONFIG_BAD)
         return STATUS_UNUSABLE;
-    case CONFIG_RUN:
-        break;
-    }
     if (!sandbox_plan(&program.sandbox, config))
         return STATUS_FAILED;
     bound_connections(config, true);
-    if (config->check)
-        return names_are_fit(config) ? sandbox_check(&program.sandbox, config) : STATUS_UNUSABLE;
     if (config->settings.gate && !config->users[0])
         fputs("patchbayd: --gate without --users: any other connection may approve what one has sent\n",
               stderr);

@@ -83,7 +83,7 @@ test('each example can be used', () => {
       const whole = { nats: 'cluster = x\ninsecure = yes', cluster: 'nats = nats://127.0.0.1:4222', 'nats-credentials': 'nats = nats://127.0.0.1:4222\ncluster = x', 'nats-ca': 'nats = nats://127.0.0.1:4222\ncluster = x', 'tls-key': 'tls-certificate = /etc/patchbay/tls/hub.pem', 'tls-clients': 'tls-certificate = /etc/patchbay/tls/hub.pem' }[name] ?? '';
       writeFileSync(join(folder, 'one.ini'), `${example}\n${whole}\n`);
       const { status, stderr } = check('--config', join(folder, 'one.ini'));
-      const files = name.startsWith('tls-') || ['users', 'nats-credentials', 'nats-ca', 'user'].includes(name);
+      const files = name.startsWith('tls-') || ['audit', 'users', 'nats-credentials', 'nats-ca', 'user'].includes(name);
       if (files) assert.match(stderr, /No such file|can't read|can't be opened|no such|isn't there|there is no|unknown/i, example);
       else assert.equal(status, 0, `${example}: ${stderr}`);
     }

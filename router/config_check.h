@@ -1,0 +1,8 @@
+// What --check says beyond the configuration itself: whether what it names can be had on this machine, as it is now.
+#pragma once
+
+#include "router/config_types.h"
+
+// Names each file, folder and program that couldn't be had, where the option or the key stands, and counts these among config->faults.
+// Nothing is bound, written or started. False where addresses are in use, which is named, too: by a hub that runs now, perhaps.
+bool config_check(struct config *config);

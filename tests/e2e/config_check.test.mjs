@@ -1,0 +1,106 @@
+// --check: every fault of the configuration, and of what it names, has its place; and nothing is bound, written or told to anybody.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const ANY = ['--listen', 'tcp://127.0.0.1:0'];
+const EPERM = '1';
+const SYS_BIND = '49';
+const SYS_CONNECT = '42';
+
+function inFolder(run) {
+  return async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'patchbay-check-'));
+    try {
+      await run(folder, (name, text) => {
+        writeFileSync(join(folder, name), text);
+        return join(folder, name);
+      });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+const check = (...options) => spawnSync(process.env.PATCHBAYD, [...options, '--check', '--sandbox', 'off'], { encoding: 'utf8' });
+const linesOf = (text, folder) => text.trimEnd().split('\n').map((line) => line.replaceAll(`${folder}/`, ''));
+
+test('all faults are named, in all files and on the command line, each with its place', inFolder((folder, write) => {
+  const token = createHash('sha256').update('t').digest('hex');
+  const config = write('hub.ini', [
+    'max-frame = 99G', 'max-qeue = 1M', 'a line', 'gate = sometimes', 'max-batch = 1', 'max-batch = 2', 'nats = nats://u:s3cret@h:x',
+    '[child a]', 'set TOKEN = s3cret', 'restart-limit = many', 'comand = x', '[hubs]', 'max-batch = x', '[child b]', '',
+  ].join('\n'));
+  const users = write('users', `[user u]\ntoken = sha256:${token}\nrate = 5\ncal = x\n[user u]\n`);
+  const { status, stdout, stderr } = check('--config', config, '--users', users, '--shards', '100', '--bogus', '--tls-certificate', join(folder, 'none.pem'));
+  assert.equal(status, 2);
+  assert.equal(stdout, '');
+  assert.deepEqual(linesOf(stderr, folder), [
+    "hub.ini:1: max-frame: expected a size such as 64K, 16M or 1G, from 1 to 1G, not '99G'",
+    'hub.ini:2: max-qeue: expected a key that there is; patchbayd --help lists them',
+    'hub.ini:3: expected KEY = VALUE',
+    "hub.ini:4: gate: expected off, human-in-the-loop or manual, not 'sometimes'",
+    'hub.ini:6: max-batch: expected a key that is given once',
+    "hub.ini:7: nats: expected a server's HOST:PORT: a name or a numeric address, and a port from 1 to 65535",
+    'hub.ini:10: restart-limit: expected a number from 0 to 1000000',
+    'hub.ini:11: comand: expected a key of children; patchbay.conf(5) lists them',
+    'hub.ini:12: hubs: expected [child NAME]: there are no other sections',
+    'hub.ini:14: b: expected a command',
+    "--shards: expected a number, from 1 to 64, not '100'",
+    '--bogus: expected an option; --help lists them',
+    'users:3: rate: expected a number a second from 1/s to 1000000000/s, such as 1000/s',
+    'users:4: cal: expected a key of users and roles; patchbay-users(5) lists them',
+    'users:5: expected a name that no other section has',
+    '--tls-certificate: TLS: none.pem: No such file or directory',
+  ]);
+  assert.doesNotMatch(stderr, /s3cret/);
+}));
+
+test('what a start would not find is named where the key stands', inFolder(async (folder, write) => {
+  const taken = net.createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => { taken.on('listening', resolve); });
+  const { port } = taken.address();
+  const config = write('hub.ini', [
+    `audit = ${folder}/none/journal`, '[child a]', `command = ${folder}/program`, `directory = ${folder}/nowhere`, `secret TOKEN = ${folder}/secret`,
+    '[child b]', 'command = sh', 'set PATH = /nowhere', '[child c]', 'command = sh', '',
+  ].join('\n'));
+  const faulty = check('--config', config, '--listen', `unix://${folder}/none/socket`, '--listen', 'tcp://192.0.2.1:0', '--insecure');
+  assert.equal(faulty.status, 2);
+  assert.deepEqual(linesOf(faulty.stderr, folder), [
+    "--listen: unix://none/socket: the socket's folder can't be written to: No such file or directory",
+    '--listen: tcp://192.0.2.1:0: it is no address of this machine: Cannot assign requested address',
+    'hub.ini:1: audit: none/journal: No such file or directory',
+    'hub.ini:4: directory: child a: nowhere: No such file or directory',
+    'hub.ini:3: command: child a: program: No such file or directory',
+    'hub.ini:5: secret TOKEN: child a: secret: No such file or directory',
+    'hub.ini:7: command: child b: sh: No such file or directory',
+  ]);
+  // An address in use is no fault of the configuration: a hub may run there.
+  const used = check('--listen', `tcp://127.0.0.1:${port}`);
+  assert.equal(used.status, 1);
+  assert.match(used.stderr, new RegExp(`^--listen: tcp://127.0.0.1:${port}: another process uses this port`));
+  assert.equal(check('--listen', `tcp://127.0.0.1:${port}`, '--share-addresses').status, 0);
+  assert.equal(check('--listen', `tcp://[::1]:${port}`).status, 0);
+  taken.close();
+}));
+
+test('nothing is bound, connected to or written', inFolder((folder) => {
+  for (const call of [SYS_BIND, SYS_CONNECT]) {
+    const options = ['--listen', `unix://${folder}/socket`, '--http', '127.0.0.1:0', '--audit', join(folder, 'journal'), '--check', '--sandbox', 'off'];
+    const { status, stderr } = spawnSync(process.env.REFUSE, [EPERM, call, process.env.PATCHBAYD, ...options], { encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [0, '']);
+  }
+  assert.deepEqual(readdirSync(folder), []);
+  assert.ok(!existsSync(join(folder, 'journal')));
+}));
+
+test('values that steer a terminal are escaped', inFolder((folder, write) => {
+  const { stderr } = check(...ANY, '--config', write('hub.ini', 'a\u001b[2Jb = 1\nmax-batch = \u0007\n'));
+  assert.deepEqual(linesOf(stderr, folder).map((line) => line.slice(0, 40)), ['hub.ini:1: a\\x1b[2Jb: expected a key tha', 'hub.ini:2: max-batch: expected a number,']);
+  assert.match(stderr, /not '\\x07'/);
+}));
