@@ -70,7 +70,7 @@ void io_close(struct io *io);
 // Whether io_open with this backend could succeed on the calling thread: 0, or as io_open. For the real
 // kernel alone.
 int io_try(enum io_backend backend, const char **why);
-// Whether it does no more than the hub uses: it was to be walled in and could be, or has no ring to wall in.
+// Whether it does no more than the hub uses: it was to be restricted and could be, or has no ring to restrict.
 bool io_is_restricted(const struct io *io);
 // Returns the backend's name, in a word: static text.
 const char *io_name(const struct io *io);

@@ -1,5 +1,5 @@
 // Tells the service manager that started the hub how it is (NOTIFY_SOCKET, as sd_notify does): a socket that is connected
-// before the walls, behind which none can be.
+// before the layers, behind which none can be.
 #pragma once
 
 // A descriptor, or -1: nobody wants to be told.

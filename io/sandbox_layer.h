@@ -25,7 +25,7 @@ enum sandbox_layer_state {
     SANDBOX_LAYER_OFF,     // nobody asked for it
     SANDBOX_LAYER_UP,      // in force
     SANDBOX_LAYER_MISSING, // the kernel, or whoever started the hub, doesn't let it be
-    SANDBOX_LAYER_UNUSED,  // there is nothing to wall in: no ring
+    SANDBOX_LAYER_UNUSED,  // there is nothing to restrict: no ring
 };
 
 struct privdrop_user;

@@ -208,7 +208,7 @@ bool tls_context_vouches(const struct secure_source *now, const struct secure_so
 
 // --- Dialling
 
-// Where systems keep whom they trust in one file. A folder of them would be read when a server shows its certificate, and the walls
+// Where systems keep whom they trust in one file. A folder of them would be read when a server shows its certificate, and the layers
 // are up by then.
 static const char *find_authorities(void) {
     const char *const paths[] = {getenv(X509_get_default_cert_file_env()),

@@ -1,4 +1,4 @@
-// The wall around a ring. Known to io/uring*.c only.
+// The layer of the sandbox that restricts a ring. Known to io/uring*.c only.
 #pragma once
 
 #include <liburing.h>

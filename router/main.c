@@ -141,7 +141,7 @@ static void seal(struct program *program) {
                                     : atomic_load(&program->ring_unwalled)  ? SANDBOX_LAYER_MISSING
                                                                             : SANDBOX_LAYER_UP;
     assert(program->hub);
-    if (atomic_load(&program->failures) == 0 && !sandbox_seal(&program->hub->settings.sandbox, ring))
+    if (atomic_load(&program->failures) == 0 && !sandbox_apply_calls(&program->hub->settings.sandbox, ring))
         atomic_store(&program->failures, 1);
 }
 
@@ -354,7 +354,7 @@ static int serve(struct program *program, struct config *config) {
             note_http(&config->settings, &program->listening.listeners[index]);
     if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config))
         return STATUS_UNUSABLE;
-    if (!sandbox_raise(&program->sandbox, &config->settings.sandbox))
+    if (!sandbox_apply(&program->sandbox, &config->settings.sandbox))
         return STATUS_FAILED;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();

@@ -117,10 +117,10 @@ const struct privdrop_user *sandbox_user(const struct sandbox *sandbox) {
 // --- The walls
 
 // Whether the hub may start without.
-static bool miss(enum sandbox_mode mode, enum sandbox_layer wall, const char *why) {
-    assert(wall < SANDBOX_LAYER_COUNT && mode != SANDBOX_OFF);
+static bool report_missing(enum sandbox_mode mode, enum sandbox_layer layer, const char *why) {
+    assert(layer < SANDBOX_LAYER_COUNT && mode != SANDBOX_OFF);
     fprintf(stderr, "patchbayd: --sandbox %s: no wall around %s: %s\n",
-            mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[wall], why);
+            mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[layer], why);
     return mode != SANDBOX_REQUIRED;
 }
 
@@ -142,50 +142,50 @@ static bool check_reads(const struct sandbox *sandbox) {
     return all || !sandbox->user_name;
 }
 
-static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *shown) {
+static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *state) {
     const struct privdrop_user *user = sandbox_user(sandbox);
     bool off = sandbox->mode == SANDBOX_OFF;
-    assert(shown->mode == sandbox->mode);
+    assert(state->mode == sandbox->mode);
     int failed = !off ? sandbox_layer_privileges(user) : user ? privdrop_become(user) : 0;
-    shown->walls[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
+    state->walls[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
                                              : failed ? SANDBOX_LAYER_MISSING
                                                       : SANDBOX_LAYER_UP;
     if (!failed)
         return true;
     if (failed == -ENOSYS)
-        return miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, "the kernel lacks no_new_privs");
+        return report_missing(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, "the kernel lacks no_new_privs");
     if (user)
         fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user_name, strerror(-failed));
-    return !user && miss(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
+    return !user && report_missing(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
 }
 
-bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown) {
+bool sandbox_apply(const struct sandbox *sandbox, struct hub_sandbox *state) {
     const char *why = "";
-    if (!drop_privileges(sandbox, shown))
+    if (!drop_privileges(sandbox, state))
         return false;
     if (sandbox->secret)
         sandbox_layer_hide_memory();
     if (sandbox->mode != SANDBOX_OFF) {
-        bool up = sandbox_layer_files(sandbox->folders, sandbox->folder_count, shown->dials, &why) == 0;
-        shown->walls[SANDBOX_LAYER_FILES] = up ? SANDBOX_LAYER_UP : SANDBOX_LAYER_MISSING;
-        if (!up && !miss(sandbox->mode, SANDBOX_LAYER_FILES, why))
+        bool up = sandbox_layer_files(sandbox->folders, sandbox->folder_count, state->dials, &why) == 0;
+        state->walls[SANDBOX_LAYER_FILES] = up ? SANDBOX_LAYER_UP : SANDBOX_LAYER_MISSING;
+        if (!up && !report_missing(sandbox->mode, SANDBOX_LAYER_FILES, why))
             return false;
     }
-    assert(shown->mode == sandbox->mode);
+    assert(state->mode == sandbox->mode);
     return check_reads(sandbox);
 }
 
-bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring) {
-    assert(ring != SANDBOX_LAYER_OFF && shown->walls[SANDBOX_LAYER_CALLS] == SANDBOX_LAYER_OFF);
-    if (shown->mode == SANDBOX_OFF)
+bool sandbox_apply_calls(struct hub_sandbox *state, enum sandbox_layer_state ring) {
+    assert(ring != SANDBOX_LAYER_OFF && state->walls[SANDBOX_LAYER_CALLS] == SANDBOX_LAYER_OFF);
+    if (state->mode == SANDBOX_OFF)
         return true;
-    shown->walls[SANDBOX_LAYER_RING] = ring;
+    state->walls[SANDBOX_LAYER_RING] = ring;
     if (ring == SANDBOX_LAYER_MISSING &&
-        !miss(shown->mode, SANDBOX_LAYER_RING, "the kernel's io_uring knows no restrictions"))
+        !report_missing(state->mode, SANDBOX_LAYER_RING, "the kernel's io_uring knows no restrictions"))
         return false;
-    int failed = sandbox_layer_calls(shown->dials);
-    shown->walls[SANDBOX_LAYER_CALLS] = failed ? SANDBOX_LAYER_MISSING : SANDBOX_LAYER_UP;
-    return !failed || miss(shown->mode, SANDBOX_LAYER_CALLS, strerror(-failed));
+    int failed = sandbox_layer_calls(state->dials);
+    state->walls[SANDBOX_LAYER_CALLS] = failed ? SANDBOX_LAYER_MISSING : SANDBOX_LAYER_UP;
+    return !failed || report_missing(state->mode, SANDBOX_LAYER_CALLS, strerror(-failed));
 }
 
 // How a trial ends.
@@ -226,37 +226,37 @@ static bool calls_hold(void) {
     return false;
 }
 
-static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox shown,
-                            enum sandbox_layer wall) {
+static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox state,
+                            enum sandbox_layer layer) {
     bool (*const trials[])(void) = {[SANDBOX_LAYER_PRIVILEGES] = privileges_hold,
                                     [SANDBOX_LAYER_FILES] = files_hold,
                                     [SANDBOX_LAYER_CALLS] = calls_hold,
                                     [SANDBOX_LAYER_RING] = sandbox_ring_holds};
-    assert(wall < sizeof trials / sizeof *trials);
+    assert(layer < sizeof trials / sizeof *trials);
     sandbox_layer_hide_memory(); // a wall that holds leaves no core dump
-    if (!sandbox_raise(sandbox, &shown))
+    if (!sandbox_apply(sandbox, &state))
         return REFUSED;
-    if (sandbox->mode != SANDBOX_OFF && wall != SANDBOX_LAYER_RING) // the trial makes one
+    if (sandbox->mode != SANDBOX_OFF && layer != SANDBOX_LAYER_RING) // the trial makes one
         sandbox_layer_last_privilege();
-    if (wall == SANDBOX_LAYER_CALLS && !sandbox_seal(&shown, SANDBOX_LAYER_UNUSED))
+    if (layer == SANDBOX_LAYER_CALLS && !sandbox_apply_calls(&state, SANDBOX_LAYER_UNUSED))
         return REFUSED;
-    if (wall != SANDBOX_LAYER_RING && shown.walls[wall] == SANDBOX_LAYER_MISSING)
+    if (layer != SANDBOX_LAYER_RING && state.walls[layer] == SANDBOX_LAYER_MISSING)
         return MISSING;
-    return trials[wall]() ? HOLDS : FALLS;
+    return trials[layer]() ? HOLDS : FALLS;
 }
 
-static enum outcome run(const struct sandbox *sandbox, const struct hub_sandbox *shown,
-                        enum sandbox_layer wall) {
+static enum outcome run(const struct sandbox *sandbox, const struct hub_sandbox *state,
+                        enum sandbox_layer layer) {
     int status = 0;
     fflush(NULL);
     pid_t process = fork();
     if (process == 0)
-        _exit((int)attempt(sandbox, *shown, wall));
+        _exit((int)attempt(sandbox, *state, layer));
     if (process < 0 || waitpid(process, &status, 0) != process)
         return FALLS;
-    assert(wall < SANDBOX_LAYER_COUNT);
+    assert(layer < SANDBOX_LAYER_COUNT);
     if (WIFSIGNALED(status))
-        return wall == SANDBOX_LAYER_CALLS && WTERMSIG(status) == SIGSYS ? HOLDS : FALLS;
+        return layer == SANDBOX_LAYER_CALLS && WTERMSIG(status) == SIGSYS ? HOLDS : FALLS;
     return (enum outcome)WEXITSTATUS(status);
 }
 
@@ -278,21 +278,22 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
     static const char *const names[] = {"privileges", "files", "system calls", "ring"};
     static const char *const outcomes[] = {
         [HOLDS] = "holds", [FALLS] = "DOES NOT HOLD", [MISSING] = "missing", [REFUSED] = "not tried"};
-    const struct hub_sandbox *shown = &config->settings.sandbox;
+    const struct hub_sandbox *state = &config->settings.sandbox;
     int status = 0;
-    assert(sandbox->mode == shown->mode);
+    assert(sandbox->mode == state->mode);
     printf("configuration: can be used\nuser: %s\n",
            sandbox->user_name ? sandbox->user_name : "whoever starts the hub");
-    for (enum sandbox_layer wall = 0; wall < SANDBOX_LAYER_COUNT; wall++) {
-        if (sandbox->mode == SANDBOX_OFF || (wall == SANDBOX_LAYER_RING && config->settings.io == IO_EPOLL)) {
-            printf("%s: %s\n", names[wall], sandbox->mode == SANDBOX_OFF ? "off" : "unused");
+    for (enum sandbox_layer layer = 0; layer < SANDBOX_LAYER_COUNT; layer++) {
+        if (sandbox->mode == SANDBOX_OFF ||
+            (layer == SANDBOX_LAYER_RING && config->settings.io == IO_EPOLL)) {
+            printf("%s: %s\n", names[layer], sandbox->mode == SANDBOX_OFF ? "off" : "unused");
             continue;
         }
-        enum outcome outcome = run(sandbox, shown, wall);
-        printf("%s: %s\n", names[wall], outcomes[outcome]);
+        enum outcome outcome = run(sandbox, state, layer);
+        printf("%s: %s\n", names[layer], outcomes[outcome]);
         if (outcome == REFUSED)
             return 1;
-        if (wall == SANDBOX_LAYER_FILES)
+        if (layer == SANDBOX_LAYER_FILES)
             show_folders(sandbox);
         status |= outcome == FALLS || (sandbox->mode == SANDBOX_REQUIRED && outcome == MISSING);
     }

@@ -1,4 +1,4 @@
-// The hub's walls (io/sandbox_layer.h), put up as the configuration says.
+// The layers of the sandbox (io/sandbox_layer.h), applied as the configuration says.
 #pragma once
 
 #include "io/privdrop.h"
@@ -22,16 +22,16 @@ struct sandbox {
 
 // Finds out what is to be done, before anything of it is. `config` outlives it. False when that can't be; it has been said.
 bool sandbox_plan(struct sandbox *sandbox, const struct config *config);
-// Privileges and files: on the thread from which all others come, when listeners are bound. Sets their walls in `shown`. False when the
+// Privileges and files: on the thread from which all others come, when listeners are bound. Sets these layers in `state`. False when the
 // hub must not start; it has been said.
-bool sandbox_raise(const struct sandbox *sandbox, struct hub_sandbox *shown);
+bool sandbox_apply(const struct sandbox *sandbox, struct hub_sandbox *state);
 // System calls, for all threads, when the rings are made; `ring` is how these are. Otherwise likewise.
-bool sandbox_seal(struct hub_sandbox *shown, enum sandbox_layer_state ring);
+bool sandbox_apply_calls(struct hub_sandbox *state, enum sandbox_layer_state ring);
 // The user of --user, or NULL.
 const struct privdrop_user *sandbox_user(const struct sandbox *sandbox);
 
 // --- patchbayd --check
 
-// Puts the walls up in processes of their own, tries in each what its wall forbids, and says on standard output which of them hold. The
+// Applies each layer in a process of its own, tries there what the layer forbids, and says on standard output which of them hold. The
 // status to end with: 0, or 1 when the hub would not start.
 int sandbox_check(const struct sandbox *sandbox, const struct config *config);

@@ -40,7 +40,7 @@ static struct span body_of(const struct publication *publication, uint32_t index
 // --- Line breaks
 
 // The same with its line breaks as some receivers want them, made for the first of these.
-struct broken {
+struct rewritten {
     bool made;
     struct parcel *parcel; // NULL: there was no memory
 };
@@ -53,10 +53,10 @@ struct ready {
 };
 
 // An event that a shard offers, and the shard's findings about it.
-struct offering {
+struct event_delivery {
     const struct copy *copy;
     bool looked, breaks; // whether it has been searched for breaks, and has some
-    struct broken broken[BREAKS_KINDS];
+    struct rewritten rewritten[BREAKS_KINDS];
     struct span *bodies; // of a run whose lines have been split: where its events lie in that copy
     struct ready *ready;
     unsigned ready_count;
@@ -73,39 +73,41 @@ static bool find_breaks(const struct copy *copy) {
     return false;
 }
 
-static bool has_breaks(struct offering *offering) {
-    if (!offering->looked)
-        offering->breaks = find_breaks(offering->copy);
-    offering->looked = true;
-    return offering->breaks;
+static bool has_breaks(struct event_delivery *delivery) {
+    if (!delivery->looked)
+        delivery->breaks = find_breaks(delivery->copy);
+    delivery->looked = true;
+    return delivery->breaks;
 }
 
-static struct parcel *break_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
-    const struct publication *publication = offering->copy->publication;
+static struct parcel *break_for(struct shard *shard, struct event_delivery *delivery,
+                                const struct wire *wire) {
+    const struct publication *publication = delivery->copy->publication;
     if (!publication->ends)
-        return parcel_broken_for(&shard->parcels, offering->copy->parcel, wire);
+        return parcel_broken_for(&shard->parcels, delivery->copy->parcel, wire);
     struct span bodies[EVENT_RUN_MAX];
     assert(publication->count <= EVENT_RUN_MAX);
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
     struct parcel *broken =
-        parcel_stretch_broken_for(&shard->parcels, offering->copy->parcel, wire, bodies, publication->count);
+        parcel_stretch_broken_for(&shard->parcels, delivery->copy->parcel, wire, bodies, publication->count);
     if (wire->breaks == BREAKS_SPLIT) // where breaks are but replaced, bodies lie as they did
-        memcpy(offering->bodies, bodies, publication->count * sizeof *bodies);
+        memcpy(delivery->bodies, bodies, publication->count * sizeof *bodies);
     return broken;
 }
 
 // Returns the origin for the shares of such receivers. Others have the body as it lies, so that it can't be
 // changed there.
-static struct parcel *origin_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
-    struct broken *broken = &offering->broken[wire->breaks];
-    assert(offering->copy->parcel);
-    if (wire->breaks == BREAKS_PASS || !has_breaks(offering))
-        return offering->copy->parcel;
-    if (!broken->made)
-        broken->parcel = break_for(shard, offering, wire);
-    broken->made = true;
-    return broken->parcel;
+static struct parcel *origin_for(struct shard *shard, struct event_delivery *delivery,
+                                 const struct wire *wire) {
+    struct rewritten *rewritten = &delivery->rewritten[wire->breaks];
+    assert(delivery->copy->parcel);
+    if (wire->breaks == BREAKS_PASS || !has_breaks(delivery))
+        return delivery->copy->parcel;
+    if (!rewritten->made)
+        rewritten->parcel = break_for(shard, delivery, wire);
+    rewritten->made = true;
+    return rewritten->parcel;
 }
 
 // --- Parcels of a receiver
@@ -118,35 +120,35 @@ struct view {
 };
 
 // The text is one copy for however many receivers; large bodies go to each from where they lie.
-static const struct ready *ready_for(struct shard *shard, struct offering *offering,
+static const struct ready *ready_for(struct shard *shard, struct event_delivery *delivery,
                                      const struct wire *wire) {
-    const struct publication *publication = offering->copy->publication;
+    const struct publication *publication = delivery->copy->publication;
     struct span bodies[EVENT_RUN_MAX];
-    for (unsigned index = 0; index < offering->ready_count; index++)
-        if (offering->ready[index].wire == wire)
-            return &offering->ready[index];
-    assert(offering->ready_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
-    struct ready *ready = &offering->ready[offering->ready_count++];
+    for (unsigned index = 0; index < delivery->ready_count; index++)
+        if (delivery->ready[index].wire == wire)
+            return &delivery->ready[index];
+    assert(delivery->ready_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
+    struct ready *ready = &delivery->ready[delivery->ready_count++];
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
     ready->wire = wire;
-    ready->parcel = stretch_dressed(&shard->parcels, offering->copy->parcel, wire, bodies, ready->ends,
+    ready->parcel = stretch_dressed(&shard->parcels, delivery->copy->parcel, wire, bodies, ready->ends,
                                     publication->count);
     return ready;
 }
 
-static struct view view_for(struct shard *shard, struct offering *offering, const struct wire *wire) {
-    const struct publication *publication = offering->copy->publication;
-    struct parcel *parcel = offering->copy->parcel;
+static struct view view_for(struct shard *shard, struct event_delivery *delivery, const struct wire *wire) {
+    const struct publication *publication = delivery->copy->publication;
+    struct parcel *parcel = delivery->copy->parcel;
     assert(parcel && parcel->frames == publication->count);
     if (!publication->ends)
-        return (struct view){origin_for(shard, offering, wire), &offering->bytes, false};
+        return (struct view){origin_for(shard, delivery, wire), &delivery->bytes, false};
     if (publication->canonical && wire == &wire_framed)
         return (struct view){parcel, publication->ends, false};
-    bool large = publication->canonical && offering->bytes > publication->count * COPY_BYTES_MAX;
+    bool large = publication->canonical && delivery->bytes > publication->count * COPY_BYTES_MAX;
     if (large || publication->count == 1)
-        return (struct view){origin_for(shard, offering, wire), publication->ends, true};
-    const struct ready *ready = ready_for(shard, offering, wire);
+        return (struct view){origin_for(shard, delivery, wire), publication->ends, true};
+    const struct ready *ready = ready_for(shard, delivery, wire);
     return (struct view){ready->parcel, ready->parcel ? ready->ends : publication->ends, false};
 }
 
@@ -169,9 +171,9 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer, cons
 
 // --- Offering
 
-static bool send_share(struct shard *shard, const struct offering *offering, struct peer *peer,
+static bool send_share(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
                        struct parcel *share) {
-    share->for_many = offering->copy->subscribers > shard->bounds.at_once;
+    share->for_many = delivery->copy->subscribers > shard->bounds.at_once;
     if (send_event(shard, peer, share))
         return true;
     send_release(shard, share);
@@ -180,9 +182,9 @@ static bool send_share(struct shard *shard, const struct offering *offering, str
 
 // The first `count` events of a run, each by itself, so that each takes an entry of the queue; how many there
 // was room and memory for.
-static uint32_t send_each(struct shard *shard, const struct offering *offering, struct peer *peer,
+static uint32_t send_each(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
                           struct parcel *origin, uint32_t count) {
-    const struct publication *publication = offering->copy->publication;
+    const struct publication *publication = delivery->copy->publication;
     uint32_t sent = 0;
     assert(count <= publication->count);
     for (; sent < count && send_has_room(shard, peer); sent++) {
@@ -190,32 +192,32 @@ static uint32_t send_each(struct shard *shard, const struct offering *offering, 
         if (!share)
             break;
         bool split = origin->breaks == BREAKS_SPLIT;
-        parcel_narrow(share, split ? offering->bodies[sent] : body_of(publication, sent));
-        if (!send_share(shard, offering, peer, share))
+        parcel_narrow(share, split ? delivery->bodies[sent] : body_of(publication, sent));
+        if (!send_share(shard, delivery, peer, share))
             break;
     }
     return sent;
 }
 
 // The first `count` events, which have so many bytes; how many there was memory for.
-static uint32_t send_first(struct shard *shard, const struct offering *offering, struct peer *peer,
+static uint32_t send_first(struct shard *shard, const struct event_delivery *delivery, struct peer *peer,
                            const struct view *view, uint32_t count, size_t bytes) {
-    assert(count <= offering->copy->publication->count);
+    assert(count <= delivery->copy->publication->count);
     if (!view->origin || !count)
         return 0;
     if (view->each)
-        return send_each(shard, offering, peer, view->origin, count);
+        return send_each(shard, delivery, peer, view->origin, count);
     struct parcel *share = parcel_share(&shard->parcels, view->origin);
-    if (share && count < offering->copy->publication->count)
+    if (share && count < delivery->copy->publication->count)
         parcel_shorten(share, bytes, count);
-    return share && send_share(shard, offering, peer, share) ? count : 0;
+    return share && send_share(shard, delivery, peer, share) ? count : 0;
 }
 
 // How many events are in the subscriber's queue now.
-static uint32_t offer(struct shard *shard, struct offering *offering, struct peer *peer) {
-    const struct copy *copy = offering->copy;
+static uint32_t offer(struct shard *shard, struct event_delivery *delivery, struct peer *peer) {
+    const struct copy *copy = delivery->copy;
     const struct publication *publication = copy->publication;
-    size_t all = offering->bytes, bytes;
+    size_t all = delivery->bytes, bytes;
     if (peer_is_deaf(peer)) {
         drop_several(shard, COUNT_DROP_TARGET_GONE, peer->name, all, publication->count);
         return 0;
@@ -228,10 +230,10 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
         miss(shard, peer, publication->missed_as, 0, publication->count);
         return 0;
     }
-    struct view view = view_for(shard, offering, peer->transport->wire);
+    struct view view = view_for(shard, delivery, peer->transport->wire);
     all = view.ends[publication->count - 1];
     uint32_t count = fitting(shard, peer, &view, publication->count, &bytes);
-    uint32_t sent = send_first(shard, offering, peer, &view, count, bytes);
+    uint32_t sent = send_first(shard, delivery, peer, &view, count, bytes);
     assert(sent <= count && count <= publication->count);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
     bool full = sent && sent < count && !send_has_room(shard, peer);
@@ -240,16 +242,17 @@ static uint32_t offer(struct shard *shard, struct offering *offering, struct pee
     return sent;
 }
 
-static void offer_to(struct shard *shard, struct offering *offering, struct copy *copy, struct peer *peer) {
+static void offer_to(struct shard *shard, struct event_delivery *delivery, struct copy *copy,
+                     struct peer *peer) {
     copy->subscribers++;
-    copy->delivered += offer(shard, offering, peer);
+    copy->delivered += offer(shard, delivery, peer);
 }
 
-static void offer_to_everybody(struct shard *shard, struct offering *offering, struct copy *copy) {
+static void offer_to_everybody(struct shard *shard, struct event_delivery *delivery, struct copy *copy) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         if (peer && peer->subscriber.count)
-            offer_to(shard, offering, copy, peer);
+            offer_to(shard, delivery, copy, peer);
     }
 }
 
@@ -261,7 +264,7 @@ static bool may_hear(const struct shard *shard, const struct publication *public
 }
 
 // Each subscriber once, however many of its patterns match.
-static void offer_to_matching(struct shard *shard, struct offering *offering, struct copy *copy) {
+static void offer_to_matching(struct shard *shard, struct event_delivery *delivery, struct copy *copy) {
     struct topics *topics = &shard->agents.topics;
     const struct publication *publication = copy->publication;
     struct topic *matches[TOPICS_MATCH_MAX];
@@ -280,7 +283,7 @@ static void offer_to_matching(struct shard *shard, struct offering *offering, st
             subscriber->stamp = stamp;
             struct peer *peer = list_entry(subscriber, struct peer, subscriber);
             if (!publication->guarded || may_hear(shard, publication, peer))
-                offer_to(shard, offering, copy, peer);
+                offer_to(shard, delivery, copy, peer);
         }
     }
 }
@@ -289,20 +292,20 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
     struct span bodies[EVENT_RUN_MAX];
     struct ready ready[WIRES_COUNT];
     uint32_t bytes = copy->parcel ? (uint32_t)copy->parcel->bytes : 0;
-    struct offering offering = {.copy = copy, .bodies = bodies, .ready = ready, .bytes = bytes};
+    struct event_delivery delivery = {.copy = copy, .bodies = bodies, .ready = ready, .bytes = bytes};
     assert(copy->shard == shard->index && copy->subscribers == 0 && copy->delivered == 0);
     if (copy->publication->any_name)
-        offer_to_everybody(shard, &offering, copy);
+        offer_to_everybody(shard, &delivery, copy);
     else
-        offer_to_matching(shard, &offering, copy);
+        offer_to_matching(shard, &delivery, copy);
     if (copy->subscribers > shard->bounds.at_once) {
         shard->spreading.bytes += bytes;
         shard->share.heavy = true;
     }
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
-        if (offering.broken[kind].parcel)
-            send_release(shard, offering.broken[kind].parcel);
-    for (unsigned index = 0; index < offering.ready_count; index++)
+        if (delivery.rewritten[kind].parcel)
+            send_release(shard, delivery.rewritten[kind].parcel);
+    for (unsigned index = 0; index < delivery.ready_count; index++)
         if (ready[index].parcel)
             send_release(shard, ready[index].parcel);
     if (copy->parcel)

@@ -11,9 +11,9 @@ bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *j
 
 // NULL: there is no room to keep anything.
 static struct authz_cache *authz_cache_of(struct quota *quota, struct identity *identity) {
-    if (!identity->recalled)
-        identity->recalled = quota_take_zeroed(quota, 1, sizeof *identity->recalled);
-    return identity->recalled;
+    if (!identity->authz_cache)
+        identity->authz_cache = quota_take_zeroed(quota, 1, sizeof *identity->authz_cache);
+    return identity->authz_cache;
 }
 
 // False: it is too long.
@@ -44,10 +44,10 @@ static bool is_more(const struct message *message) {
 
 void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
                            const struct message *message, const struct rules_message *asked) {
-    struct authz_cache *recalled = authz_cache_of(quota, identity);
-    if (!recalled)
+    struct authz_cache *cache = authz_cache_of(quota, identity);
+    if (!cache)
         return;
-    struct authz_cache_call *last = authz_cache_place(recalled, message);
+    struct authz_cache_call *last = authz_cache_place(cache, message);
     uint32_t keys = message->lookup.present & AUTHZ_CACHE_KEYS;
     assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
@@ -64,21 +64,21 @@ void authz_cache_keep_call(struct quota *quota, struct identity *identity, const
 
 void authz_cache_keep_plain(struct identity *identity, const struct message *message) {
     if (authz_cache_call(identity, message) && !is_more(message))
-        authz_cache_place(identity->recalled, message)->plain = true;
+        authz_cache_place(identity->authz_cache, message)->plain = true;
 }
 
 void authz_cache_forget_calls(struct identity *identity) {
-    for (unsigned index = 0; identity->recalled && index < AUTHZ_CACHE_CALLS; index++)
-        identity->recalled->calls[index].user = NULL;
+    for (unsigned index = 0; identity->authz_cache && index < AUTHZ_CACHE_CALLS; index++)
+        identity->authz_cache->calls[index].user = NULL;
 }
 
 void authz_cache_keep_source(struct quota *quota, struct identity *identity, const struct agents *agents,
                              const uint8_t *json, size_t bytes) {
-    struct authz_cache *recalled = authz_cache_of(quota, identity);
+    struct authz_cache *cache = authz_cache_of(quota, identity);
     assert(json && bytes > 0);
-    if (!recalled)
+    if (!cache)
         return;
-    struct authz_cache_source *last = &recalled->source;
+    struct authz_cache_source *last = &cache->source;
     if (!keep_text(&last->text, json, bytes))
         last->text.json[0] = '\0'; // which is nobody's
     last->changes = agents->changes;

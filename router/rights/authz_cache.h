@@ -48,7 +48,7 @@ static inline __attribute__((always_inline)) bool authz_cache_same(const struct 
 enum { AUTHZ_CACHE_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
 // Where it is kept: by the ends of its names, which tell those of one kind apart.
-static inline struct authz_cache_call *authz_cache_place(struct authz_cache *recalled,
+static inline struct authz_cache_call *authz_cache_place(struct authz_cache *cache,
                                                          const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     struct span method = lookup->value[KEY_METHOD], target = lookup->value[KEY_TARGET_AGENT];
@@ -56,7 +56,7 @@ static inline struct authz_cache_call *authz_cache_place(struct authz_cache *rec
     assert(lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_METHOD));
     if (lookup_has(lookup, KEY_TARGET_AGENT))
         last += message->body[target.at + target.bytes - 2];
-    return &recalled->calls[last % AUTHZ_CACHE_CALLS];
+    return &cache->calls[last % AUTHZ_CACHE_CALLS];
 }
 
 // The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
@@ -64,9 +64,9 @@ static inline struct authz_cache_call *authz_cache_place(struct authz_cache *rec
 static inline __attribute__((always_inline)) const struct authz_cache_call *
 authz_cache_call(const struct identity *identity, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
-    if (!identity->recalled || !identity->user)
+    if (!identity->authz_cache || !identity->user)
         return NULL;
-    const struct authz_cache_call *last = authz_cache_place(identity->recalled, message);
+    const struct authz_cache_call *last = authz_cache_place(identity->authz_cache, message);
     uint32_t keys = lookup->present & AUTHZ_CACHE_KEYS;
     if (last->user != identity->user || last->keys != keys ||
         !authz_cache_same(&last->method, message->body + lookup->value[KEY_METHOD].at))
@@ -86,9 +86,9 @@ void authz_cache_forget_calls(struct identity *identity);
 // An agent of its own, as JSON spells it: until any of them changes.
 static inline bool authz_cache_source(const struct identity *identity, const struct agents *agents,
                                       const uint8_t *json) {
-    if (!identity->recalled)
+    if (!identity->authz_cache)
         return false;
-    const struct authz_cache_source *last = &identity->recalled->source;
+    const struct authz_cache_source *last = &identity->authz_cache->source;
     return last->changes == agents->changes && authz_cache_same(&last->text, json);
 }
 void authz_cache_keep_source(struct quota *quota, struct identity *identity, const struct agents *agents,

@@ -37,18 +37,18 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
 // unit is moved it has both. A limit may have been lowered since it began.
 static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
-    uint32_t wish = bytes < REASSEMBLY_BYTES_MIN ? REASSEMBLY_BYTES_MIN : bytes * 2;
+    uint32_t room = bytes < REASSEMBLY_BYTES_MIN ? REASSEMBLY_BYTES_MIN : bytes * 2;
     if (bytes <= RECEIVE_BUFFER_BYTES) {
-        wish = wish < RECEIVE_BUFFER_BYTES ? wish : RECEIVE_BUFFER_BYTES;
+        room = room < RECEIVE_BUFFER_BYTES ? room : RECEIVE_BUFFER_BYTES;
     } else {
         held = peer->partial ? peer->partial->capacity : 0;
-        wish = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
+        room = bytes <= OPEN_DOUBLE_BYTES ? bytes * 2 : most;
     }
-    wish = wish < most ? wish : most;
+    room = room < most ? room : most;
     assert(bytes >= peer->partial_bytes);
-    while (wish > bytes && !buffer_pool_could_take(&shard->buffers, wish + held))
-        wish = bytes + (wish - bytes) / 2;
-    return wish > bytes ? wish : bytes;
+    while (room > bytes && !buffer_pool_could_take(&shard->buffers, room + held))
+        room = bytes + (room - bytes) / 2;
+    return room > bytes ? room : bytes;
 }
 
 // Where there isn't so much, something less may be there.

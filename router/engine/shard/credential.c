@@ -82,7 +82,7 @@ void identity_give(struct quota *quota, struct quota *places, struct identity *i
     assert(!timer_armed(&identity->timer) && list_empty(&identity->unknown) && !identity->counted);
     digest_wipe(&identity->digest, sizeof identity->digest);
     quota_give(quota, identity->id);
-    quota_give(quota, identity->recalled);
+    quota_give(quota, identity->authz_cache);
     quota_give(places, identity);
 }
 

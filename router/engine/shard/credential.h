@@ -64,11 +64,11 @@ struct peer_credential {
 };
 
 struct identity {
-    struct peer *peer;            // whose it is
-    const struct user *user;      // NULL: nobody yet; of HTTP, for the time of a request
-    struct authz_cache *recalled; // NULL: nothing yet
-    const struct user *counted;   // among whose connections it is; or NULL
-    enum credential kind : 8;     // by which it is the user's
+    struct peer *peer;               // whose it is
+    const struct user *user;         // NULL: nobody yet; of HTTP, for the time of a request
+    struct authz_cache *authz_cache; // NULL: nothing yet
+    const struct user *counted;      // among whose connections it is; or NULL
+    enum credential kind : 8;        // by which it is the user's
     enum authn_guess guess : 8;
     bool was_known;   // a right credential has been shown, be it for one request
     bool bears;       // the connection itself bears one, and is among its user's

@@ -13,13 +13,13 @@
 enum { REJECTS_CHAINS = 256 };
 
 struct rejects {
-    struct parcel_list chains[REJECTS_CHAINS]; // by hub id
+    struct parcel_list buckets[REJECTS_CHAINS]; // by hub id
     uint32_t count;
 };
 
-void rejects_init(struct rejects *untaken);
+void rejects_init(struct rejects *rejects);
 // Puts in a request that is about to go home refused; it stays until rejects_remove, wherever it travels.
-void rejects_put(struct rejects *untaken, struct parcel *parcel);
-void rejects_remove(struct rejects *untaken, struct parcel *parcel);
+void rejects_put(struct rejects *rejects, struct parcel *parcel);
+void rejects_remove(struct rejects *rejects, struct parcel *parcel);
 // Whether this request is one of them.
-bool rejects_has(const struct rejects *untaken, uint64_t hub_id);
+bool rejects_has(const struct rejects *rejects, uint64_t hub_id);

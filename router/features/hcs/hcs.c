@@ -60,7 +60,7 @@ static void take_client_mail(struct shard *shard, struct mail *mail) {
         hcs_client_heard(shard, CLIENT_OF(mail, report));
         break;
     case MAIL_STREAM_ERRAND:
-        hcs_dispatch_errand(shard, list_entry(mail, struct hcs_http_frame, mail));
+        hcs_dispatch_http_frame(shard, list_entry(mail, struct hcs_http_frame, mail));
         break;
     case MAIL_STREAM_DONE:
         hcs_http_posted(shard, list_entry(mail, struct hcs_http_frame, mail));
@@ -114,15 +114,16 @@ void hcs_turn(struct shard *shard) {
 
 static void end_with(struct shard *shard, struct hcs_session *session, enum hcs_frames_code code,
                      const char *message) {
-    struct parcel *error = hcs_frames_error(shard, hcs_session_about(session), code, message, true, NULL, 0);
+    struct parcel *error =
+        hcs_frames_error(shard, hcs_session_subject(session), code, message, true, NULL, 0);
     hcs_session_end(shard, session, error, TYPE_ERROR);
 }
 
 static void tell_producer_of_end(struct shard *shard, struct hcs_session *session) {
-    struct parcel *error = hcs_frames_error(shard, hcs_session_about(session), HCS_FRAMES_STREAM_TIMEOUT,
+    struct parcel *error = hcs_frames_error(shard, hcs_session_subject(session), HCS_FRAMES_STREAM_TIMEOUT,
                                             "nobody listens any more", true, NULL, 0);
     if (error)
-        hcs_mail_say(shard, session->producer, error, true);
+        hcs_mail_send(shard, session->producer, error, true);
 }
 
 void hcs_expired(struct shard *shard, struct timer *timer) {

@@ -31,10 +31,10 @@ enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_ses
     return !may ? HCS_ACCESS_DENIED : is_held ? HCS_ACCESS_HELD : HCS_ACCESS_ALLOWED;
 }
 
-const char *hcs_access_text(enum hcs_access joining) {
-    assert(joining != HCS_ACCESS_ALLOWED);
-    return joining == HCS_ACCESS_HELD ? "approval required: the gate can't hold a stream"
-                                      : "capability not allowed: call";
+const char *hcs_access_text(enum hcs_access access) {
+    assert(access != HCS_ACCESS_ALLOWED);
+    return access == HCS_ACCESS_HELD ? "approval required: the gate can't hold a stream"
+                                     : "capability not allowed: call";
 }
 
 void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct user *user,
@@ -66,9 +66,9 @@ static void review_session(struct shard *shard, struct hcs_session *session) {
         struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
         next = node->next;
         assert(client->session == session);
-        enum hcs_access joining = hcs_access_judge(shard, session, client->user);
-        if (joining != HCS_ACCESS_ALLOWED)
-            turn_out(shard, session, client, joining);
+        enum hcs_access access = hcs_access_judge(shard, session, client->user);
+        if (access != HCS_ACCESS_ALLOWED)
+            turn_out(shard, session, client, access);
     }
 }
 

@@ -10,7 +10,7 @@ enum hcs_access {
     HCS_ACCESS_HELD    // a `hold` names its producer, and the gate can't hold what goes on (docs/gate.md)
 };
 // Static: what who may not is told.
-const char *hcs_access_text(enum hcs_access joining);
+const char *hcs_access_text(enum hcs_access access);
 // NULL, as in client->user: users aren't on. `user` may be of an edition that has passed.
 enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_session *session,
                                  const struct user *user);

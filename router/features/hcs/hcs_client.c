@@ -42,40 +42,41 @@ static uint8_t report_of(const struct hcs_viewer *viewer) {
     return (uint8_t)((list_empty(&viewer->over) ? 0 : REPORT_OVER) | (viewer->stuck ? REPORT_STUCK : 0));
 }
 
-static void put_texts(struct hcs_client *client, const struct hcs_start *wish) {
-    client->id_bytes = wish->id_bytes;
-    client->request_id_bytes = wish->request_id_bytes;
-    client->target_bytes = wish->target_bytes;
-    memcpy(client->text, wish->id, wish->id_bytes);
-    memcpy(client->text + wish->id_bytes, wish->request_id, wish->request_id_bytes);
-    if (wish->target_bytes)
-        memcpy(client->text + wish->id_bytes + wish->request_id_bytes, wish->target, wish->target_bytes);
+static void put_texts(struct hcs_client *client, const struct hcs_start_fields *fields) {
+    client->id_bytes = fields->id_bytes;
+    client->request_id_bytes = fields->request_id_bytes;
+    client->target_bytes = fields->target_bytes;
+    memcpy(client->text, fields->id, fields->id_bytes);
+    memcpy(client->text + fields->id_bytes, fields->request_id, fields->request_id_bytes);
+    if (fields->target_bytes)
+        memcpy(client->text + fields->id_bytes + fields->request_id_bytes, fields->target,
+               fields->target_bytes);
 }
 
 static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer *viewer,
-                                          const struct hcs_start *wish) {
+                                          const struct hcs_start_fields *fields) {
     if (!quota_is_fair(&shard->quota, viewer->kept_bytes))
         return NULL;
-    size_t text_bytes = (size_t)wish->id_bytes + wish->request_id_bytes + wish->target_bytes;
+    size_t text_bytes = (size_t)fields->id_bytes + fields->request_id_bytes + fields->target_bytes;
     struct hcs_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + text_bytes);
     if (!client)
         return NULL;
     client->connection = client->key.connection = viewer->peer->name;
     client->mark = ++shard->streams.marks;
-    client->resumes = wish->resumes;
-    client->barred = wish->barred;
-    client->has_after = wish->has_after;
-    client->has_seq = wish->has_after && wish->resumes; // it comes back to this place
-    client->last_seq = wish->after_seq;
-    client->is_web = wish->is_web;
-    client->made_up = wish->made_up;
-    client->after_seq = wish->after_seq;
-    client->required = wish->required;
+    client->resumes = fields->resumes;
+    client->barred = fields->barred;
+    client->has_after = fields->has_after;
+    client->has_seq = fields->has_after && fields->resumes; // it comes back to this place
+    client->last_seq = fields->after_seq;
+    client->is_web = fields->is_web;
+    client->made_up = fields->made_up;
+    client->after_seq = fields->after_seq;
+    client->required = fields->required;
     client->user = authz_user(shard, viewer->peer);
     client->account = client->user ? client->user->account : viewer->account;
     if (client->account)
         account_hold(client->account);
-    put_texts(client, wish);
+    put_texts(client, fields);
     list_init(&client->by_peer);
     list_init(&client->by_session);
     list_init(&client->holding);
@@ -83,14 +84,14 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     return client;
 }
 
-bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_start *wish,
+bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_start_fields *fields,
                      struct parcel *start) {
     struct hcs_viewer *viewer = viewer_of(shard, peer);
-    struct hcs_client *client = viewer ? hcs_client_make(shard, viewer, wish) : NULL;
+    struct hcs_client *client = viewer ? hcs_client_make(shard, viewer, fields) : NULL;
     if (!client)
         return false;
     client->start = start;
-    client->home = hcs_mail_home(shard, wish->id, wish->id_bytes);
+    client->home = hcs_mail_home(shard, fields->id, fields->id_bytes);
     client->known = report_of(viewer);
     client->over = client->known & REPORT_OVER;
     client->stuck = client->known & REPORT_STUCK;
@@ -163,10 +164,10 @@ static void hand_over(struct shard *shard, struct peer *peer, struct hcs_client 
 }
 
 static void give(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
-                 struct hcs_tag given) {
+                 struct hcs_tag tag) {
     stats_count(&shard->stats, COUNT_STREAM_GIVEN);
     parcel = hcs_mail_fit(shard, peer, parcel);
-    if (parcel && given.type == TYPE_CHUNK) {
+    if (parcel && tag.type == TYPE_CHUNK) {
         parcel->of_stream = true;
         parcel->stream = client->mark;
         client->has_queued = true;
@@ -176,7 +177,7 @@ static void give(struct shard *shard, struct peer *peer, struct hcs_client *clie
     if (!parcel || !client->is_web)
         return;
     struct streamed streamed = {
-        .kind = STREAMED_FRAME, .type = hcs_type_text(given.type), .ends = given.ends, .parcel = parcel};
+        .kind = STREAMED_FRAME, .type = hcs_type_text(tag.type), .ends = tag.ends, .parcel = parcel};
     hand_over(shard, peer, client, &streamed);
 }
 
@@ -199,13 +200,13 @@ static void drop_chunk(struct shard *shard, struct hcs_client *client, struct pa
 
 // Whether a chunk is shed, and so gone.
 static bool shed_chunk(struct shard *shard, struct peer *peer, struct hcs_client *client,
-                       struct parcel *parcel, struct hcs_tag given) {
+                       struct parcel *parcel, struct hcs_tag tag) {
     size_t waiting = connection_waiting(&peer->connection);
-    if (!shed_drops(given.lod, waiting, shard_limits(shard)->queue_bytes_max))
+    if (!shed_drops(tag.lod, waiting, shard_limits(shard)->queue_bytes_max))
         return false;
-    shed_note(&client->shed, given.lod, given.seq);
+    shed_note(&client->shed, tag.lod, tag.seq);
     drop_chunk(shard, client, parcel,
-               given.lod == LOD_ATOMIC ? COUNT_DROP_STREAM_ATOMIC : COUNT_DROP_STREAM_MICRO);
+               tag.lod == LOD_ATOMIC ? COUNT_DROP_STREAM_ATOMIC : COUNT_DROP_STREAM_MICRO);
     return true;
 }
 
@@ -295,22 +296,22 @@ void hcs_client_look_at_over(struct shard *shard) {
 
 void hcs_client_take(struct shard *shard, struct parcel *parcel) {
     struct hcs_client *client = parcel->to;
-    struct hcs_tag given = hcs_tag_unpack(parcel->hub_id);
+    struct hcs_tag tag = hcs_tag_unpack(parcel->hub_id);
     struct peer *peer = peer_at(shard, client);
     parcel->hub_id = 0;
     if (!peer) {
         drop_chunk(shard, client, parcel, COUNT_DROP_TARGET_GONE);
         return;
     }
-    if (given.type == TYPE_CHUNK && shed_chunk(shard, peer, client, parcel, given))
+    if (tag.type == TYPE_CHUNK && shed_chunk(shard, peer, client, parcel, tag))
         return;
-    if (given.type == TYPE_CHUNK) {
+    if (tag.type == TYPE_CHUNK) {
         client->has_seq = true;
-        client->last_seq = given.seq;
+        client->last_seq = tag.seq;
     }
-    if (given.ends)
+    if (tag.ends)
         tell_shed(shard, peer, client);
-    give(shard, peer, client, parcel, given);
+    give(shard, peer, client, parcel, tag);
     judge(shard, viewer_at(peer));
 }
 

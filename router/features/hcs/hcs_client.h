@@ -5,7 +5,7 @@
 
 // Makes one, and has it join: takes the start, which goes to a producer if none has been asked yet. False
 // where there is no room to keep it; then the start is the caller's still.
-bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_start *wish,
+bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_start_fields *fields,
                      struct parcel *start);
 // MAIL_STREAM_GIVE, _FLUSH, _OPENED, _HOME, _LEFT, _HEARD.
 void hcs_client_take(struct shard *shard, struct parcel *parcel);

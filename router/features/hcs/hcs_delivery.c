@@ -11,18 +11,18 @@
 enum { CATCH_UP_CHUNKS = 128 };
 
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
-                         struct hcs_tag given) {
+                         struct hcs_tag tag) {
     assert(parcel->shares == 0 && !parcel->dressed);
     parcel->to = client;
-    parcel->hub_id = hcs_tag_pack(given);
+    parcel->hub_id = hcs_tag_pack(tag);
     hcs_mail_post(shard, connection_shard(client->connection), &parcel->mail, MAIL_STREAM_GIVE);
 }
 
 bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
-                        struct hcs_tag given) {
+                        struct hcs_tag tag) {
     struct parcel *share = parcel_share(&shard->parcels, origin);
     if (share)
-        hcs_delivery_parcel(shard, client, share, given);
+        hcs_delivery_parcel(shard, client, share, tag);
     return share != NULL;
 }
 
@@ -67,13 +67,13 @@ bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, str
                 return false;
             continue;
         }
-        struct hcs_tag given = {.type = TYPE_CHUNK,
-                                .lod = is_live ? live->lod : LOD_KEPT,
-                                .seq = is_live ? live->seq : chunk->seq};
-        if (!is_behind(client, given.seq)) {
-            if (!hcs_delivery_share(shard, client, is_live ? live->parcel : chunk->parcel, given))
+        struct hcs_tag tag = {.type = TYPE_CHUNK,
+                              .lod = is_live ? live->lod : LOD_KEPT,
+                              .seq = is_live ? live->seq : chunk->seq};
+        if (!is_behind(client, tag.seq)) {
+            if (!hcs_delivery_share(shard, client, is_live ? live->parcel : chunk->parcel, tag))
                 return false;
-            client->seq = given.seq;
+            client->seq = tag.seq;
             client->placed = true;
         }
         client->next++;
@@ -107,9 +107,9 @@ void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, s
 void hcs_delivery_held(struct shard *shard, struct hcs_client *client) {
     assert(client->held_to >= client->next);
     for (struct parcel *share; (share = parcel_list_take(&client->held));) {
-        struct hcs_tag given = hcs_tag_unpack(share->hub_id);
-        hcs_delivery_parcel(shard, client, share, given);
-        client->seq = given.seq;
+        struct hcs_tag tag = hcs_tag_unpack(share->hub_id);
+        hcs_delivery_parcel(shard, client, share, tag);
+        client->seq = tag.seq;
         client->placed = true;
     }
     client->next = client->held_to;

@@ -13,10 +13,10 @@ struct hcs_live_chunk {
 
 // Gives a client a share of a frame. False without memory.
 bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
-                        struct hcs_tag given);
+                        struct hcs_tag tag);
 // Gives it a frame of its own, which is taken.
 void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
-                         struct hcs_tag given);
+                         struct hcs_tag tag);
 // Gives it what lies behind its place, some of it at a time; `live` is the last chunk if that has only just come,
 // or NULL. False: there is more, and where its place is still the same memory is short.
 bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, struct hcs_client *client,

@@ -14,144 +14,147 @@
 
 enum { TEXT_BYTES_MAX = 256 };
 
-struct saying {
-    uint64_t from;                 // connection
-    struct hcs_http_frame *errand; // NULL: it came on the connection that it is from
-    struct parcel *parcel;         // until it is taken
+struct incoming_frame {
+    uint64_t from;                     // connection
+    struct hcs_http_frame *http_frame; // NULL: it came on the connection that it is from
+    struct parcel *parcel;             // until it is taken
     const uint8_t *body;
     struct hcs_fields frame;
     enum hcs_type type;
     struct hcs_session *session;       // NULL: there is none of this name
-    struct hcs_http_owner *http_owner; // of an errand
+    struct hcs_http_owner *http_owner; // of such a frame
     bool finished;                     // that is on its way back
 };
 
-static enum hcs_type type_of(const struct saying *saying) {
+static enum hcs_type type_of(const struct incoming_frame *incoming) {
     for (enum hcs_type type = TYPE_OTHER + 1; type < TYPES_COUNT; type++)
-        if (hcs_fields_is(&saying->frame, saying->body, STREAM_TYPE, hcs_type_text(type)))
+        if (hcs_fields_is(&incoming->frame, incoming->body, STREAM_TYPE, hcs_type_text(type)))
             return type;
     return TYPE_OTHER;
 }
 
-static size_t read_text(const struct saying *saying, enum hcs_fields_key key, char out[TEXT_BYTES_MAX]) {
-    size_t bytes = hcs_fields_text(&saying->frame, saying->body, key, out, TEXT_BYTES_MAX);
+static size_t read_text(const struct incoming_frame *incoming, enum hcs_fields_key key,
+                        char out[TEXT_BYTES_MAX]) {
+    size_t bytes = hcs_fields_text(&incoming->frame, incoming->body, key, out, TEXT_BYTES_MAX);
     return bytes == SIZE_MAX ? 0 : bytes;
 }
 
 // --- Effects
 
-static void finish(struct shard *shard, struct saying *saying, struct parcel *error, bool failed) {
-    struct hcs_http_frame *errand = saying->errand;
-    assert(errand && !saying->parcel && !saying->finished);
-    saying->finished = true;
-    errand->error = error;
-    errand->failed = failed;
-    hcs_mail_post(shard, connection_shard(errand->connection), &errand->mail, MAIL_STREAM_DONE);
+static void finish(struct shard *shard, struct incoming_frame *incoming, struct parcel *error, bool failed) {
+    struct hcs_http_frame *http_frame = incoming->http_frame;
+    assert(http_frame && !incoming->parcel && !incoming->finished);
+    incoming->finished = true;
+    http_frame->error = error;
+    http_frame->failed = failed;
+    hcs_mail_post(shard, connection_shard(http_frame->connection), &http_frame->mail, MAIL_STREAM_DONE);
 }
 
-static void let_go(struct shard *shard, struct saying *saying) {
-    send_release(shard, saying->parcel);
-    saying->parcel = NULL;
+static void let_go(struct shard *shard, struct incoming_frame *incoming) {
+    send_release(shard, incoming->parcel);
+    incoming->parcel = NULL;
 }
 
-static struct parcel *take(struct saying *saying) {
-    struct parcel *parcel = saying->parcel;
+static struct parcel *take(struct incoming_frame *incoming) {
+    struct parcel *parcel = incoming->parcel;
     assert(parcel);
-    saying->parcel = NULL;
+    incoming->parcel = NULL;
     return parcel;
 }
 
-static void drop(struct shard *shard, struct saying *saying, enum counter counter) {
-    drop_one(shard, counter, saying->from, saying->parcel->bytes);
-    let_go(shard, saying);
+static void drop(struct shard *shard, struct incoming_frame *incoming, enum counter counter) {
+    drop_one(shard, counter, incoming->from, incoming->parcel->bytes);
+    let_go(shard, incoming);
 }
 
-static struct parcel *refusal_of(struct shard *shard, const struct saying *saying, const char *message) {
+static struct parcel *refusal_of(struct shard *shard, const struct incoming_frame *incoming,
+                                 const char *message) {
     char id[TEXT_BYTES_MAX], request_id[TEXT_BYTES_MAX], type[TEXT_BYTES_MAX];
-    size_t id_bytes = read_text(saying, STREAM_SESSION_ID, id);
-    size_t request_id_bytes = read_text(saying, STREAM_REQUEST_ID, request_id);
-    size_t type_bytes = read_text(saying, STREAM_TYPE, type);
+    size_t id_bytes = read_text(incoming, STREAM_SESSION_ID, id);
+    size_t request_id_bytes = read_text(incoming, STREAM_REQUEST_ID, request_id);
+    size_t type_bytes = read_text(incoming, STREAM_TYPE, type);
     struct hcs_frame_subject about = {id_bytes ? id : NULL, request_id_bytes ? request_id : NULL,
                                       (uint32_t)id_bytes, (uint32_t)request_id_bytes};
     return hcs_frames_error(shard, about, HCS_FRAMES_INVALID_REQUEST, message, false, type, type_bytes);
 }
 
-static bool is_answer(const struct saying *saying) {
-    return saying->type == TYPE_ERROR && hcs_fields_has(&saying->frame, STREAM_REFUSED);
+static bool is_answer(const struct incoming_frame *incoming) {
+    return incoming->type == TYPE_ERROR && hcs_fields_has(&incoming->frame, STREAM_REFUSED);
 }
 
 // An error that answers a frame is never answered: two that did so would never come to an end.
-static void hcs_dispatch_refuse(struct shard *shard, struct saying *saying, const char *message,
+static void hcs_dispatch_refuse(struct shard *shard, struct incoming_frame *incoming, const char *message,
                                 enum counter counter) {
-    bool answers = is_answer(saying);
-    struct parcel *error = answers && !saying->errand ? NULL : refusal_of(shard, saying, message);
-    drop(shard, saying, counter);
-    if (saying->errand)
-        finish(shard, saying, error, !error);
+    bool answers = is_answer(incoming);
+    struct parcel *error = answers && !incoming->http_frame ? NULL : refusal_of(shard, incoming, message);
+    drop(shard, incoming, counter);
+    if (incoming->http_frame)
+        finish(shard, incoming, error, !error);
     else if (error)
-        hcs_mail_say(shard, saying->from, error, true);
+        hcs_mail_send(shard, incoming->from, error, true);
     else if (!answers)
-        drop_one(shard, COUNT_DROP_NO_MEMORY, saying->from, 0);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, incoming->from, 0);
 }
 
 // --- By the producer
 
-static enum stream_lod lod_of(const struct saying *saying) {
-    if (hcs_fields_is(&saying->frame, saying->body, STREAM_LOD, "atomic"))
+static enum stream_lod lod_of(const struct incoming_frame *incoming) {
+    if (hcs_fields_is(&incoming->frame, incoming->body, STREAM_LOD, "atomic"))
         return LOD_ATOMIC;
-    return hcs_fields_is(&saying->frame, saying->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
+    return hcs_fields_is(&incoming->frame, incoming->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
 }
 
-static void say_chunk(struct shard *shard, struct saying *saying) {
+static void say_chunk(struct shard *shard, struct incoming_frame *incoming) {
     uint64_t seq;
-    if (!hcs_fields_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
-        hcs_dispatch_refuse(shard, saying, "a chunk needs a seq from 0 to 2^53-1", COUNT_DROP_STREAM_REFUSED);
-    else if (!history_rises(&saying->session->history, seq))
-        hcs_dispatch_refuse(shard, saying, "seq must rise", COUNT_DROP_STREAM_SEQ);
+    if (!hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
+        hcs_dispatch_refuse(shard, incoming, "a chunk needs a seq from 0 to 2^53-1",
+                            COUNT_DROP_STREAM_REFUSED);
+    else if (!history_rises(&incoming->session->history, seq))
+        hcs_dispatch_refuse(shard, incoming, "seq must rise", COUNT_DROP_STREAM_SEQ);
     else
-        hcs_session_add(shard, saying->session, take(saying), seq, lod_of(saying));
+        hcs_session_add(shard, incoming->session, take(incoming), seq, lod_of(incoming));
 }
 
-static void by_producer(struct shard *shard, struct saying *saying) {
-    struct hcs_session *session = saying->session;
+static void by_producer(struct shard *shard, struct incoming_frame *incoming) {
+    struct hcs_session *session = incoming->session;
     session->heard_ms = shard_now_ms(shard);
-    bool ends = saying->type == TYPE_COMPLETE || (saying->type == TYPE_ERROR && !is_answer(saying));
-    if (saying->type == TYPE_CHUNK)
-        say_chunk(shard, saying);
+    bool ends = incoming->type == TYPE_COMPLETE || (incoming->type == TYPE_ERROR && !is_answer(incoming));
+    if (incoming->type == TYPE_CHUNK)
+        say_chunk(shard, incoming);
     else if (ends)
-        hcs_session_end(shard, session, take(saying), saying->type);
+        hcs_session_end(shard, session, take(incoming), incoming->type);
     else
-        hcs_session_spread(shard, session, take(saying), saying->type);
+        hcs_session_spread(shard, session, take(incoming), incoming->type);
 }
 
 // --- By a client
 
-static void to_producer(struct shard *shard, struct saying *saying) {
-    hcs_mail_say(shard, saying->session->producer, take(saying), false);
+static void to_producer(struct shard *shard, struct incoming_frame *incoming) {
+    hcs_mail_send(shard, incoming->session->producer, take(incoming), false);
 }
 
-static void say_ack(struct shard *shard, struct saying *saying) {
-    const struct history *history = &saying->session->history;
-    bool given = hcs_fields_has(&saying->frame, STREAM_SEQ);
+static void say_ack(struct shard *shard, struct incoming_frame *incoming) {
+    const struct history *history = &incoming->session->history;
+    bool given = hcs_fields_has(&incoming->frame, STREAM_SEQ);
     uint64_t seq;
-    if (given && !hcs_fields_number(&saying->frame, saying->body, STREAM_SEQ, &seq))
-        hcs_dispatch_refuse(shard, saying, "seq must be a number from 0 to 2^53-1",
+    if (given && !hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
+        hcs_dispatch_refuse(shard, incoming, "seq must be a number from 0 to 2^53-1",
                             COUNT_DROP_STREAM_REFUSED);
     else if (given && (history->end == 0 || seq > history->last_seq))
-        hcs_dispatch_refuse(shard, saying, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
+        hcs_dispatch_refuse(shard, incoming, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
     else
-        to_producer(shard, saying);
+        to_producer(shard, incoming);
 }
 
 // For whom it speaks, one after the other: the first one behind `before`, or the first. NULL: nobody else.
-static struct hcs_client *next_client(const struct shard *shard, const struct saying *saying,
+static struct hcs_client *next_client(const struct shard *shard, const struct incoming_frame *incoming,
                                       struct list *after) {
-    const struct hcs_session *session = saying->session;
-    if (!saying->errand)
-        return after == &session->clients ? hcs_session_client(shard, session, saying->from) : NULL;
+    const struct hcs_session *session = incoming->session;
+    if (!incoming->http_frame)
+        return after == &session->clients ? hcs_session_client(shard, session, incoming->from) : NULL;
     for (struct list *node = after->next; node != &session->clients; node = node->next) {
         struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
-        if (client->http_owner && client->http_owner == saying->http_owner)
+        if (client->http_owner && client->http_owner == incoming->http_owner)
             return client;
     }
     return NULL;
@@ -159,8 +162,8 @@ static struct hcs_client *next_client(const struct shard *shard, const struct sa
 
 // Drops chunks that wait in the client's queue, on the client's shard. The parcel goes there, a share for
 // each.
-static void flush_queue(struct shard *shard, struct saying *saying, struct hcs_client *client) {
-    struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
+static void flush_queue(struct shard *shard, struct incoming_frame *incoming, struct hcs_client *client) {
+    struct parcel *share = parcel_share(&shard->parcels, incoming->parcel);
     if (!share) { // it stays in the queue, and so isn't dropped
         drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, 0);
         return;
@@ -169,120 +172,124 @@ static void flush_queue(struct shard *shard, struct saying *saying, struct hcs_c
     hcs_mail_post(shard, connection_shard(client->connection), &share->mail, MAIL_STREAM_FLUSH);
 }
 
-static void apply(struct shard *shard, struct saying *saying, struct hcs_client *client) {
-    const struct hcs_fields *frame = &saying->frame;
-    if (hcs_fields_is(frame, saying->body, STREAM_ACTION, "flush")) {
-        hcs_session_flush(shard, saying->session, client);
-        flush_queue(shard, saying, client);
+static void apply(struct shard *shard, struct incoming_frame *incoming, struct hcs_client *client) {
+    const struct hcs_fields *frame = &incoming->frame;
+    if (hcs_fields_is(frame, incoming->body, STREAM_ACTION, "flush")) {
+        hcs_session_flush(shard, incoming->session, client);
+        flush_queue(shard, incoming, client);
     } else {
-        hcs_session_pause(shard, saying->session, client,
-                          hcs_fields_is(frame, saying->body, STREAM_ACTION, "pause"));
+        hcs_session_pause(shard, incoming->session, client,
+                          hcs_fields_is(frame, incoming->body, STREAM_ACTION, "pause"));
     }
 }
 
 // The frames of a lone client reach the producer itself, which so is told.
-static void tell_of_lone(struct shard *shard, struct saying *saying, bool pauses) {
-    struct hcs_session *session = saying->session;
-    if (session->ended || session->flow.clients != 1 || !next_client(shard, saying, &session->clients))
+static void tell_of_lone(struct shard *shard, struct incoming_frame *incoming, bool pauses) {
+    struct hcs_session *session = incoming->session;
+    if (session->ended || session->flow.clients != 1 || !next_client(shard, incoming, &session->clients))
         return;
-    struct parcel *share = parcel_share(&shard->parcels, saying->parcel);
+    struct parcel *share = parcel_share(&shard->parcels, incoming->parcel);
     if (!share)
         return; // it is told in the hub's words
-    hcs_mail_say(shard, session->producer, share, true);
+    hcs_mail_send(shard, session->producer, share, true);
     hcs_flow_control_told(shard, session, pauses ? HCS_FLOW_OVER : HCS_FLOW_READS);
 }
 
-static void say_control(struct shard *shard, struct saying *saying) {
-    struct hcs_session *session = saying->session;
-    bool pauses = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "pause");
-    bool resumes = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "resume");
-    bool flushes = hcs_fields_is(&saying->frame, saying->body, STREAM_ACTION, "flush");
+static void say_control(struct shard *shard, struct incoming_frame *incoming) {
+    struct hcs_session *session = incoming->session;
+    bool pauses = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "pause");
+    bool resumes = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "resume");
+    bool flushes = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "flush");
     if (!pauses && !resumes && !flushes) {
         if (session->ended)
-            drop(shard, saying, COUNT_DROP_STREAM_ENDED);
+            drop(shard, incoming, COUNT_DROP_STREAM_ENDED);
         else
-            to_producer(shard, saying);
+            to_producer(shard, incoming);
         return;
     }
     if (!flushes)
-        tell_of_lone(shard, saying, pauses);
+        tell_of_lone(shard, incoming, pauses);
     for (struct list *at = &session->clients, *next; at; at = next) {
-        struct hcs_client *client = next_client(shard, saying, at);
+        struct hcs_client *client = next_client(shard, incoming, at);
         next = NULL;
         if (!client)
             break;
         struct list *before = client->by_session.prev;
-        apply(shard, saying, client);
+        apply(shard, incoming, client);
         next = client->session ? &client->by_session : before; // it may have got the end
     }
-    let_go(shard, saying);
+    let_go(shard, incoming);
 }
 
 // --- Who it is
 
-static bool is_by_producer(const struct saying *saying) {
-    bool its = saying->type == TYPE_INIT || saying->type == TYPE_CHUNK || saying->type == TYPE_COMPLETE ||
-               saying->type == TYPE_ERROR || saying->type == TYPE_CONTROL;
-    return its && !saying->errand && saying->from == saying->session->producer;
+static bool is_by_producer(const struct incoming_frame *incoming) {
+    bool its = incoming->type == TYPE_INIT || incoming->type == TYPE_CHUNK ||
+               incoming->type == TYPE_COMPLETE || incoming->type == TYPE_ERROR ||
+               incoming->type == TYPE_CONTROL;
+    return its && !incoming->http_frame && incoming->from == incoming->session->producer;
 }
 
-static bool is_by_client(const struct shard *shard, const struct saying *saying) {
-    return saying->errand ? saying->http_owner != NULL
-                          : hcs_session_client(shard, saying->session, saying->from) != NULL;
+static bool is_by_client(const struct shard *shard, const struct incoming_frame *incoming) {
+    return incoming->http_frame ? incoming->http_owner != NULL
+                                : hcs_session_client(shard, incoming->session, incoming->from) != NULL;
 }
 
-static void hcs_dispatch_judge(struct shard *shard, struct saying *saying) {
-    struct hcs_session *session = saying->session;
-    bool by_clients = saying->type == TYPE_ACK || saying->type == TYPE_CONTROL;
+static void hcs_dispatch_judge(struct shard *shard, struct incoming_frame *incoming) {
+    struct hcs_session *session = incoming->session;
+    bool by_clients = incoming->type == TYPE_ACK || incoming->type == TYPE_CONTROL;
     if (!session)
-        hcs_dispatch_refuse(shard, saying, "there is no such session", COUNT_DROP_STREAM_REFUSED);
-    else if (is_by_producer(saying) && !session->ended)
-        by_producer(shard, saying);
-    else if (by_clients && is_by_client(shard, saying) && (!session->ended || saying->type == TYPE_CONTROL))
-        (saying->type == TYPE_ACK ? say_ack : say_control)(shard, saying);
+        hcs_dispatch_refuse(shard, incoming, "there is no such session", COUNT_DROP_STREAM_REFUSED);
+    else if (is_by_producer(incoming) && !session->ended)
+        by_producer(shard, incoming);
+    else if (by_clients && is_by_client(shard, incoming) &&
+             (!session->ended || incoming->type == TYPE_CONTROL))
+        (incoming->type == TYPE_ACK ? say_ack : say_control)(shard, incoming);
     else if (by_clients && session->ended)
-        drop(shard, saying, COUNT_DROP_STREAM_ENDED); // it has crossed the end
+        drop(shard, incoming, COUNT_DROP_STREAM_ENDED); // it has crossed the end
     else
-        hcs_dispatch_refuse(shard, saying, "this frame isn't for you to say in this session",
+        hcs_dispatch_refuse(shard, incoming, "this frame isn't for you to say in this session",
                             COUNT_DROP_STREAM_REFUSED);
 }
 
-static void hcs_dispatch_begin(struct shard *shard, struct saying *saying) {
+static void hcs_dispatch_begin(struct shard *shard, struct incoming_frame *incoming) {
     char id[SESSION_ID_BYTES_MAX + 8];
-    const struct piece *body = &saying->parcel->pieces[0];
-    assert(saying->parcel->piece_count == 1);
-    saying->body = body->bytes;
-    hcs_fields_read(&saying->frame, saying->body, (uint32_t)body->count);
-    assert(saying->frame.verdict == LOOKUP_GOOD); // as it was where it came in
-    size_t bytes = hcs_fields_text(&saying->frame, saying->body, STREAM_SESSION_ID, id, sizeof id);
-    saying->type = type_of(saying);
-    saying->session = bytes == SIZE_MAX ? NULL : hcs_session_find(shard, id, bytes);
+    const struct piece *body = &incoming->parcel->pieces[0];
+    assert(incoming->parcel->piece_count == 1);
+    incoming->body = body->bytes;
+    hcs_fields_read(&incoming->frame, incoming->body, (uint32_t)body->count);
+    assert(incoming->frame.verdict == LOOKUP_GOOD); // as it was where it came in
+    size_t bytes = hcs_fields_text(&incoming->frame, incoming->body, STREAM_SESSION_ID, id, sizeof id);
+    incoming->type = type_of(incoming);
+    incoming->session = bytes == SIZE_MAX ? NULL : hcs_session_find(shard, id, bytes);
 }
 
 void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel) {
-    struct saying saying = {.from = parcel->mail.connection, .parcel = parcel};
-    hcs_dispatch_begin(shard, &saying);
-    hcs_dispatch_judge(shard, &saying);
-    assert(!saying.parcel);
+    struct incoming_frame incoming = {.from = parcel->mail.connection, .parcel = parcel};
+    hcs_dispatch_begin(shard, &incoming);
+    hcs_dispatch_judge(shard, &incoming);
+    assert(!incoming.parcel);
 }
 
-void hcs_dispatch_errand(struct shard *shard, struct hcs_http_frame *errand) {
+void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_frame) {
     char request_id[TEXT_BYTES_MAX];
-    struct saying saying = {.from = errand->connection, .errand = errand, .parcel = errand->parcel};
-    errand->parcel = NULL;
-    hcs_dispatch_begin(shard, &saying);
-    size_t bytes = read_text(&saying, STREAM_REQUEST_ID, request_id);
-    if (saying.session && bytes)
-        saying.http_owner = hcs_http_owner_find(saying.session, request_id, bytes, errand->user);
-    if (saying.http_owner && hcs_access_judge(shard, saying.session, errand->user) != HCS_ACCESS_ALLOWED)
-        saying.http_owner = NULL;
+    struct incoming_frame incoming = {
+        .from = http_frame->connection, .http_frame = http_frame, .parcel = http_frame->parcel};
+    http_frame->parcel = NULL;
+    hcs_dispatch_begin(shard, &incoming);
+    size_t bytes = read_text(&incoming, STREAM_REQUEST_ID, request_id);
+    if (incoming.session && bytes)
+        incoming.http_owner = hcs_http_owner_find(incoming.session, request_id, bytes, http_frame->user);
+    if (incoming.http_owner &&
+        hcs_access_judge(shard, incoming.session, http_frame->user) != HCS_ACCESS_ALLOWED)
+        incoming.http_owner = NULL;
     // Behind the end it speaks for those alone that still wait for it: they have paused.
-    bool good = saying.http_owner && (!saying.session->ended || saying.http_owner->streams > 0);
+    bool good = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
     if (!good) {
-        hcs_dispatch_refuse(shard, &saying, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
+        hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
         return;
     }
-    hcs_dispatch_judge(shard, &saying);
-    if (!saying.finished)
-        finish(shard, &saying, NULL, false);
+    hcs_dispatch_judge(shard, &incoming);
+    if (!incoming.finished)
+        finish(shard, &incoming, NULL, false);
 }

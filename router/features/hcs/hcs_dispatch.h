@@ -20,4 +20,4 @@ struct hcs_http_frame {
 // MAIL_STREAM_FRAME: takes the parcel, whose body is the whole of its first piece.
 void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel);
 // MAIL_STREAM_ERRAND.
-void hcs_dispatch_errand(struct shard *shard, struct hcs_http_frame *errand);
+void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_frame);

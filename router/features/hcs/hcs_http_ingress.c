@@ -45,8 +45,8 @@ static const char *fault_of(const struct hcs_query *query) {
     return query->target && query->target_bytes > REQUEST_ID_BYTES_MAX ? "there is no such target" : NULL;
 }
 
-static struct hcs_start wish_of(const struct hcs_query *query) {
-    return (struct hcs_start){
+static struct hcs_start_fields fields_of(const struct hcs_query *query) {
+    return (struct hcs_start_fields){
         .id = query->session_id,
         .id_bytes = query->session_id ? query->session_id_bytes : 0,
         .request_id = query->request_id,
@@ -61,21 +61,22 @@ static struct hcs_start wish_of(const struct hcs_query *query) {
 }
 
 // Last-Event-ID decides alone. PLACE_BAD where it is none.
-static enum session_place read_place(const struct hcs_query *query, struct hcs_start *wish) {
+static enum session_place read_place(const struct hcs_query *query, struct hcs_start_fields *fields) {
     size_t id_bytes = 0;
     enum session_place place =
-        session_place_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &wish->after_seq);
-    wish->resumes = true;
-    wish->id = query->last_event_id;
-    wish->id_bytes = (uint32_t)id_bytes;
-    wish->has_after = place == PLACE_BEHIND;
+        session_place_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &fields->after_seq);
+    fields->resumes = true;
+    fields->id = query->last_event_id;
+    fields->id_bytes = (uint32_t)id_bytes;
+    fields->has_after = place == PLACE_BEHIND;
     return place;
 }
 
 // Makes a start of a query. The start bears its user's name, as a frame does that was sent.
 static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
-                                     const struct hcs_query *query, const struct hcs_start *wish) {
-    struct hcs_frame_subject about = {wish->id, wish->request_id, wish->id_bytes, wish->request_id_bytes};
+                                     const struct hcs_query *query, const struct hcs_start_fields *fields) {
+    struct hcs_frame_subject about = {fields->id, fields->request_id, fields->id_bytes,
+                                      fields->request_id_bytes};
     struct parcel *start = hcs_frames_start(shard, about, query->user_id, query->user_id_bytes);
     const struct user *user = identity_user(peer);
     if (start && user)
@@ -86,7 +87,7 @@ static struct parcel *start_of_query(struct shard *shard, const struct peer *pee
 enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
                                     struct parcel **error) {
     char made_up[HCS_INGRESS_MADE_UP_BYTES];
-    struct hcs_start wish = wish_of(query);
+    struct hcs_start_fields fields = fields_of(query);
     const char *fault = fault_of(query);
     assert(peer->transport->streamed);
     *error = NULL;
@@ -94,23 +95,23 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
         *error = hcs_http_refuse(shard, query, fault);
         return HCS_HTTP_BAD_QUERY;
     }
-    enum session_place place = query->last_event_id ? read_place(query, &wish) : PLACE_BEGIN;
+    enum session_place place = query->last_event_id ? read_place(query, &fields) : PLACE_BEGIN;
     if (place == PLACE_BAD || place == PLACE_END)
         return place == PLACE_BAD ? HCS_HTTP_BAD_PLACE : HCS_HTTP_AT_END;
-    wish.barred = !authz_stream(authz_user(shard, peer), wish.target, wish.target_bytes);
-    if (wish.barred && !wish.id_bytes) {
-        hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, wish.target,
-                                wish.target_bytes);
+    fields.barred = !authz_stream(authz_user(shard, peer), fields.target, fields.target_bytes);
+    if (fields.barred && !fields.id_bytes) {
+        hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, fields.target,
+                                fields.target_bytes);
         *error =
             query_error(shard, query, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED), false);
         return HCS_HTTP_FORBIDDEN;
     }
-    if (!wish.id_bytes)
-        hcs_ingress_make_up(shard, made_up, &wish);
+    if (!fields.id_bytes)
+        hcs_ingress_make_up(shard, made_up, &fields);
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
-    struct parcel *start = start_of_query(shard, peer, query, &wish);
-    if (start && hcs_client_send(shard, peer, &wish, start))
-        return HCS_HTTP_JOINING;
+    struct parcel *start = start_of_query(shard, peer, query, &fields);
+    if (start && hcs_client_send(shard, peer, &fields, start))
+        return HCS_HTTP_OPENING;
     if (start)
         parcel_drop(start);
     *error =
@@ -157,18 +158,18 @@ static const char *read_posted(struct shard *shard, const struct frame *frame, s
     return NULL;
 }
 
-static struct hcs_http_frame *errand_make(struct shard *shard, const struct peer *peer,
-                                          const struct frame *frame) {
+static struct hcs_http_frame *http_frame_make(struct shard *shard, const struct peer *peer,
+                                              const struct frame *frame) {
     assert(frame->body.bytes > 0 && !frame->unit->names_user);
-    struct hcs_http_frame *errand = quota_take_zeroed(&shard->quota, 1, sizeof *errand);
-    if (!errand)
+    struct hcs_http_frame *http_frame = quota_take_zeroed(&shard->quota, 1, sizeof *http_frame);
+    if (!http_frame)
         return NULL;
-    errand->connection = peer->name;
-    errand->user = authz_user(shard, peer);
-    errand->parcel = parcel_forward(&shard->parcels, frame);
-    if (errand->parcel)
-        return errand;
-    quota_give(&shard->quota, errand);
+    http_frame->connection = peer->name;
+    http_frame->user = authz_user(shard, peer);
+    http_frame->parcel = parcel_forward(&shard->parcels, frame);
+    if (http_frame->parcel)
+        return http_frame;
+    quota_give(&shard->quota, http_frame);
     return NULL;
 }
 
@@ -179,12 +180,12 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
     struct hcs_fields posted;
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
     const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
-    struct hcs_http_frame *errand = fault ? NULL : errand_make(shard, peer, frame);
-    if (errand) {
-        errand->done = done;
-        errand->context = context;
+    struct hcs_http_frame *http_frame = fault ? NULL : http_frame_make(shard, peer, frame);
+    if (http_frame) {
+        http_frame->done = done;
+        http_frame->context = context;
         shard->streams.out++;
-        hcs_mail_post(shard, hcs_mail_home(shard, id, id_bytes), &errand->mail, MAIL_STREAM_ERRAND);
+        hcs_mail_post(shard, hcs_mail_home(shard, id, id_bytes), &http_frame->mail, MAIL_STREAM_ERRAND);
         return;
     }
     struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;
@@ -193,17 +194,17 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
     done(shard, error ? peer : NULL, context, error);
 }
 
-void hcs_http_posted(struct shard *shard, struct hcs_http_frame *errand) {
-    struct peer *peer = peer_find(shard, errand->connection);
-    struct parcel *error = errand->error;
-    assert(shard->streams.out > 0 && !errand->parcel);
+void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame) {
+    struct peer *peer = peer_find(shard, http_frame->connection);
+    struct parcel *error = http_frame->error;
+    assert(shard->streams.out > 0 && !http_frame->parcel);
     shard->streams.out--;
-    if (peer && errand->failed) {
+    if (peer && http_frame->failed) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         peer = NULL;
     }
     if (!peer && error)
         send_release(shard, error);
-    errand->done(shard, peer, errand->context, peer ? error : NULL);
-    quota_give(&shard->quota, errand);
+    http_frame->done(shard, peer, http_frame->context, peer ? error : NULL);
+    quota_give(&shard->quota, http_frame);
 }

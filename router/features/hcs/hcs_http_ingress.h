@@ -14,7 +14,7 @@ struct hcs_query {
 };
 
 enum hcs_http_opening {
-    HCS_HTTP_JOINING,   // what becomes of it is told by the peer's transport (struct transport.streamed)
+    HCS_HTTP_OPENING,   // what becomes of it is told by the peer's transport (struct transport.streamed)
     HCS_HTTP_BAD_QUERY, // 400: *error is the frame that says why, if there was memory for it
     HCS_HTTP_BAD_PLACE, // 400: Last-Event-ID is none
     HCS_HTTP_FORBIDDEN, // 403: its user may not; *error as above
@@ -34,4 +34,4 @@ struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *quer
 void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *done,
                    void *context);
 // MAIL_STREAM_DONE.
-void hcs_http_posted(struct shard *shard, struct hcs_http_frame *errand);
+void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame);

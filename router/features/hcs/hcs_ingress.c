@@ -22,7 +22,7 @@ struct entering {
     const struct message *message;
     struct hcs_fields frame;
     char id[SESSION_ID_BYTES_MAX + 8], request_id[TEXT_BYTES_MAX], target[TEXT_BYTES_MAX];
-    struct hcs_start wish;
+    struct hcs_start_fields fields;
     bool request_id_read; // and it is good
 };
 
@@ -38,10 +38,10 @@ static void entering_refuse(struct shard *shard, const struct entering *entering
     char type[TEXT_BYTES_MAX];
     struct peer *peer = entering->message->peer;
     size_t type_bytes = read_text(entering, STREAM_TYPE, type, sizeof type);
-    bool is_named = entering->wish.id_bytes && !entering->wish.made_up;
+    bool is_named = entering->fields.id_bytes && !entering->fields.made_up;
     struct hcs_frame_subject about = {is_named ? entering->id : NULL,
                                       entering->request_id_read ? entering->request_id : NULL,
-                                      entering->wish.id_bytes, entering->wish.request_id_bytes};
+                                      entering->fields.id_bytes, entering->fields.request_id_bytes};
     drop_one(shard, COUNT_DROP_STREAM_REFUSED, peer->name, entering->message->frame->body.bytes);
     if (hcs_fields_is(&entering->frame, entering->message->body, STREAM_TYPE, "error") &&
         hcs_fields_has(&entering->frame, STREAM_REFUSED))
@@ -49,7 +49,7 @@ static void entering_refuse(struct shard *shard, const struct entering *entering
     struct parcel *error = hcs_frames_error(shard, about, code, message, retriable, type,
                                             type_bytes == SIZE_MAX ? 0 : type_bytes);
     if (error)
-        hcs_mail_say(shard, peer->name, error, true);
+        hcs_mail_send(shard, peer->name, error, true);
     else
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -72,12 +72,12 @@ static bool refuse_header_of(struct shard *shard, const struct entering *enterin
 static void read_names(struct entering *entering) {
     size_t id_bytes = read_text(entering, STREAM_SESSION_ID, entering->id, sizeof entering->id);
     if (id_bytes != SIZE_MAX && session_id_valid(entering->id, id_bytes))
-        entering->wish.id_bytes = (uint32_t)id_bytes;
+        entering->fields.id_bytes = (uint32_t)id_bytes;
     size_t bytes = read_text(entering, STREAM_REQUEST_ID, entering->request_id, sizeof entering->request_id);
     entering->request_id_read = bytes != SIZE_MAX;
-    entering->wish.request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes;
-    entering->wish.id = entering->id;
-    entering->wish.request_id = entering->request_id;
+    entering->fields.request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes;
+    entering->fields.id = entering->id;
+    entering->fields.request_id = entering->request_id;
 }
 
 static bool has_but(const struct entering *entering, enum hcs_fields_key key, enum json_type type) {
@@ -86,39 +86,39 @@ static bool has_but(const struct entering *entering, enum hcs_fields_key key, en
 
 // NULL, or what is wrong with a start.
 static const char *read_start(struct entering *entering) {
-    struct hcs_start *wish = &entering->wish;
+    struct hcs_start_fields *fields = &entering->fields;
     const struct attachment *attachment =
         entering->message->peer->annex ? entering->message->peer->annex->attachment : NULL;
     if (!entering->request_id_read)
         return "a start needs a request_id: a string of up to 256 bytes";
-    if (hcs_fields_has(&entering->frame, STREAM_SESSION_ID) && !wish->id_bytes)
+    if (hcs_fields_has(&entering->frame, STREAM_SESSION_ID) && !fields->id_bytes)
         return "a session_id is 1 to 128 letters, digits, '-', '_', '.', ':' or '~'";
     if (has_but(entering, STREAM_USER_ID, JSON_STRING) || has_but(entering, STREAM_TARGET_AGENT, JSON_STRING))
         return "user_id and targetAgent are strings";
-    wish->has_after =
-        hcs_fields_number(&entering->frame, entering->message->body, STREAM_AFTER_SEQ, &wish->after_seq);
-    if (hcs_fields_has(&entering->frame, STREAM_AFTER_SEQ) && !wish->has_after)
+    fields->has_after =
+        hcs_fields_number(&entering->frame, entering->message->body, STREAM_AFTER_SEQ, &fields->after_seq);
+    if (hcs_fields_has(&entering->frame, STREAM_AFTER_SEQ) && !fields->has_after)
         return "after_seq is a number from 0 to 2^53-1";
-    if (wish->has_after && !wish->id_bytes)
+    if (fields->has_after && !fields->id_bytes)
         return "after_seq needs a session_id";
-    wish->required = entering->message->frame->unit->directives.governance;
+    fields->required = entering->message->frame->unit->directives.governance;
     size_t bytes = read_text(entering, STREAM_TARGET_AGENT, entering->target, sizeof entering->target);
     if (hcs_fields_has(&entering->frame, STREAM_TARGET_AGENT) && (bytes == SIZE_MAX || bytes == 0)) {
         entering->target[0] = '\n'; // nobody's name
         bytes = 1;
     }
-    wish->target = entering->target;
-    wish->target_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes;
-    if (!wish->target_bytes && attachment) {
-        wish->target = attachment->agent;
-        wish->target_bytes = attachment->bytes;
+    fields->target = entering->target;
+    fields->target_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes;
+    if (!fields->target_bytes && attachment) {
+        fields->target = attachment->agent;
+        fields->target_bytes = attachment->bytes;
     }
     return NULL;
 }
 
 // --- A start
 
-void hcs_ingress_make_up(struct shard *shard, char *id, struct hcs_start *wish) {
+void hcs_ingress_make_up(struct shard *shard, char *id, struct hcs_start_fields *fields) {
     uint8_t hash[SIPHASH_BYTES];
     do {
         uint64_t what[3] = {UINT64_C(0x73746365726c6864), shard->index, ++shard->streams.ids};
@@ -126,9 +126,9 @@ void hcs_ingress_make_up(struct shard *shard, char *id, struct hcs_start *wish) 
         for (unsigned digit = 0; digit < HCS_INGRESS_MADE_UP_BYTES; digit++)
             id[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
     } while (hcs_mail_home(shard, id, HCS_INGRESS_MADE_UP_BYTES) != shard->index);
-    wish->id = id;
-    wish->id_bytes = HCS_INGRESS_MADE_UP_BYTES;
-    wish->made_up = true;
+    fields->id = id;
+    fields->id_bytes = HCS_INGRESS_MADE_UP_BYTES;
+    fields->made_up = true;
 }
 
 // The start as it goes to a producer: with the session's name, if the hub made that up.
@@ -136,7 +136,7 @@ static struct parcel *start_of(struct shard *shard, const struct entering *enter
     static const char before[] = "\"session_id\":\"", behind[] = "\",";
     const struct frame *frame = entering->message->frame;
     char member[sizeof before + HCS_INGRESS_MADE_UP_BYTES + sizeof behind];
-    if (!entering->wish.made_up)
+    if (!entering->fields.made_up)
         return parcel_forward(&shard->parcels, frame);
     struct span inside = {entering->frame.inside, 0};
     struct parcel *parcel = parcel_open(&shard->parcels, frame, &inside, 1);
@@ -160,10 +160,10 @@ static void enter_start(struct shard *shard, struct entering *entering) {
         return;
     }
     const struct user *user = authz_user(shard, entering->message->peer);
-    entering->wish.barred = !authz_stream(user, entering->wish.target, entering->wish.target_bytes);
-    if (entering->wish.barred && !entering->wish.id_bytes) {
+    entering->fields.barred = !authz_stream(user, entering->fields.target, entering->fields.target_bytes);
+    if (entering->fields.barred && !entering->fields.id_bytes) {
         hcs_access_note_refused(shard, entering->message->peer->name, identity_user(entering->message->peer),
-                                HCS_ACCESS_DENIED, entering->wish.target, entering->wish.target_bytes);
+                                HCS_ACCESS_DENIED, entering->fields.target, entering->fields.target_bytes);
         entering_refuse(shard, entering, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED),
                         false);
         return;
@@ -176,10 +176,10 @@ static void enter_start(struct shard *shard, struct entering *entering) {
         entering_refuse(shard, entering, HCS_FRAMES_INTERNAL, "overloaded: your queue is full", true);
         return;
     }
-    if (!entering->wish.id_bytes)
-        hcs_ingress_make_up(shard, entering->id, &entering->wish);
+    if (!entering->fields.id_bytes)
+        hcs_ingress_make_up(shard, entering->id, &entering->fields);
     struct parcel *start = start_of(shard, entering);
-    if (start && hcs_client_send(shard, entering->message->peer, &entering->wish, start))
+    if (start && hcs_client_send(shard, entering->message->peer, &entering->fields, start))
         return;
     if (start)
         parcel_drop(start);
@@ -217,7 +217,7 @@ static void pass_on(struct shard *shard, const struct entering *entering) {
         return;
     }
     parcel->mail.connection = message->peer->name;
-    hcs_mail_post(shard, hcs_mail_home(shard, entering->id, entering->wish.id_bytes), &parcel->mail,
+    hcs_mail_post(shard, hcs_mail_home(shard, entering->id, entering->fields.id_bytes), &parcel->mail,
                   MAIL_STREAM_FRAME);
 }
 
@@ -226,7 +226,7 @@ void hcs_ingress_route(struct shard *shard, const struct message *message) {
     assert(message->lookup.kind == BODY_STREAM && !message->exchange);
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
     entering.message = message;
-    entering.wish = (struct hcs_start){0};
+    entering.fields = (struct hcs_start_fields){0};
     hcs_fields_read(&entering.frame, message->body, message->frame->body.bytes);
     if (entering.frame.verdict != LOOKUP_GOOD || has_but(&entering, STREAM_TYPE, JSON_STRING)) {
         refuse_unreadable(shard, message, &entering.frame);
@@ -245,7 +245,7 @@ void hcs_ingress_route(struct shard *shard, const struct message *message) {
         entering_refuse(shard, &entering, HCS_FRAMES_INVALID_REQUEST, "not initialized", false);
     else if (hcs_fields_is(&entering.frame, message->body, STREAM_TYPE, "start"))
         enter_start(shard, &entering);
-    else if (!entering.wish.id_bytes)
+    else if (!entering.fields.id_bytes)
         entering_refuse(shard, &entering, HCS_FRAMES_INVALID_REQUEST, "this frame needs a session_id", false);
     else
         pass_on(shard, &entering);

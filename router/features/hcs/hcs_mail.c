@@ -25,7 +25,7 @@ uint32_t hcs_mail_home(const struct shard *shard, const char *id, size_t bytes) 
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
 }
 
-void hcs_mail_say(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed) {
+void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed) {
     assert(connection && !parcel->dressed);
     parcel->mail.connection = connection;
     parcel->mail.detail = owed;

@@ -223,14 +223,14 @@ static void begin(struct shard *shard, struct hcs_client *client) {
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    enum hcs_access joining = session          ? hcs_access_judge(shard, session, client->user)
-                              : client->barred ? HCS_ACCESS_DENIED
-                                               : HCS_ACCESS_ALLOWED;
+    enum hcs_access access = session          ? hcs_access_judge(shard, session, client->user)
+                             : client->barred ? HCS_ACCESS_DENIED
+                                              : HCS_ACCESS_ALLOWED;
     bool has_status = client->resumes || (client->is_web && client->barred); // of HTTP, in place of a stream
-    if (has_status && (!session || joining != HCS_ACCESS_ALLOWED)) {
-        refuse_place(shard, client, joining);
-    } else if (joining != HCS_ACCESS_ALLOWED) {
-        refuse_user(shard, client, joining);
+    if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
+        refuse_place(shard, client, access);
+    } else if (access != HCS_ACCESS_ALLOWED) {
+        refuse_user(shard, client, access);
     } else if (session) {
         drop_start(shard, client);
         if (!hcs_session_enter(shard, session, client))
@@ -281,7 +281,7 @@ void hcs_open_turned(struct shard *shard, struct parcel *parcel) {
     send_release(shard, parcel);
     if (!session || session->ended)
         return;
-    struct parcel *error = hcs_frames_error(shard, hcs_session_about(session), HCS_FRAMES_INTERNAL,
+    struct parcel *error = hcs_frames_error(shard, hcs_session_subject(session), HCS_FRAMES_INTERNAL,
                                             "overloaded: the producer's queue is full", true, NULL, 0);
     hcs_session_end(shard, session, error, TYPE_ERROR);
     hcs_session_forget(shard, session); // nothing ever was in it

@@ -440,13 +440,13 @@ bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct 
 
 // --- Flow control
 
-void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state mood) {
+void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state) {
     struct hcs_flow *flow = &session->flow;
     assert(!session->ended);
-    int by = (mood != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
+    int by = (state != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
     stats_move_gauge(&shard->stats, GAUGE_SESSIONS_PAUSED, by);
-    flow->told = mood;
-    if (mood == HCS_FLOW_READS)
+    flow->told = state;
+    if (state == HCS_FLOW_READS)
         session->heard_ms = shard_now_ms(shard);
     hcs_flow_control_watch(shard, session);
 }
@@ -454,24 +454,24 @@ void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enu
 // Without memory it is told when something changes again.
 static bool hcs_flow_control_say(struct shard *shard, struct hcs_session *session, const char *action,
                                  enum hcs_flow_state reason) {
-    struct parcel *parcel = hcs_frames_control(shard, hcs_session_about(session), action,
+    struct parcel *parcel = hcs_frames_control(shard, hcs_session_subject(session), action,
                                                reason == HCS_FLOW_GONE ? "user_busy" : "backpressure");
     if (!parcel)
         return false;
-    hcs_mail_say(shard, session->producer, parcel, true);
+    hcs_mail_send(shard, session->producer, parcel, true);
     return true;
 }
 
 void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session) {
-    enum hcs_flow_state mood = hcs_flow_state(&session->flow), told = session->flow.told;
-    if (session->ended || mood == told)
+    enum hcs_flow_state state = hcs_flow_state(&session->flow), told = session->flow.told;
+    if (session->ended || state == told)
         return;
-    if (mood != HCS_FLOW_GONE && told != HCS_FLOW_READS &&
+    if (state != HCS_FLOW_GONE && told != HCS_FLOW_READS &&
         !hcs_flow_control_say(shard, session, "resume", told))
         return;
-    if (mood != HCS_FLOW_READS && !hcs_flow_control_say(shard, session, "pause", mood))
+    if (state != HCS_FLOW_READS && !hcs_flow_control_say(shard, session, "pause", state))
         return;
-    hcs_flow_control_told(shard, session, mood);
+    hcs_flow_control_told(shard, session, state);
 }
 
 uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session) {

@@ -66,7 +66,7 @@ void hcs_retention_relieve(struct shard *shard);
 // Tells the producer to pause or to go on, if it is to be told.
 void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session);
 // The producer has been told already, by a client's own frame.
-void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state mood);
+void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state);
 // Arms the session's timer for what comes next.
 void hcs_flow_control_watch(struct shard *shard, struct hcs_session *session);
 // When that is.

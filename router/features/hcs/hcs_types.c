@@ -14,10 +14,10 @@ const char *hcs_type_text(enum hcs_type type) {
 
 enum { HCS_TYPE_SHIFT = 53, LOD_SHIFT = 56, ENDS_SHIFT = 58 };
 
-uint64_t hcs_tag_pack(struct hcs_tag given) {
-    assert(given.seq >> HCS_TYPE_SHIFT == 0 && given.type < TYPES_COUNT && given.lod <= LOD_ATOMIC);
-    return given.seq | (uint64_t)given.type << HCS_TYPE_SHIFT | (uint64_t)given.lod << LOD_SHIFT |
-           (uint64_t)given.ends << ENDS_SHIFT;
+uint64_t hcs_tag_pack(struct hcs_tag tag) {
+    assert(tag.seq >> HCS_TYPE_SHIFT == 0 && tag.type < TYPES_COUNT && tag.lod <= LOD_ATOMIC);
+    return tag.seq | (uint64_t)tag.type << HCS_TYPE_SHIFT | (uint64_t)tag.lod << LOD_SHIFT |
+           (uint64_t)tag.ends << ENDS_SHIFT;
 }
 
 struct hcs_tag hcs_tag_unpack(uint64_t packed) {

@@ -111,7 +111,7 @@ static inline const char *hcs_client_target(const struct hcs_client *client) {
 }
 
 // The fields of a start. Texts are decoded.
-struct hcs_start {
+struct hcs_start_fields {
     const char *id, *request_id, *target;
     uint32_t id_bytes, request_id_bytes, target_bytes;
     bool has_after, resumes, barred, is_web, made_up;
@@ -126,7 +126,7 @@ struct hcs_tag {
     bool ends;           // it ends the session
     uint64_t seq;        // of a chunk
 };
-uint64_t hcs_tag_pack(struct hcs_tag given);
+uint64_t hcs_tag_pack(struct hcs_tag tag);
 struct hcs_tag hcs_tag_unpack(uint64_t packed);
 
 // An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. All
@@ -167,7 +167,7 @@ struct hcs_frame_subject {
     uint32_t id_bytes, request_id_bytes;
 };
 
-static inline struct hcs_frame_subject hcs_session_about(const struct hcs_session *session) {
+static inline struct hcs_frame_subject hcs_session_subject(const struct hcs_session *session) {
     return (struct hcs_frame_subject){session->text, session->text + session->id_bytes, session->id_bytes,
                                       session->request_id_bytes};
 }

@@ -34,7 +34,7 @@ static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer
     assert(peer->annex->exchange_count == 1);
     receive_switch(shard, peer, &transport_opening);
     enum hcs_http_opening opening = hcs_http_open(shard, peer, query, error);
-    if (opening != HCS_HTTP_JOINING)
+    if (opening != HCS_HTTP_OPENING)
         receive_switch(shard, peer, http);
     return opening;
 }
@@ -307,7 +307,7 @@ static void get(struct shard *shard, struct http_call *call) {
         error = hcs_http_refuse(shard, &query, fault);
     else
         opening = hcs_sse_open(shard, call->peer, &query, &error);
-    if (opening != HCS_HTTP_JOINING)
+    if (opening != HCS_HTTP_OPENING)
         answer_unopened(shard, call->exchange, opening, error);
 }
 

@@ -97,21 +97,22 @@ void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_
 }
 
 // A request of the hub's own to the server.
-struct asking {
+struct server_request {
     struct shard *shard;
     struct child *child;
     const char *method, *key;
     bool first; // before all that waits
 };
 
-static void put_ask(struct text *body, const struct asking *asking, const char *value, size_t bytes) {
+static void put_ask(struct text *body, const struct server_request *request, const char *value,
+                    size_t bytes) {
     text_init(body);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(body, (int64_t)own_requests_begin(&asking->child->own));
+    text_number(body, (int64_t)own_requests_begin(&request->child->own));
     text_put(body, ",\"method\":");
-    text_string(body, asking->method, strlen(asking->method));
+    text_string(body, request->method, strlen(request->method));
     text_put(body, ",\"params\":{");
-    text_string(body, asking->key, strlen(asking->key));
+    text_string(body, request->key, strlen(request->key));
     text_put(body, ":");
     text_string(body, value, bytes);
     text_put(body, "}}");
@@ -119,33 +120,34 @@ static void put_ask(struct text *body, const struct asking *asking, const char *
 
 // The request is bound to the process: the next one is told anew.
 static void ask(void *context, const char *value, size_t bytes) {
-    const struct asking *asking = context;
-    struct peer *seat = asking->child->seat;
+    const struct server_request *request = context;
+    struct peer *seat = request->child->seat;
     struct text body;
     assert(value && bytes <= MCP_URI_BYTES_MAX);
-    if (asking->child->state != CHILD_RUNNING)
+    if (request->child->state != CHILD_RUNNING)
         return;
     bool room =
-        asking->first ? send_has_room_for_urgent(asking->shard, seat) : send_has_room(asking->shard, seat);
+        request->first ? send_has_room_for_urgent(request->shard, seat) : send_has_room(request->shard, seat);
     if (!room) {
-        drop_one(asking->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
+        drop_one(request->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
         return;
     }
-    put_ask(&body, asking, value, bytes);
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&asking->shard->parcels, body.bytes, body.length);
+    put_ask(&body, request, value, bytes);
+    struct parcel *parcel =
+        body.failed ? NULL : parcel_own(&request->shard->parcels, body.bytes, body.length);
     if (!parcel) {
         text_deinit(&body);
-        drop_one(asking->shard, COUNT_DROP_NO_MEMORY, seat->name, bytes);
+        drop_one(request->shard, COUNT_DROP_NO_MEMORY, seat->name, bytes);
         return;
     }
-    if (asking->first)
+    if (request->first)
         parcel->lane = LANE_URGENT;
-    send_queue_bound(asking->shard, seat, parcel);
+    send_queue_bound(request->shard, seat, parcel);
 }
 
 void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
-    struct asking level = {shard, child, "logging/setLevel", "level", true};
-    struct asking resources = {shard, child, "resources/subscribe", "uri", true};
+    struct server_request level = {shard, child, "logging/setLevel", "level", true};
+    struct server_request resources = {shard, child, "resources/subscribe", "uri", true};
     const char *said = mcp_level(&mcp->sharing);
     assert(mcp->era == MCP_LEGACY);
     if (said[0])
@@ -155,8 +157,8 @@ void mcp_client_state_say(struct shard *shard, struct child *child, const struct
 
 void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
                               const struct mcp_user *user) {
-    struct asking level = {shard, child, "logging/setLevel", "level", true};
-    struct asking resources = {shard, child, "resources/subscribe", "uri", true};
+    struct server_request level = {shard, child, "logging/setLevel", "level", true};
+    struct server_request resources = {shard, child, "resources/subscribe", "uri", true};
     assert(child->of && user);
     if (mcp && mcp->level[0])
         ask(&level, mcp->level, strlen(mcp->level));
@@ -165,13 +167,13 @@ void mcp_client_state_say_own(struct shard *shard, struct child *child, const st
 
 void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *sharing,
                               uint64_t hub_id) {
-    struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
-    mcp_ask_refused(sharing, hub_id, ask, &asking);
+    struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
+    mcp_ask_refused(sharing, hub_id, ask, &request);
 }
 
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,
                             struct mcp_user *user) {
-    struct asking asking = {shard, child, "resources/unsubscribe", "uri", false};
+    struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
     assert(list_empty(&user->home.pending));
-    mcp_user_leave(&mcp->sharing, user, ask, &asking);
+    mcp_user_leave(&mcp->sharing, user, ask, &request);
 }

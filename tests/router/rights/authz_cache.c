@@ -32,7 +32,7 @@ static int begin(void **state) {
 
 static int end(void **state) {
     (void)state;
-    quota_give(&kept_memory, identity.recalled);
+    quota_give(&kept_memory, identity.authz_cache);
     assert_int_equal(kept_memory.used, 0);
     quota_deinit(&kept_memory);
     return 0;
@@ -210,7 +210,7 @@ static void without_room_nothing_is_kept(void **state) {
     authz_cache_keep_plain(&identity, &spoken.message);
     authz_cache_keep_source(&kept_memory, &identity, &agents, (const uint8_t *)"\"a\"", 3);
     authz_cache_forget_calls(&identity);
-    assert_null(identity.recalled);
+    assert_null(identity.authz_cache);
     assert_null(authz_cache_call(&identity, &spoken.message));
 }
 
