@@ -16,13 +16,12 @@ test('what was in flight ends with ConnectionLost, and handlers are cancelled', 
   });
   let count = 0;
   one.method('never', () => { count++; return new Promise(() => {}); });
-  const calls = [other.call('work', { targetAgent: 'one' }), other.call('never', { targetAgent: 'one' }, { timeoutMs: 60_000 })];
+  const ends = [other.call('work', { targetAgent: 'one' }), other.call('never', { targetAgent: 'one' }, { timeoutMs: 60_000 })].map((call) => failure(call));
   await until('both run', () => count === 1);
   const states = statesOf(other), details = [];
   other.onState((state, detail) => details.push(detail));
   await hub.kill();
-  for (const call of calls) {
-    const error = await failure(call);
+  for (const error of await Promise.all(ends)) {
     assert.ok(error instanceof ConnectionLost && error instanceof HubError);
     assert.equal(error.code, -32050);
   }
