@@ -11,6 +11,7 @@
 #include "io/plain_file.h"
 #include "router/config_fault.h"
 #include "router/config_options.h"
+#include "router/config_print.h"
 #include "router/config_values.h"
 
 enum { FILE_BYTES_MAX = 4 << 20 };
@@ -72,19 +73,23 @@ static bool is_given_here(const struct config *config, const struct option *opti
 static void take_option(struct config *config, const struct ini_line *line) {
     assert(line->kind == INI_KEY && line->value);
     const struct option *option = option_find(line->key);
-    ini_cut_comment(line->value);
+    const char *value = ini_unquote(line->value);
     if (!option || option->traits & OPTION_ARGUMENT) {
         config_complain(config, line->key, "expected a key that there is; patchbayd --help lists them");
     } else if (!(option->traits & OPTION_REPEATS) && is_given_here(config, option)) {
         config_complain(config, line->key, "expected a key that is given once");
-    } else if (config_note(config, option, line->value)) {
-        config_set(config, option, line->value);
+    } else if (option->traits & OPTION_SECRET && config_print_hides(value)) {
+        config_complain(config, line->key, "expected a value: *** stands for a secret that was not shown");
+    } else if (config_note(config, option, value)) {
+        config_set(config, option, value);
     }
 }
 
 static void take_child_key(struct config *config, const struct ini_line *line) {
     assert(config->children.child && line->kind == INI_KEY);
-    const char *expected = config_children_set(&config->children, line->key, line->value);
+    bool is_hidden = strncmp(line->key, "set", 3) == 0 && strcmp(line->value, "***") == 0;
+    const char *expected = is_hidden ? "a value: *** stands for one that was not shown"
+                                     : config_children_set(&config->children, line->key, line->value);
     if (expected)
         config_complain(config, line->key, "expected %s", expected);
     note_child(config, config->children.child->name, line->key);

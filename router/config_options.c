@@ -128,6 +128,8 @@ static const struct option options[] = {
      NULL, NULL, "read options from an INI file; repeatable"},
     {"check", OPTION_FLAG, OPTIONS_PROCESS, OPTION_ARGUMENT, FIELD(check), 0, 1, NULL, NULL, "no", NULL,
      "name all faults of the configuration and of what it names, try the sandbox, and end"},
+    {"print-config", OPTION_FLAG, OPTIONS_PROCESS, OPTION_ARGUMENT, FIELD(prints), 0, 1, NULL, NULL, "no",
+     NULL, "print what is in force as a file for --config, with where each value is from, and end"},
 };
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 
@@ -196,7 +198,7 @@ const char *option_expected(const struct option *option, char *out, size_t capac
                  show_number(option, option->min, min), show_number(option, option->max, max));
         return out;
     default:
-        snprintf(out, capacity, "%s of up to %zu bytes", option->value,
+        snprintf(out, capacity, "%s of 1 to %zu bytes without control characters", option->value,
                  option->bytes ? option->bytes - 1 : 0);
         return out;
     }

@@ -1,5 +1,5 @@
-// The table of options: of the command line, and keys of an INI file. Help, bounds, defaults, what SIGHUP takes up, and the
-// reference (tools/reference) come from this one table.
+// The table of options: of the command line, and keys of an INI file. Help, bounds, defaults and what SIGHUP takes up come from this
+// one table. The lines of --help, `  --NAME VALUE  TEXT (DEFAULT)`, are what man pages, completions and the sample are made from.
 #pragma once
 
 #include <stdbool.h>

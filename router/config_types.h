@@ -43,6 +43,7 @@ struct config {
     enum config_io io;                                                        // settings.io follows from it
     char user[ACCOUNT_NAME_BYTES]; // who the hub becomes; empty: nobody else
     bool check;                    // say what is so, and end
+    bool prints;                   // print what is in force, and end
     const char *files_read[CONFIG_FILES_MAX];
     struct cluster_settings cluster; // where settings.cluster points; no name: there are no other hubs
     char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given

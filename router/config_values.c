@@ -88,10 +88,17 @@ static bool set_choice(struct config *config, const struct option *option, const
     return true;
 }
 
+// A line of a file or of a log couldn't hold it.
+static bool has_control(const char *text) {
+    while (*text && (unsigned char)*text >= ' ' && *text != 0x7f)
+        text++;
+    return *text != '\0';
+}
+
 static bool set_text(struct config *config, const struct option *option, const char *text) {
     size_t bytes = strlen(text) + 1;
     assert(option->offset + option->bytes <= sizeof *config);
-    if (bytes == 1 || bytes > option->bytes)
+    if (bytes == 1 || bytes > option->bytes || has_control(text))
         return refuse_value(config, option, text);
     memcpy((char *)config + option->offset, text, bytes);
     return true;

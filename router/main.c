@@ -27,6 +27,7 @@
 #include "router/config_check.h"
 #include "router/config_cluster.h"
 #include "router/config_fault.h"
+#include "router/config_print.h"
 #include "router/config_secrets.h"
 #include "router/config_users.h"
 #include "router/engine/shard/shard.h"
@@ -419,6 +420,10 @@ int main(int argc, char **argv) {
         return check(&program, config, result == CONFIG_RUN);
     if (result == CONFIG_BAD)
         return STATUS_UNUSABLE;
+    if (config->prints) {
+        config_print(config);
+        return 0;
+    }
     if (!sandbox_plan(&program.sandbox, config))
         return STATUS_FAILED;
     bound_connections(config, true);

@@ -45,6 +45,17 @@ void ini_cut_comment(char *value) {
         value[--bytes] = '\0';
 }
 
+char *ini_unquote(char *value) {
+    char *end = *value == '"' ? strrchr(value + 1, '"') : NULL;
+    const char *rest = end ? skip_blanks(end + 1) : NULL;
+    if (!end || (*rest && *rest != ';')) {
+        ini_cut_comment(value);
+        return value;
+    }
+    *end = '\0';
+    return value + 1;
+}
+
 void ini_begin(struct ini *ini, char *text, size_t bytes, bool is_bounded) {
     static const char mark[] = "\xef\xbb\xbf";
     bool is_marked = bytes >= sizeof mark - 1 && memcmp(text, mark, sizeof mark - 1) == 0;

@@ -104,3 +104,41 @@ test('values that steer a terminal are escaped', inFolder((folder, write) => {
   assert.deepEqual(linesOf(stderr, folder).map((line) => line.slice(0, 40)), ['hub.ini:1: a\\x1b[2Jb: expected a key tha', 'hub.ini:2: max-batch: expected a number,']);
   assert.match(stderr, /not '\\x07'/);
 }));
+
+// --- --print-config
+
+const print = (...options) => spawnSync(process.env.PATCHBAYD, [...options, '--print-config'], { encoding: 'utf8' });
+const settingsOf = (text) => text.split('\n').filter((line) => !/^\s*;/.test(line)).map((line) => line.replace(/ ; [^;]*$/, ''));
+
+test('what is printed has every key, says where it is from, and can be read again to the same effect', inFolder((folder, write) => {
+  const config = write('hub.ini', [
+    'max-frame = 2M ; of a body', 'allow-host = a', 'allow-host = b', 'takeover = on', '[child a]', 'command = sh -c "echo ; cat"', 'secret S = /x', '',
+  ].join('\n'));
+  const first = print('--config', config, '--audit', '/x ;y', '--extension', 'e=sh -c "a ; b"', '--listen', 'tcp://127.0.0.1:0', '--max-batch=7');
+  assert.deepEqual([first.status, first.stderr], [0, '']);
+  const lines = first.stdout.split('\n');
+  for (const line of [
+    `max-frame = 2M ; ${config}:1`, `allow-host = a ; ${config}:2`, `allow-host = b ; ${config}:3`, `takeover = on ; ${config}:4`, 'audit = "/x ;y" ; command line',
+    'max-batch = 7 ; command line', 'max-queue = 4M ; default', '; users = ; default', 'http = off ; default', 'listen = tcp://127.0.0.1:0 ; command line', `; ${config}:6`,
+  ]) assert.ok(lines.includes(line), `${line} in\n${first.stdout}`);
+  const help = spawnSync(process.env.PATCHBAYD, ['--help'], { encoding: 'utf8' }).stdout;
+  const keys = [...help.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name).filter((name) => !['config', 'check', 'print-config', 'help', 'version'].includes(name));
+  const printed = new Set([...first.stdout.matchAll(/^(?:; )?([a-z-]+) =/gm)].map(([, name]) => name));
+  assert.deepEqual(keys.filter((key) => !printed.has(key)), []);
+  const again = print('--config', write('again.ini', first.stdout));
+  assert.deepEqual([again.status, again.stderr], [0, '']);
+  assert.deepEqual(settingsOf(again.stdout), settingsOf(first.stdout));
+}));
+
+test('secrets are not printed, and their place is refused', inFolder((folder, write) => {
+  const config = write('hub.ini', 'nats = nats://u:s3cret@127.0.0.1:1,s3cret@127.0.0.1:2\ncluster = c\n[child a]\ncommand = cat\nset TOKEN = s3cret\n');
+  const { status, stdout } = print('--config', config);
+  assert.equal(status, 0);
+  assert.doesNotMatch(stdout, /s3cret/);
+  assert.match(stdout, /^nats = nats:\/\/\*\*\*@127\.0\.0\.1:1,\*\*\*@127\.0\.0\.1:2 ; /m);
+  assert.match(stdout, /^set TOKEN = \*\*\*$/m);
+  const again = check('--config', write('again.ini', stdout));
+  assert.equal(again.status, 2);
+  assert.match(again.stderr, /^\S+:\d+: nats: expected a value: \*\*\*/m);
+  assert.match(again.stderr, /^\S+:\d+: set TOKEN: expected a value: \*\*\*/m);
+}));

@@ -117,6 +117,21 @@ static void a_comment_behind_a_value_is_cut(void **state) {
     }
 }
 
+static void quotes_hold_a_comment(void **state) {
+    static const struct {
+        const char *value, *left;
+    } cases[] = {{"\"a ; b\"", "a ; b"}, {"\"a\" ; b", "a"},
+                 {"\"a\" b", "\"a\" b"}, {"\"a", "\"a"},
+                 {"\"\"", ""},           {"\"a \" ;b\" ;c", "a \" ;b"},
+                 {"a\" ;b", "a\""},      {"", ""}};
+    (void)state;
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+        char value[24];
+        strcpy(value, cases[at].value);
+        assert_string_equal(ini_unquote(value), cases[at].left);
+    }
+}
+
 // Whatever comes: numbers rise, texts lie in the text, and the end comes.
 static void hostile_texts(void **state) {
     static const char bytes[] = "[]=;# \t\r\n\0ab\xff\xc3\xa9";
@@ -154,6 +169,7 @@ int main(void) {
         cmocka_unit_test(a_comment_may_hold_anything),
         cmocka_unit_test(a_line_of_any_length),
         cmocka_unit_test(a_comment_behind_a_value_is_cut),
+        cmocka_unit_test(quotes_hold_a_comment),
         cmocka_unit_test(hostile_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
