@@ -5,7 +5,7 @@ import contextvars
 import unittest
 
 import patchbay
-from harness import ClientTest, turns, within
+from harness import ClientTest, States, turns, within
 
 MEBIBYTE = 1024 * 1024
 
@@ -239,6 +239,28 @@ class Handlers(ClientTest):
         for n in range(5000):
             peer.send(id=n, method="m", params={"targetAgent": "agent", "n": n})
         self.assertEqual([(await peer.receive())["result"] for _ in range(5000)], list(range(5000)))
+
+    @unittest.skipUnless(hasattr(asyncio, "eager_task_factory"), "Python 3.12 has eager tasks")
+    async def test_eager_tasks(self):
+        self.loop.set_task_factory(asyncio.eager_task_factory)
+        hub, agent, peer = await self.served()
+        seen = []
+
+        @agent.method("m")
+        async def m(params, request):
+            seen.append(params["n"])
+            if params["n"] % 3 == 0:
+                await asyncio.sleep(0)
+
+        for n in range(300):
+            peer.send(id=n, method="m", params={"targetAgent": "agent", "n": n})
+        self.assertEqual({(await peer.receive())["id"] for _ in range(300)}, set(range(300)))
+        self.assertEqual(seen, list(range(300)))
+        states = States(agent)
+        await hub.restart()
+        await states.reach("lost", "connected")
+        self.assertEqual(await within(agent.call("hub/ping", 1, timeout=5)), 1)
+        await within(agent.close())
 
     async def test_handler_may_call(self):
         hub, agent, peer = await self.served()

@@ -126,7 +126,8 @@ class Inbound:
         if free == 0:
             self._turn += 1
         for _ in range(min(free, len(self._waiting) if self._do_wait else 1)):
-            task = self._loop.create_task(self._run())
+            # Not by the loop's factory, which may begin a task at once: then jobs would run within each other, in disorder.
+            task = asyncio.Task(self._run(), loop=self._loop)
             self._tasks.add(task)
             self._next_tasks.add(task)
 
