@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import unittest
+from unittest import mock
 
 import patchbay
 from harness import ClientTest, States, turns, within
@@ -108,6 +109,20 @@ class Handlers(ClientTest):
         self.assertEqual([(await peer.receive())["result"] for _ in range(20)], [0] * 20)
         go.set()
         self.assertEqual([(await peer.receive())["result"] for _ in range(10)], list(range(10)))
+
+    async def test_notification_tells_no_progress(self):
+        hub, agent, peer = await self.served()
+
+        @agent.method("m")
+        async def m(params, request):
+            await request.progress(request.id)
+
+        sent, send = [], type(agent._session.connection).send
+        with mock.patch.object(type(agent._session.connection), "send", lambda own, *words: (sent.append(words), send(own, *words))):
+            peer.send(method="m", params={"targetAgent": "agent", "workDoneToken": 1})
+            peer.send(id=2, method="m", params={"targetAgent": "agent", "workDoneToken": 2})
+            self.assertEqual((await peer.find("$/progress"))["params"]["token"], 2)
+        self.assertEqual(len(sent), 1)
 
     async def test_cancel_in_both_forms(self):
         hub, agent, peer = await self.served()

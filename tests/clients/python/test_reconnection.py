@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import socket
 import unittest
+from unittest import mock
 
 import patchbay
 from harness import ClientTest, States, greet, turns, within
@@ -25,6 +27,19 @@ class Reconnection(ClientTest):
         fake = await self.fake(hang_up)
         await self.assertHubError(-32050, patchbay.connect(fake.uri), patchbay.ConnectionLost)
         self.assertEqual(len(fake.accepted), 1)
+
+    async def test_port_that_dials_itself(self):
+        """Where nobody listens, the kernel may give the port itself to the one who dials it."""
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            port = holder.getsockname()[1]
+        dial = self.loop.create_connection
+
+        def dial_from_there(protocol, host, to, **more):
+            return dial(protocol, host, to, local_addr=("127.0.0.1", port), **more)
+
+        with mock.patch.object(self.loop, "create_connection", dial_from_there), self.assertRaises(ConnectionRefusedError):
+            await patchbay.connect(f"tcp://127.0.0.1:{port}")
 
     async def test_calls_in_flight_end(self):
         hub = await self.hub()
