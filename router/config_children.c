@@ -62,7 +62,7 @@ const char *config_children_end(struct config_children *children) {
 
 void config_children_drop(struct config_children *children) {
     if (children->child)
-        child_settings_destroy(children->child);
+        child_settings_drop(children->child);
     children->child = NULL;
 }
 
@@ -86,6 +86,6 @@ const char *config_children_extend(struct config_children *children, const char 
 
 void config_children_deinit(struct config_children *children) {
     config_children_drop(children);
-    child_settings_destroy_all(children->first);
+    child_settings_drop_all(children->first);
     *children = (struct config_children){0};
 }

@@ -67,6 +67,7 @@ struct child_settings *child_settings_create(const char *name) {
         settings = memory_take_zeroed(1, sizeof *settings);
     if (!settings)
         return NULL;
+    atomic_init(&settings->references, 1);
     strcpy(settings->name, name);
     settings->instances = 1;
     settings->instances_max = 64;
@@ -78,8 +79,15 @@ struct child_settings *child_settings_create(const char *name) {
     return settings;
 }
 
-void child_settings_destroy(struct child_settings *settings) {
-    assert(settings);
+const struct child_settings *child_settings_hold(const struct child_settings *settings) {
+    struct child_settings *held = (struct child_settings *)(uintptr_t)settings;
+    uint32_t before = atomic_fetch_add_explicit(&held->references, 1, memory_order_relaxed);
+    assert(before > 0 && before < UINT32_MAX);
+    (void)before;
+    return settings;
+}
+
+static void destroy(struct child_settings *settings) {
     text_deinit(&settings->command);
     text_deinit(&settings->variables);
     text_deinit(&settings->methods);
@@ -91,10 +99,20 @@ void child_settings_destroy(struct child_settings *settings) {
     memory_give(settings);
 }
 
-void child_settings_destroy_all(struct child_settings *first) {
+void child_settings_drop(const struct child_settings *settings) {
+    struct child_settings *dropped = (struct child_settings *)(uintptr_t)settings;
+    if (!dropped)
+        return;
+    uint32_t before = atomic_fetch_sub_explicit(&dropped->references, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1)
+        destroy(dropped);
+}
+
+void child_settings_drop_all(struct child_settings *first) {
     for (struct child_settings *next; first; first = next) {
         next = first->next;
-        child_settings_destroy(first);
+        child_settings_drop(first);
     }
 }
 

@@ -1,6 +1,7 @@
 // The settings of a [child NAME] section. Keys and values come as text; each is judged when it comes.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,7 +27,8 @@ enum {
 };
 
 struct child_settings {
-    struct child_settings *next;
+    struct child_settings *next; // the file's, which may be gone before this section is
+    _Atomic uint32_t references;
     char name[AGENT_ID_BYTES_MAX + 1];
     enum child_protocol protocol;
     bool lines; // else frames
@@ -53,11 +55,14 @@ struct child_settings {
     struct text all;            // key, value and a zero byte behind each, as they came: to tell a change
 };
 
-// An empty section; NULL when memory is used up or NAME is no agentId.
+// An empty section with one reference; NULL when memory is used up or NAME is no agentId.
 struct child_settings *child_settings_create(const char *name);
-void child_settings_destroy(struct child_settings *settings);
+// From any thread. One reference more; returns `settings`.
+const struct child_settings *child_settings_hold(const struct child_settings *settings);
+// From any thread. NULL is allowed.
+void child_settings_drop(const struct child_settings *settings);
 // The same for all that are linked behind it; NULL is allowed.
-void child_settings_destroy_all(struct child_settings *first);
+void child_settings_drop_all(struct child_settings *first);
 
 // Takes a key and its value. NULL when all is well, else what was expected: static text.
 const char *child_settings_set(struct child_settings *settings, const char *key, const char *value);

@@ -58,7 +58,7 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
 }
 
 static void edition_destroy(struct hub_edition *edition) {
-    child_settings_destroy_all(edition->settings.children);
+    child_settings_drop_all(edition->settings.children);
     secure_source_drop(edition->settings.secure);
     users_drop(edition->settings.users);
     memory_give(edition);
@@ -120,7 +120,7 @@ bool hub_reload(struct hub *hub) {
         return true;
     }
     if (good)
-        child_settings_destroy_all(fresh.children);
+        child_settings_drop_all(fresh.children);
     secure_source_drop(fresh.secure);
     users_drop(fresh.users);
     return false;

@@ -41,9 +41,9 @@ struct child {
     struct list due;     // in due_of, as long as it may have something to do
     struct list *due_of; // struct children.due
     struct child_record *record;
-    const struct child_settings *settings; // of what runs
-    const struct child_settings *newest;   // what the configuration says; NULL: nothing any more
-    bool removed;                          // no section has its name any more
+    const struct child_settings *settings; // of what runs; one reference
+    const struct child_settings *newest; // what the configuration says, one reference; NULL: nothing any more
+    bool removed;                        // no section has its name any more
     struct peer *seat;
     // Where each of its users has an instance of its own (instances = each), the first one has the name and
     // never runs. Messages for it go to the instance of their source (router/features/mcp/per_client.h).

@@ -253,7 +253,8 @@ static void begin_as_configured(struct shard *shard, struct child *child) {
     assert(!child->has_process && child->after == CHILD_AFTER_FRESH);
     if (child->newest) {
         child->replaced |= !child_settings_same(child->settings, child->newest);
-        child->settings = child->newest;
+        child_settings_drop(child->settings);
+        child->settings = child_settings_hold(child->newest);
     }
     child->restart = (struct restart){0};
     child->proven = child->no_modern = false;

@@ -78,7 +78,8 @@ static struct child *create(struct shard *shard, const struct child_settings *se
     child->record = record;
     child->number = number;
     child->of = of;
-    child->settings = child->newest = settings;
+    child->settings = child_settings_hold(settings);
+    child->newest = child_settings_hold(settings);
     child->next = shard->children->first;
     shard->children->first = child;
     list_init(&child->due);
@@ -155,7 +156,12 @@ static void configure_one(struct shard *shard, struct child *child, const struct
     assert(strcmp(settings->name, child->settings->name) == 0);
     bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);
     bool rests = child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will, once it has ended
-    child->newest = settings;
+    child_settings_drop(child->newest);
+    child->newest = child_settings_hold(settings);
+    if (child_settings_same(child->settings, settings)) { // the file of before may go
+        child_settings_drop(child->settings);
+        child->settings = child_settings_hold(settings);
+    }
     bool alike = settings->lines == child->settings->lines;
     if (!same || rests)
         child_stop(shard, child, alike ? CHILD_AFTER_FRESH : CHILD_AFTER_FREE, "reload");
@@ -194,6 +200,7 @@ void children_configure(struct shard *shard) {
                 child_rights_review(shard, child);
             continue;
         }
+        child_settings_drop(child->newest);
         child->newest = NULL;
         child->removed = !settings;
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
@@ -373,6 +380,8 @@ static void forget(struct children *children, struct child *child) {
         link = &(*link)->next;
     *link = child->next;
     list_remove(&child->due);
+    child_settings_drop(child->settings);
+    child_settings_drop(child->newest);
     memory_give(child);
 }
 

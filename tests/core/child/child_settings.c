@@ -42,7 +42,7 @@ static void defaults(void **state) {
     assert_int_equal(settings->variable_count, 8);
     assert_int_equal(settings->variables.length, sizeof passed);
     assert_memory_equal(settings->variables.bytes, passed, sizeof passed);
-    child_settings_destroy(settings);
+    child_settings_drop(settings);
 }
 
 static void of_mcp(void **state) {
@@ -56,11 +56,11 @@ static void of_mcp(void **state) {
     assert_false(settings->asks_clients);
     assert_null(child_settings_set(settings, "ask-clients", "yes"));
     assert_true(settings->asks_clients);
-    child_settings_destroy(settings);
+    child_settings_drop(settings);
     settings = fresh();
     assert_string_equal(child_settings_set(settings, "cancel", "mcp"), "lsp or acp");
     assert_string_equal(child_settings_set(settings, "ask-clients", "1"), "yes or no");
-    child_settings_destroy(settings);
+    child_settings_drop(settings);
 }
 
 static void variables_and_lists(void **state) {
@@ -80,7 +80,7 @@ static void variables_and_lists(void **state) {
     text_add(&capabilities, "", 1);
     assert_string_equal(capabilities.bytes, "{\"methods\":[\"a/b\",\"c\\\"d\"],\"tools\":[\"lint\"]}");
     text_deinit(&capabilities);
-    child_settings_destroy(settings);
+    child_settings_drop(settings);
 }
 
 static void what_is_refused(void **state) {
@@ -96,7 +96,7 @@ static void what_is_refused(void **state) {
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         struct child_settings *settings = fresh();
         assert_non_null(child_settings_set(settings, table[row][0], table[row][1]));
-        child_settings_destroy(settings);
+        child_settings_drop(settings);
     }
     assert_null(child_settings_create("no name"));
     assert_null(child_settings_create(""));
@@ -115,7 +115,7 @@ static void a_key_is_given_once(void **state) {
     assert_null(child_settings_set(settings, "pass", "A"));
     assert_null(child_settings_set(settings, "set a", ""));
     assert_null(child_settings_finish(settings));
-    child_settings_destroy(settings);
+    child_settings_drop(settings);
 }
 
 static void what_is_the_same(void **state) {
@@ -129,7 +129,7 @@ static void what_is_the_same(void **state) {
     assert_null(child_settings_set(one, "set A", "c"));
     assert_false(child_settings_same(one, other));
     one->next = other;
-    child_settings_destroy_all(one);
+    child_settings_drop_all(one);
 }
 
 int main(void) {
