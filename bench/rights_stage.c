@@ -35,6 +35,7 @@ struct rights_stage *rights_stage_open(uint32_t patterns, uint32_t denials) {
     for (uint32_t index = 0; index < denials; index++)
         at += sprintf(at, "deny-call = secret-%u*, method:secret-%u/*\n", index, index);
     stage->users = users_read(text, (size_t)(at - text), &key, NULL, no_fault, NULL);
+    users_judge_by(stage->users);
     stage->user = users_at(stage->users, 0);
     free(text);
     return stage;
@@ -51,7 +52,8 @@ int rights_stage_limits(struct rights_stage *stage, const char *agent, size_t by
     (void)agent;
     enum account_limit over;
     stage->now_ns += 100;
-    return account_message(stage->user->account, &stage->user->limits, stage->now_ns, 16 * bytes, &over) == 0;
+    return account_message(stage->user->account, &users_rights(stage->user)->limits, stage->now_ns,
+                           16 * bytes, &over) == 0;
 }
 
 void rights_stage_close(struct rights_stage *stage) {

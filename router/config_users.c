@@ -70,7 +70,7 @@ static bool can_hold(const struct config *config, const struct users *users) {
 // The hub runs all the same: who is to approve may be written down while messages wait.
 static void warn_of_gate(const struct config *config, const struct users *users) {
     uint32_t index = 0, count = users_count(users);
-    while (index < count && !users_at(users, index)->admin)
+    while (index < count && !users_rights_at(users, index)->admin)
         index++;
     if (config->settings.gate && index == count)
         fprintf(stderr, "patchbayd: %s: nobody is admin: what --gate holds can't be approved\n",

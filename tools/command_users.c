@@ -75,6 +75,7 @@ static bool open_file(struct file *file) {
         return false;
     }
     file->users = users_read(file->text.bytes, file->text.length, &key, NULL, tell_fault, file);
+    users_judge_by(file->users);
     return true;
 }
 

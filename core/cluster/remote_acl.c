@@ -41,9 +41,12 @@ static int put_list(char out[REMOTE_ACL_BYTES_MAX], int at, const char *key, con
 }
 
 int remote_acl_write(char out[REMOTE_ACL_BYTES_MAX], const struct user *user) {
-    int at = put_list(out, 0, " deny=", user->patterns, &user->denied[RIGHT_CALL][KIND_AGENT]);
+    int at = put_list(out, 0, " deny=", users_rights(user)->patterns,
+                      &users_rights(user)->denied[RIGHT_CALL][KIND_AGENT]);
     assert(at <= REMOTE_ACL_BYTES_MAX);
-    return at < 0 ? at : put_list(out, at, " hold=", user->patterns, &user->given[RIGHT_HOLD][KIND_AGENT]);
+    return at < 0 ? at
+                  : put_list(out, at, " hold=", users_rights(user)->patterns,
+                             &users_rights(user)->given[RIGHT_HOLD][KIND_AGENT]);
 }
 
 // --- Hearing

@@ -26,14 +26,15 @@ struct remote_acl {
 
 // Whether a user's lines name agents at all: a message of others needs none.
 static inline bool remote_acl_is_needed(const struct user *user) {
-    return !pattern_set_is_empty(&user->denied[RIGHT_CALL][KIND_AGENT]) ||
-           !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_AGENT]);
+    return !pattern_set_is_empty(&users_rights(user)->denied[RIGHT_CALL][KIND_AGENT]) ||
+           !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_AGENT]);
 }
 // Writes both lists, a blank before each; returns their length, or REMOTE_ACL_UNTOLD where that is too much to be told.
 int remote_acl_write(char out[REMOTE_ACL_BYTES_MAX], const struct user *user);
-// The same, kept: users stay as they are, and where they are, as long as the hub.
+// The same, kept, by one edition of the users file.
 struct remote_acl_text {
     const struct user *user; // NULL: nothing is
+    uint32_t number;         // users.number
     int count;
     char text[REMOTE_ACL_BYTES_MAX];
 };

@@ -31,15 +31,15 @@ static uint32_t line_of(const struct pattern *pattern) {
 static const struct pattern *given(const struct user *user, enum right right, enum right_kind kind,
                                    const char *name, size_t bytes) {
     assert(right < RIGHTS_COUNT && kind < KINDS_COUNT);
-    const struct pattern_set *set = &user->given[right][kind];
-    return pattern_set_is_empty(set) ? NULL : patterns_match(user->patterns, set, name, bytes);
+    const struct pattern_set *set = &users_rights(user)->given[right][kind];
+    return pattern_set_is_empty(set) ? NULL : patterns_match(users_rights(user)->patterns, set, name, bytes);
 }
 
 static const struct pattern *denied(const struct user *user, enum right right, enum right_kind kind,
                                     const char *name, size_t bytes) {
     assert(right < RIGHTS_COUNT && right != RIGHT_HOLD && kind < KINDS_COUNT);
-    const struct pattern_set *set = &user->denied[right][kind];
-    return pattern_set_is_empty(set) ? NULL : patterns_match(user->patterns, set, name, bytes);
+    const struct pattern_set *set = &users_rights(user)->denied[right][kind];
+    return pattern_set_is_empty(set) ? NULL : patterns_match(users_rights(user)->patterns, set, name, bytes);
 }
 
 static struct verdict refuse(const struct pattern *by) {
@@ -65,10 +65,10 @@ struct verdict rights_offer(const struct user *user, enum right_kind kind, const
 }
 
 struct verdict rights_offer_any(const struct user *user, enum right_kind kind) {
-    const struct pattern_set *deny = &user->denied[RIGHT_OFFER][kind];
+    const struct pattern_set *deny = &users_rights(user)->denied[RIGHT_OFFER][kind];
     assert(kind == KIND_CAPABILITY || kind == KIND_TOOL || kind == KIND_METHOD);
     if (!pattern_set_is_empty(deny))
-        return refuse(&user->patterns[deny->first]);
+        return refuse(&users_rights(user)->patterns[deny->first]);
     const struct pattern *give = given(user, RIGHT_OFFER, kind, NULL, 0);
     return (struct verdict){give != NULL, line_of(give)};
 }
@@ -116,7 +116,9 @@ uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t by
 bool rights_hold_any(const struct user *user) {
     bool any = false;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        any |= user->given[RIGHT_HOLD][kind].prefix_count + user->given[RIGHT_HOLD][kind].exact_count > 0;
+        any |= users_rights(user)->given[RIGHT_HOLD][kind].prefix_count +
+                   users_rights(user)->given[RIGHT_HOLD][kind].exact_count >
+               0;
     return any;
 }
 
@@ -128,19 +130,19 @@ static struct verdict subscribe_one(const struct user *user, const char *event, 
     struct verdict verdict = judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, event, bytes);
     bool is_gate = bytes == sizeof gate - 1 && memcmp(event, gate, bytes) == 0;
     bool is_unsaid = !verdict.allowed && verdict.line == 0;
-    return is_gate && user->admin && is_unsaid ? rights_admin(user) : verdict;
+    return is_gate && users_rights(user)->admin && is_unsaid ? rights_admin(user) : verdict;
 }
 
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes) {
     assert(pattern && bytes > 0);
     if (pattern[bytes - 1] != '*')
         return subscribe_one(user, pattern, bytes);
-    const struct pattern_set *deny = &user->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
-    const struct pattern_set *give = &user->given[RIGHT_SUBSCRIBE][KIND_EVENT];
-    const struct pattern *met = patterns_meet(user->patterns, deny, pattern, bytes - 1);
+    const struct pattern_set *deny = &users_rights(user)->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
+    const struct pattern_set *give = &users_rights(user)->given[RIGHT_SUBSCRIBE][KIND_EVENT];
+    const struct pattern *met = patterns_meet(users_rights(user)->patterns, deny, pattern, bytes - 1);
     if (met)
         return refuse(met);
-    const struct pattern *cover = patterns_cover(user->patterns, give, pattern, bytes - 1);
+    const struct pattern *cover = patterns_cover(users_rights(user)->patterns, give, pattern, bytes - 1);
     return (struct verdict){cover != NULL, line_of(cover)};
 }
 
@@ -148,9 +150,9 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
 
 struct verdict rights_level(const struct user *user, enum governance level) {
     assert(level < GOVERNANCE_COUNT);
-    return (struct verdict){level <= user->level, user->level_line};
+    return (struct verdict){level <= users_rights(user)->level, users_rights(user)->level_line};
 }
 
 struct verdict rights_admin(const struct user *user) {
-    return (struct verdict){user->admin, user->admin_line};
+    return (struct verdict){users_rights(user)->admin, users_rights(user)->admin_line};
 }

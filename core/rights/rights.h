@@ -57,7 +57,7 @@ struct verdict rights_call(const struct user *user, const struct right_call *cal
 struct verdict rights_reach(const struct user *user, const char *agent, size_t bytes);
 // Whether rights_reach could refuse any agent.
 static inline bool rights_reach_all(const struct user *user) {
-    const struct pattern_set *set = &user->denied[RIGHT_CALL][KIND_AGENT];
+    const struct pattern_set *set = &users_rights(user)->denied[RIGHT_CALL][KIND_AGENT];
     return set->exact_count + set->prefix_count == 0;
 }
 struct verdict rights_publish(const struct user *user, const char *event, size_t bytes);

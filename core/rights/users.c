@@ -5,6 +5,9 @@
 
 #include "core/base/memory.h"
 
+_Thread_local const struct users *users_judging;
+const struct user_rights users_no_rights;
+
 bool users_are_of(const struct users *users, const char *text, size_t bytes) {
     struct digest digest;
     assert(users && text);
@@ -18,15 +21,27 @@ struct users *users_hold(struct users *users) {
     return users;
 }
 
+static void drop_user(struct user *user) {
+    if (!user || atomic_fetch_sub_explicit(&user->references, 1, memory_order_acq_rel) > 1)
+        return;
+    account_drop(user->account);
+    memory_give(user);
+}
+
 static void destroy(struct users *users) {
     for (uint32_t index = 0; users->list && index < users->count; index++)
-        account_drop(users->list[index].account);
+        drop_user(users->list[index]);
+    for (uint32_t index = 0; index < users->gone_count; index++)
+        drop_user(users->gone[index].user);
     if (users->tokens)
         digest_wipe(users->tokens, users->token_count * sizeof *users->tokens);
     if (users->text)
         digest_wipe(users->text, users->text_bytes);
     memory_give(users->text);
     memory_give(users->list);
+    memory_give(users->rights);
+    memory_give(users->places);
+    memory_give(users->gone);
     memory_give(users->patterns);
     memory_give(users->tokens);
     memory_give(users->names);
@@ -51,7 +66,12 @@ uint32_t users_count(const struct users *users) {
 
 const struct user *users_at(const struct users *users, uint32_t index) {
     assert(index < users->count);
-    return &users->list[index];
+    return users->list[index];
+}
+
+const struct user_rights *users_rights_at(const struct users *users, uint32_t index) {
+    assert(index < users->count);
+    return &users->rights[index];
 }
 
 uint32_t users_hold_line(const struct users *users) {
@@ -64,8 +84,8 @@ bool users_have_certificates(const struct users *users) {
 
 // --- By credential
 
-static const struct user *find_name(const struct user_name *sorted, uint32_t count, const char *name,
-                                    size_t bytes) {
+static struct user *find_name(const struct user_name *sorted, uint32_t count, const char *name,
+                              size_t bytes) {
     uint32_t low = 0, high = count;
     while (low < high) {
         const struct user_name *middle = &sorted[low + (high - low) / 2];
@@ -83,6 +103,11 @@ static const struct user *find_name(const struct user_name *sorted, uint32_t cou
 const struct user *users_by_name(const struct users *users, const char *name, size_t bytes) {
     assert(name);
     return find_name(users->names, users->count, name, bytes);
+}
+
+struct user *users_known(const struct users *users, const char *name, size_t bytes) {
+    struct user *user = find_name(users->names, users->count, name, bytes);
+    return user ? user : find_name(users->gone, users->gone_count, name, bytes);
 }
 
 const struct user *users_by_certificate(const struct users *users, const char *name, size_t bytes) {

@@ -1,6 +1,9 @@
 // Users and their rights: a users file, read and made ready for judgement (core/rights/rights.h). Nothing of
 // it changes after it was read. Shards share it, and it goes as a whole with its last reference.
 //
+// A user itself stays where it is when the file is read again: a pointer to a user is good as long as any later file
+// is in use. What the file says of the user is found by the file that the thread judges by (users_judge_by).
+//
 // The file is INI, one key a line, `;` or `#` begins a comment at a line's beginning and ` ;` behind a value.
 // Lines are not continued. Sections are [user NAME] and [role NAME]; a role is taken up by `roles = …` of a
 // user. Lists are separated by commas or blanks, and lists of a user and its roles add up. If a single value
@@ -24,9 +27,11 @@ enum {
     USERS_PATTERNS_MAX = 1024 * 1024, // of all users, those of their roles with each
     USER_NAME_BYTES_MAX = 128,        // letters, digits, and -_.:/@+
     PATTERN_BYTES_MAX = 255,          // as agentIds, methods and events
+    USERS_GONE_MAX = 256 * 1024,      // users that are remembered and no longer in the file
 };
 
-#define USER_HEADER "Patchbay-User: "
+#define USERS_NO_PLACE UINT32_MAX
+#define USER_HEADER    "Patchbay-User: "
 
 // The lists of patterns.
 enum right {
@@ -49,17 +54,24 @@ enum right_kind {
     KINDS_COUNT
 };
 
-struct user {
-    const char *name; // terminated
-    uint32_t line;    // of its section
+// What one file says of a user.
+struct user_rights {
+    uint32_t line; // of its section
     bool admin;
     enum governance level;           // the strictest that its agents may support
     uint32_t admin_line, level_line; // 0: not given
     struct account_limits limits;
-    struct account *account; // of this name, also across reloads
     const struct pattern *patterns;
     struct pattern_set given[RIGHTS_COUNT][KINDS_COUNT];
     struct pattern_set denied[RIGHTS_COUNT][KINDS_COUNT];
+};
+
+// The user of a name, in whatever file. Nothing of it changes but the number of references.
+struct user {
+    uint32_t place;              // in users.places; USERS_NO_PLACE: in none
+    _Atomic uint32_t references; // of files that know it
+    const char *name;            // terminated
+    struct account *account;
     struct wire_line header; // that tells whose a frame is
 };
 
@@ -74,7 +86,7 @@ struct user_token {
 struct user_name {
     const char *name;
     size_t bytes;
-    const struct user *user;
+    struct user *user;
 };
 
 struct user_uid {
@@ -87,8 +99,12 @@ struct users {
     struct siphash_key key;
     char *text; // of the file: names and patterns lie there
     size_t text_bytes;
-    struct user *list;
-    uint32_t count, token_count, certificate_count, uid_count;
+    uint32_t number; // one more than of the file before
+    struct user **list;
+    struct user_rights *rights;        // of [user]
+    const struct user_rights **places; // by user.place; of those that are gone, no rights
+    struct user_name *gone;            // users of files before that this one hasn't, sorted
+    uint32_t count, gone_count, place_count, token_count, certificate_count, uid_count;
     struct pattern *patterns;
     struct user_token *tokens;
     struct user_name *names, *certificates;
@@ -107,9 +123,24 @@ struct users_fault {
 // Is told each fault, in the order of lines.
 typedef void users_complain(void *context, const struct users_fault *fault);
 
-// Reads a file's text. NULL where it has a fault, or memory is used up (line 0). `before`, which may be NULL, has the
-// accounts that users of the same name go on with. `key` is secret: it keeps peers from learning digests from
-// how long a search takes. One reference.
+// The file by which this thread judges; NULL: none, and nobody may be judged.
+extern _Thread_local const struct users *users_judging;
+extern const struct user_rights users_no_rights;
+// From now on this thread judges by that file, which must stay until it judges by another one. Returns the one before.
+static inline const struct users *users_judge_by(const struct users *users) {
+    const struct users *before = users_judging;
+    users_judging = users;
+    return before;
+}
+// What that file says of a user. A user that it hasn't has no rights.
+static inline const struct user_rights *users_rights(const struct user *user) {
+    return user->place < users_judging->place_count ? users_judging->places[user->place] : &users_no_rights;
+}
+
+// Reads a file's text. NULL where it has a fault, or memory is used up (line 0). `before`, which may be NULL, is the file
+// before: its users go on, with their accounts, and so do those that are gone since the first file. A hub remembers
+// USERS_GONE_MAX of these; after that, a file with a name that is new has a fault. `key` is secret: it keeps peers from
+// learning digests from how long a search takes. One reference.
 struct users *users_read(const char *text, size_t bytes, const struct siphash_key *key,
                          const struct users *before, users_complain *complain, void *context);
 // Whether this is the text of the file that the users were read from.
@@ -120,14 +151,18 @@ void users_drop(struct users *users);
 
 uint32_t users_count(const struct users *users);
 const struct user *users_at(const struct users *users, uint32_t index); // in the file's order
+// What this file says of users_at(users, index).
+const struct user_rights *users_rights_at(const struct users *users, uint32_t index);
 // The first line by which any has a `hold`: then there must be a gate. 0: none has.
 uint32_t users_hold_line(const struct users *users);
 // Whether any is found by a certificate's name: then TLS must ask for certificates.
 bool users_have_certificates(const struct users *users);
 
-// Returns the user with that credential; NULL: there is none. The result points into `users`, and is good as
-// long as that is.
+// Returns the user with that credential; NULL: there is none. The result is good as long as `users`, or a file that was
+// read after them, is.
 const struct user *users_by_name(const struct users *users, const char *name, size_t bytes);
+// Likewise, and those that are gone. For users_read alone.
+struct user *users_known(const struct users *users, const char *name, size_t bytes);
 const struct user *users_by_token(const struct users *users, const char *token, size_t bytes);
 // Whole and byte for byte; a name with a zero byte is nobody's.
 const struct user *users_by_certificate(const struct users *users, const char *name, size_t bytes);

@@ -128,6 +128,17 @@ static void judge_users(struct making *making) {
         sections_fault(sections, sections->line, "at least one user");
 }
 
+// Users that are gone are remembered as long as the hub: their number is bounded by that no new ones come.
+static void judge_new(struct making *making, const struct users *before) {
+    struct sections *sections = &making->sections;
+    for (uint32_t at = 0; at < sections->sections.count && before->gone_count >= USERS_GONE_MAX; at++) {
+        const struct section *section = sections_at(sections, at);
+        if (!section->is_role && !users_known(before, section->name, section->name_bytes))
+            sections_fault(sections, section->line,
+                           "no new user until the hub has begun anew: too many are gone");
+    }
+}
+
 // --- Users
 
 static void add_patterns(struct making *making, const struct section *section, enum right right,
@@ -168,14 +179,15 @@ static struct single_value single_of(const struct making *making, const struct s
     return value;
 }
 
-static void set_singles(const struct making *making, const struct section *section, struct user *user) {
+static void set_singles(const struct making *making, const struct section *section,
+                        struct user_rights *rights) {
     struct single_value level = single_of(making, section, SINGLE_LEVEL);
     struct single_value admin = single_of(making, section, SINGLE_ADMIN);
-    user->level = level.line ? (enum governance)level.value : GOVERNANCE_MANUAL;
-    user->level_line = level.line;
-    user->admin = admin.value != 0;
-    user->admin_line = admin.line;
-    user->limits = (struct account_limits){
+    rights->level = level.line ? (enum governance)level.value : GOVERNANCE_MANUAL;
+    rights->level_line = level.line;
+    rights->admin = admin.value != 0;
+    rights->admin_line = admin.line;
+    rights->limits = (struct account_limits){
         .rate = single_of(making, section, SINGLE_RATE).value,
         .bytes = single_of(making, section, SINGLE_BYTES).value,
         .fanout = single_of(making, section, SINGLE_FANOUT).value,
@@ -197,38 +209,65 @@ static void write_header(const struct section *section, struct wire_line *header
     header->bytes = (uint32_t)(end - header->text) - 2;
 }
 
-static bool make_user(struct making *making, const struct section *section, struct user *user,
-                      const struct users *before) {
-    const struct user *old = before ? users_by_name(before, section->name, section->name_bytes) : NULL;
-    if (old)
-        account_hold(old->account);
-    user->account = old ? old->account : account_create((uint32_t)(user - making->users->list));
-    user->name = section->name;
+// A user that no file has had. NULL when memory is used up.
+static struct user *create_user(const struct section *section, uint32_t place) {
+    struct user *user = memory_take_zeroed(1, sizeof *user + section->name_bytes + 1);
+    struct account *account = user ? account_create(place) : NULL;
+    if (!account) {
+        memory_give(user);
+        return NULL;
+    }
+    user->place = place;
+    user->account = account;
+    user->name = memcpy(user + 1, section->name, section->name_bytes + 1);
     write_header(section, &user->header);
-    user->line = section->line;
-    user->patterns = making->users->patterns;
-    set_singles(making, section, user);
+    return user;
+}
+
+// The one of the file before, or one that is new. One reference.
+static struct user *take_user(struct making *making, const struct section *section,
+                              const struct users *before) {
+    struct user *user = before ? users_known(before, section->name, section->name_bytes) : NULL;
+    if (!user && (user = create_user(section, making->users->place_count)))
+        making->users->place_count++;
+    if (user)
+        atomic_fetch_add_explicit(&user->references, 1, memory_order_relaxed);
+    return user;
+}
+
+static bool make_user(struct making *making, const struct section *section, uint32_t number,
+                      const struct users *before) {
+    struct user_rights *rights = &making->users->rights[number];
+    making->users->list[number] = take_user(making, section, before);
+    rights->line = section->line;
+    rights->patterns = making->users->patterns;
+    set_singles(making, section, rights);
     for (enum right right = 0; right < RIGHTS_COUNT; right++)
         for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++) {
-            user->given[right][kind] = make_set(making, section, right, kind, false);
-            user->denied[right][kind] = make_set(making, section, right, kind, true);
+            rights->given[right][kind] = make_set(making, section, right, kind, false);
+            rights->denied[right][kind] = make_set(making, section, right, kind, true);
         }
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        find_hold(making->users, &user->given[RIGHT_HOLD][kind]);
-    return user->account != NULL;
+        find_hold(making->users, &rights->given[RIGHT_HOLD][kind]);
+    if (making->users->list[number])
+        making->users->places[making->users->list[number]->place] = rights;
+    return making->users->list[number] != NULL;
 }
 
 static bool make_users(struct making *making, const struct users *before) {
     struct users *users = making->users;
     uint32_t made = 0;
     bool good = true;
+    users->place_count = before ? before->place_count : 0;
+    for (uint32_t place = 0; place < users->place_count; place++)
+        users->places[place] = &users_no_rights;
     for (uint32_t at = 0; at < making->sections.sections.count && good; at++) {
         const struct section *section = sections_at(&making->sections, at);
         if (section->is_role)
             continue;
         assert(made < users->count);
         making->user_of[at] = made;
-        good = make_user(making, section, &users->list[made++], before);
+        good = make_user(making, section, made++, before);
     }
     return good;
 }
@@ -247,7 +286,7 @@ static int compare_tokens(const void *left, const void *right) {
 
 static void add_credential(const struct making *making, const struct section_credential *credential) {
     struct users *users = making->users;
-    const struct user *user = &users->list[making->user_of[credential->section]];
+    struct user *user = users->list[making->user_of[credential->section]];
     switch (credential->kind) {
     case CREDENTIAL_TOKEN:
         users->tokens[users->token_count++] = (struct user_token){
@@ -271,22 +310,50 @@ static void fill_tables(const struct making *making) {
         qsort(users->tokens, users->token_count, sizeof *users->tokens, compare_tokens);
     for (uint32_t at = 0; at < users->count; at++)
         users->names[at] =
-            (struct user_name){users->list[at].name, strlen(users->list[at].name), &users->list[at]};
+            (struct user_name){users->list[at]->name, strlen(users->list[at]->name), users->list[at]};
     qsort(users->names, users->count, sizeof *users->names, compare_user_names);
 }
 
-static bool take_tables(struct making *making) {
+static void add_gone(struct users *users, const struct user_name *known) {
+    if (users_by_name(users, known->name, known->bytes))
+        return;
+    atomic_fetch_add_explicit(&known->user->references, 1, memory_order_relaxed);
+    users->gone[users->gone_count++] = *known;
+}
+
+// Merges those that were gone, and those that the file before had: both are sorted, and nobody is in both.
+static bool fill_gone(struct users *users, const struct users *before) {
+    uint32_t had = 0, gone = 0;
+    users->gone = memory_take(((size_t)before->count + before->gone_count) * sizeof *users->gone);
+    if (!users->gone)
+        return false;
+    while (had < before->count || gone < before->gone_count) {
+        bool is_next =
+            gone == before->gone_count ||
+            (had < before->count && compare_user_names(&before->names[had], &before->gone[gone]) < 0);
+        add_gone(users, is_next ? &before->names[had++] : &before->gone[gone++]);
+    }
+    struct user_name *fitting = memory_resize(users->gone, (users->gone_count + 1) * sizeof *users->gone);
+    users->gone = fitting ? fitting : users->gone;
+    users->number = before->number + 1;
+    return true;
+}
+
+static bool take_tables(struct making *making, const struct users *before) {
     struct users *users = making->users;
     size_t credentials = making->sections.credentials.count + 1;
     users->list = memory_take_zeroed(users->count, sizeof *users->list);
+    users->rights = memory_take_zeroed(users->count, sizeof *users->rights);
+    users->places =
+        memory_take((users->count + (before ? (size_t)before->place_count : 0)) * sizeof *users->places);
     users->names = memory_take(users->count * sizeof *users->names);
     users->patterns = memory_take(((size_t)making->total + 1) * sizeof *users->patterns);
     users->tokens = memory_take(credentials * sizeof *users->tokens);
     users->certificates = memory_take(credentials * sizeof *users->certificates);
     users->uids = memory_take(credentials * sizeof *users->uids);
     making->user_of = memory_take_zeroed(making->sections.sections.count, sizeof *making->user_of);
-    return users->list && users->names && users->patterns && users->tokens && users->certificates &&
-           users->uids && making->user_of;
+    return users->list && users->rights && users->places && users->names && users->patterns &&
+           users->tokens && users->certificates && users->uids && making->user_of;
 }
 
 // False when memory is used up.
@@ -301,9 +368,11 @@ static bool judge_file(struct making *making, const char *text, size_t bytes) {
 
 static bool make(struct making *making, const struct users *before) {
     struct users *users = making->users;
-    if (!take_tables(making) || !make_users(making, before))
+    if (!take_tables(making, before) || !make_users(making, before))
         return false;
     fill_tables(making);
+    if (before && !fill_gone(users, before))
+        return false;
     users->text = making->sections.text;
     users->text_bytes = making->sections.bytes;
     making->sections.text = NULL;
@@ -320,6 +389,8 @@ struct users *users_read(const char *text, size_t bytes, const struct siphash_ke
         atomic_init(&making.users->references, 1);
         room = room && digest_make(text, bytes, &making.users->digest);
     }
+    if (room && before)
+        judge_new(&making, before);
     if (room && sections_tell(&making.sections, complain, context)) {
         good = make(&making, before);
         room = good;

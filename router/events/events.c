@@ -113,9 +113,12 @@ static void events_answer(struct shard *shard, struct peer *source, const struct
     }
 }
 
-static void count_fanout(struct shard *shard, const struct user *user, uint32_t foreseen, uint32_t made) {
+// By the limit by which they were taken: the user may have another one by now.
+static void count_fanout(struct shard *shard, const struct user *user, uint64_t fanout, uint32_t foreseen,
+                         uint32_t made) {
+    const struct account_limits limits = {.fanout = fanout};
     if (user)
-        account_fanout_made(user->account, &user->limits, io_now(shard->io), foreseen, made);
+        account_fanout_made(user->account, &limits, io_now(shard->io), foreseen, made);
 }
 
 // One copy has reached whom it could reach; with the last one the publication ends.
@@ -127,7 +130,8 @@ static void events_report(struct shard *shard, struct copy *copy) {
     publication->delivered += copy->delivered;
     if (--publication->awaited)
         return;
-    count_fanout(shard, publication->user, publication->foreseen, publication->delivered);
+    count_fanout(shard, publication->user, publication->fanout, publication->foreseen,
+                 publication->delivered);
     if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (publication->is_request)
@@ -180,7 +184,7 @@ static bool spread_event(struct shard *shard, struct event *event) {
         send_copies(shard, publication);
         return true;
     }
-    count_fanout(shard, event->user, event->foreseen, 0);
+    count_fanout(shard, event->user, event->fanout, event->foreseen, 0);
     event->user = NULL;
     if (event->to.id)
         return false;
@@ -205,11 +209,13 @@ void events_tell_missed(struct shard *shard) {
 static bool foresee_fanout(struct shard *shard, const struct message *message, struct event *event) {
     const struct identity *identity = identity_of(message->peer);
     const struct user *user = identity ? identity->user : NULL;
-    if (!user || !user->limits.fanout)
+    if (!user || !users_rights(user)->limits.fanout)
         return true;
     event->user = user;
+    event->fanout = users_rights(user)->limits.fanout;
     event->foreseen = subscriber_count_for(shard->hub->demand, event->name, event->name_bytes);
-    uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io), event->foreseen);
+    uint64_t wait_ms =
+        account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io), event->foreseen);
     if (wait_ms)
         refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
     return wait_ms == 0;

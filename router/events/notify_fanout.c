@@ -88,9 +88,9 @@ static uint32_t count_homes(struct shard *shard, const struct message *message, 
 // Takes them out of the user's fan-out, as an event's. False: that was refused.
 static bool may_fan_out(struct shard *shard, const struct message *message, const struct group *group,
                         const struct user *user) {
-    if (!group || !user || !user->limits.fanout)
+    if (!group || !user || !users_rights(user)->limits.fanout)
         return true;
-    uint64_t wait_ms = account_fanout(user->account, &user->limits, io_now(shard->io),
+    uint64_t wait_ms = account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io),
                                       count_homes(shard, message, group, user));
     if (wait_ms)
         refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);

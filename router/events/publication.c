@@ -25,6 +25,7 @@ static void init(struct publication *publication, const struct event *event, uin
     *publication = (struct publication){
         .source = event->source,
         .user = event->user,
+        .fanout = event->fanout,
         .foreseen = event->foreseen,
         .required = event->required,
         .missed_as = COUNT_DROP_EVENT_NO_MEMORY,

@@ -238,7 +238,7 @@ static bool forward_account(struct shard *shard, const struct message *message, 
     if (__builtin_expect(!user, true))
         return true;
     if ((message->returned && message_copy_take_place(message, user->account)) ||
-        account_lease_ask(&shard->account_leases, user->account, &user->limits)) {
+        account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits)) {
         *account = user->account;
         return true;
     }

@@ -275,9 +275,10 @@ static const struct remote_acl_text *fence_of(struct shard *shard, const struct 
     struct remote_acl_text *acl = &shard->across.acl;
     const struct user *user = identity_user(message->peer);
     assert(user);
-    if (acl->user != user) {
+    if (acl->user != user || acl->number != shard->settings->users->number) {
         acl->count = remote_acl_write(acl->text, user);
         acl->user = user;
+        acl->number = shard->settings->users->number;
     }
     return acl;
 }

@@ -10,6 +10,7 @@
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
+#include "router/rights/authz_cache.h"
 #include "router/rights/peer_credential.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
@@ -73,9 +74,10 @@ static void revoke(struct shard *shard, struct peer *peer) {
 // connection bears.
 static void rights_review_peer(struct shard *shard, struct peer *peer, struct identity *identity) {
     assert(identity->peer == peer);
+    identity->peer_credential.users = NULL; // the authorities may have changed, and not the users
+    authz_cache_forget_calls(identity);
     if (peer->state == PEER_CLOSING)
         return;
-    identity->peer_credential.users = NULL; // the authorities may have changed, and not the users
     if (!identity->user) {
         peer_credential_review(shard, peer);
         return;
@@ -93,7 +95,7 @@ static void rights_review_peer(struct shard *shard, struct peer *peer, struct id
         return;
     user = authz_user(shard, peer);
     if (!rights_level(user, peer->governance).allowed)
-        peer->governance = user->level;
+        peer->governance = users_rights(user)->level;
     rights_review_subscriptions(shard, peer, user);
     rights_review_agents(shard, peer, user);
 }

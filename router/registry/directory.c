@@ -241,7 +241,7 @@ void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry,
     struct json_walk walk;
     assert(bytes >= 2 && array[0] == '[' && array[bytes - 1] == ']');
     uint32_t end = bytes - 1, at = json_skip_space(array, 1, end);
-    if (!inquiry->user || inquiry->user->admin) {
+    if (!inquiry->user || users_rights(inquiry->user)->admin) {
         add_agents(shard, inquiry, array, (struct span){at, end - at});
         return;
     }

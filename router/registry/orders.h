@@ -49,6 +49,7 @@ struct order {
     struct capabilities *answer;       // one reference, or NULL
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
+    uint32_t judged_by;       // then: users.number of the file
     bool revoked;             // it ends what its user may not have any more, and is told
     bool hermes, resting, absent, here_only;
     bool removed;     // of ORDER_LEAVE: nobody has its name any more, for what waited, too

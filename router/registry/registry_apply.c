@@ -45,7 +45,8 @@ static void accept_share(struct shard *shard, struct order *order) {
 static void review_later(struct shard *shard, const struct order *order) {
     bool here = order->owner && connection_shard(order->mail.connection) == shard->index;
     const struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
-    shard->review_due |= peer && identity_user(peer) != order->owner;
+    shard->review_due |=
+        peer && (identity_user(peer) != order->owner || order->judged_by != shard->settings->users->number);
 }
 
 // Shard 0 judges for all.

@@ -207,12 +207,13 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
     assert(user && authn_is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
     enum account_limit over;
-    uint64_t wait_ms =
-        account_lease_message(&shard->account_leases, user->account, &user->limits, now_ns, bytes, &over);
+    uint64_t wait_ms = account_lease_message(&shard->account_leases, user->account,
+                                             &users_rights(user)->limits, now_ns, bytes, &over);
     if (!wait_ms)
         return false;
     if (is_own_cancel(shard, message) || is_own_report(shard, message)) {
-        account_lease_charge(&shard->account_leases, user->account, &user->limits, now_ns, bytes);
+        account_lease_charge(&shard->account_leases, user->account, &users_rights(user)->limits, now_ns,
+                             bytes);
         return false;
     }
     refuse_limit(shard, message, over, wait_ms);
@@ -360,8 +361,8 @@ void authn_meter(struct shard *shard, struct peer *peer, size_t bytes) {
     enum account_limit over;
     assert(bytes <= UINT32_MAX);
     if (user && authn_is_metered(user) &&
-        account_lease_message(&shard->account_leases, user->account, &user->limits, io_now(shard->io), bytes,
-                              &over) > 0)
+        account_lease_message(&shard->account_leases, user->account, &users_rights(user)->limits,
+                              io_now(shard->io), bytes, &over) > 0)
         identity_note_over(shard, peer);
 }
 
@@ -372,7 +373,8 @@ void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t byte
     if (!user && identity && !is_child(identity)) // which may be known by what it has not been asked for yet
         user = peer_credential_user(shard, peer, &kind);
     if (user && authn_is_metered(user))
-        account_lease_charge(&shard->account_leases, user->account, &user->limits, io_now(shard->io), bytes);
+        account_lease_charge(&shard->account_leases, user->account, &users_rights(user)->limits,
+                             io_now(shard->io), bytes);
 }
 
 const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
@@ -388,8 +390,8 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
         if (!settle(identity, user, kind))
             return "overloaded: this user has too many connections";
     }
-    if (user && account_lease_message(&shard->account_leases, user->account, &user->limits, io_now(shard->io),
-                                      bytes, &over)) {
+    if (user && account_lease_message(&shard->account_leases, user->account, &users_rights(user)->limits,
+                                      io_now(shard->io), bytes, &over)) {
         stats_count(&shard->stats, COUNT_OVER_LIMIT);
         return over == LIMIT_RATE ? "overloaded: over this user's rate"
                                   : "overloaded: over this user's bytes";

@@ -10,7 +10,7 @@
 #include "router/rights/authz_cache.h"
 
 static inline bool authn_is_metered(const struct user *user) {
-    return user->limits.rate | user->limits.bytes;
+    return users_rights(user)->limits.rate | users_rights(user)->limits.bytes;
 }
 // The common case. The message is from a connection that is known to be a user's, and that has taken its cost
 // ahead, if it has one. All that the message says of its sender is what the sender said before. Such a
@@ -24,8 +24,9 @@ static inline bool authn_is_plain(struct shard *shard, const struct message *mes
         (lookup_has(&message->lookup, KEY_SOURCE_AGENT) &&
          !authz_cache_source(identity, &shard->agents, message->body + source.at)))
         return false;
-    return !authn_is_metered(user) || account_lease_pays(&shard->account_leases, user->account, &user->limits,
-                                                         message->frame->body.bytes);
+    return !authn_is_metered(user) ||
+           account_lease_pays(&shard->account_leases, user->account, &users_rights(user)->limits,
+                              message->frame->body.bytes);
 }
 // Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
 bool authn_refuse_anew(struct shard *shard, const struct message *message);
@@ -43,8 +44,8 @@ void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
 void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;
-    if (!user || (authn_is_metered(user) &&
-                  !account_lease_pays(&shard->account_leases, user->account, &user->limits, bytes)))
+    if (!user || (authn_is_metered(user) && !account_lease_pays(&shard->account_leases, user->account,
+                                                                &users_rights(user)->limits, bytes)))
         authn_charge_anew(shard, peer, bytes);
 }
 

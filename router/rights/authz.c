@@ -9,7 +9,7 @@
 #include "router/engine/request/refuse.h"
 
 static struct account nobodys_account;
-static const struct user nobody = {.name = "", .account = &nobodys_account};
+static const struct user nobody = {.place = USERS_NO_PLACE, .name = "", .account = &nobodys_account};
 
 const struct user *authz_user(const struct shard *shard, const struct peer *peer) {
     if (__builtin_expect(!shard->settings->users, true))
@@ -43,8 +43,8 @@ static bool is_plain(const struct message *message) {
 
 // Whether any line says of tools what a message that goes elsewhere may not name, or what of it is held.
 static bool minds_tools(const struct user *user) {
-    return !pattern_set_is_empty(&user->denied[RIGHT_CALL][KIND_TOOL]) ||
-           !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_TOOL]);
+    return !pattern_set_is_empty(&users_rights(user)->denied[RIGHT_CALL][KIND_TOOL]) ||
+           !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_TOOL]);
 }
 
 // The tool that a message names, whatever its method is; decoded into `text`.
@@ -208,7 +208,7 @@ bool authz_holds_at(const struct shard *shard, const struct message *message, co
 
 bool authz_holds_agents(const struct shard *shard, const struct message *message) {
     const struct user *user = authz_user(shard, message->peer);
-    return user && !pattern_set_is_empty(&user->given[RIGHT_HOLD][KIND_AGENT]);
+    return user && !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_AGENT]);
 }
 
 bool authz_speaks(struct shard *shard, const struct message *message) {
@@ -320,7 +320,7 @@ static bool may_call_by(const struct user *user, const struct membership *member
 
 bool authz_sees(const struct user *user, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
-    if (!user || user->admin || may_call(user, KIND_AGENT, agent->id, bytes))
+    if (!user || users_rights(user)->admin || may_call(user, KIND_AGENT, agent->id, bytes))
         return true;
     if (!authz_reaches(user, agent))
         return false;

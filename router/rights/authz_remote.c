@@ -80,7 +80,7 @@ bool authz_sees_said(const struct user *user, const uint8_t *text, struct span a
                      capabilities = json_member(text, agent, "capabilities");
     char name[AGENT_ID_BYTES_MAX];
     assert(agent.bytes > 0);
-    if (!user || user->admin)
+    if (!user || users_rights(user)->admin)
         return true;
     size_t bytes = id.type == JSON_STRING ? json_string_decode(text, id.value, name, sizeof name) : SIZE_MAX;
     if (bytes == SIZE_MAX || bytes == 0)

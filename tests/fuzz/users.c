@@ -119,6 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t at = 0; at < bytes; at++)
         told.lines += text[at] == '\n';
     struct users *users = users_read(text, bytes, &key, NULL, note, &told);
+    users_judge_by(users);
     require((users == NULL) == (told.count > 0));
     if (users)
         use(users, &key, text, bytes, &told);

@@ -415,22 +415,40 @@ static void who_is_unknown_is_read_as_far_as_it_reads(void **state) {
     scene_close(&scene);
 }
 
-static bool read_same(void *context, struct hub_settings *fresh) {
-    const struct hub_settings *first = context;
-    fresh->users = users_hold(first->users);
+struct reload {
+    struct scene *scene;
+    struct hub_settings settings;
+    unsigned count;
+    bool changes; // the text of the users file, each time
+};
+
+static bool read_users_again(void *context, struct hub_settings *fresh) {
+    struct reload *reload = context;
+    const struct users *before =
+        reload->count ? hub_settings(reload->scene->world.hub)->users : reload->settings.users;
+    static const struct siphash_key key = {{1, 2}};
+    char text[200];
+    reload->count++;
+    snprintf(text, sizeof text, "[user a]\nuid = 1000\nrate = %u/s\n[user u%u]\ncall = *\n", reload->count,
+             reload->count % 7);
+    fresh->users = reload->changes ? users_read(text, strlen(text), &key, before, no_complaint, NULL)
+                                   : users_hold(reload->settings.users);
     return true;
 }
 
-// However often the configuration is read, the editions that there are don't become more, nor references to their users.
-static void editions_that_nobody_reads_are_given_back(void **state) {
-    (void)state;
+// However often the configuration is read, the editions that there are don't become more, nor references to their users, nor
+// what they take where each has another text.
+static void read_again_and_again(bool changes) {
     static struct scene scene;
+    static struct reload reload;
+    reload = (struct reload){.scene = &scene, .changes = changes};
     enum { RELOADS = 100, EDITIONS_MAX = 3 };
     struct world_options options;
     struct hub_settings settings;
     choose_users(&options, &settings, "[user a]\nuid = 1000\n");
-    settings.read_again = read_same;
-    settings.read_context = &settings;
+    settings.read_again = read_users_again;
+    settings.read_context = &reload;
+    reload.settings = settings;
     options.secure = false;
     scene_open(&scene, &options);
     for (unsigned count = 0; count < RELOADS; count++) {
@@ -442,10 +460,22 @@ static void editions_that_nobody_reads_are_given_back(void **state) {
         for (; edition; edition = edition->before)
             editions++;
         assert_true(editions <= EDITIONS_MAX);
-        assert_true(atomic_load(&settings.users->references) <= EDITIONS_MAX);
+        const struct users *users = hub_settings(scene.world.hub)->users;
+        assert_true(atomic_load(&users->references) <= EDITIONS_MAX);
+        assert_true(atomic_load(&users_at(users, 0)->references) <= EDITIONS_MAX);
     }
     scene_check(&scene);
     scene_close(&scene);
+}
+
+static void editions_that_nobody_reads_are_given_back(void **state) {
+    (void)state;
+    read_again_and_again(false);
+}
+
+static void users_files_that_nobody_reads_are_given_back(void **state) {
+    (void)state;
+    read_again_and_again(true);
 }
 
 int main(void) {
@@ -465,6 +495,7 @@ int main(void) {
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
         cmocka_unit_test(who_is_unknown_is_read_as_far_as_it_reads),
         cmocka_unit_test(editions_that_nobody_reads_are_given_back),
+        cmocka_unit_test(users_files_that_nobody_reads_are_given_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

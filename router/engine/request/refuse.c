@@ -62,7 +62,7 @@ void refuse_limit_put(struct shard *shard, struct text *data, const struct user 
     assert(shard->settings->users && user);
     reply_data_text(data, "fault", "over a limit of this user's");
     reply_data_text(data, "key", account_limit_text(which));
-    reply_data_number(data, "limit", (int64_t)account_limit_of(&user->limits, which));
+    reply_data_number(data, "limit", (int64_t)account_limit_of(&users_rights(user)->limits, which));
     stats_count(&shard->stats, COUNT_OVER_LIMIT);
 }
 

@@ -29,12 +29,11 @@ void identity_wait(struct shard *shard, struct identity *identity) {
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
 }
 
-// By their accounts: a user that was gone and is there again has another one.
 bool identity_counts(struct identity *identity, const struct user *user) {
     assert(user && user->account);
-    if (identity->counted && identity->counted->account == user->account)
+    if (identity->counted == user)
         return true;
-    if (!account_connect(user->account, user->limits.connections))
+    if (!account_connect(user->account, users_rights(user)->limits.connections))
         return false;
     identity_uncount(identity);
     identity->counted = user;
@@ -87,5 +86,5 @@ void identity_give(struct quota *quota, struct quota *places, struct identity *i
 }
 
 bool identity_same(const struct user *one, const struct user *other) {
-    return one && other && (one == other || strcmp(one->name, other->name) == 0);
+    return one && one == other;
 }

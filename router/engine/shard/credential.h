@@ -55,8 +55,7 @@ struct authz_cache {
     struct authz_cache_source source;
 };
 
-// The connection's own credential, by these users, all of which there are until the hub's end
-// (router/rights/peer_credential.h).
+// The connection's own credential, by these users: each review of rights forgets it (router/rights/peer_credential.h).
 struct peer_credential {
     const struct users *users; // NULL: nobody has looked
     const struct user *user;   // NULL: nobody's
@@ -106,5 +105,5 @@ void identity_publish(struct shard *shard);
 // Gives it back. NULL is allowed.
 void identity_give(struct quota *quota, struct quota *places, struct identity *identity);
 
-// Whether two users, of whatever edition, are the same one. NULL is nobody's.
+// Whether two users are the same one. NULL is nobody's.
 bool identity_same(const struct user *one, const struct user *other);

@@ -73,15 +73,12 @@ static uint64_t taken_up_by_all(const struct hub *hub) {
     return least;
 }
 
-// Gives back the editions that no shard reads any more. Children refer to their sections in the edition by which they were
-// begun, and much refers to a user for as long as it lasts: those editions stay whose sections, or users, no other has.
+// Gives back the editions that no shard reads any more. A child keeps its section, and a user goes on in later editions.
 static void forget_editions(struct hub *hub) {
     uint64_t read = taken_up_by_all(hub);
     struct hub_edition *later = atomic_load_explicit(&hub->edition, memory_order_relaxed);
     for (struct hub_edition *edition; (edition = later->before);) {
-        bool is_needed = edition->number >= read || edition->settings.children ||
-                         edition->settings.users != later->settings.users;
-        if (is_needed) {
+        if (edition->number >= read) {
             later = edition;
             continue;
         }

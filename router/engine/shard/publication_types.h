@@ -26,6 +26,7 @@ struct copy {
 struct publication {
     struct publication *next; // of the shard's misses, or of their reserve
     const struct user *user;  // whose deliveries are counted; or NULL
+    uint64_t fanout;          // then: by this limit
     uint32_t foreseen;        // of them, those that are counted already
     uint64_t source;          // connection; constant
     enum governance required; // constant

@@ -16,6 +16,7 @@ bool shard_take_settings(struct shard *shard) {
     const struct limits *limits = &settings->limits;
     assert(shard->magic == SHARD_MAGIC && settings->shard_count == shard->hub->settings.shard_count);
     shard->settings = settings;
+    users_judge_by(settings->users);
     atomic_store_explicit(&shard->hub->taken_up[shard->index], edition->number, memory_order_release);
     shard->unit_limits = (struct unit_limits){limits->header_bytes_max, limits->frame_bytes_max};
     shard->unknown_limits = shard->unit_limits;

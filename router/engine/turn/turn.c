@@ -48,7 +48,8 @@ static bool same_times(const struct limits *limits, const struct limits *others)
 // arrives, nothing else would win them back.
 static void follow_settings(struct shard *shard) {
     const struct limits before =
-        *shard_limits(shard); // its edition may go as soon as another one is taken up
+        *shard_limits(shard);                     // its edition may go as soon as another one is taken up
+    account_leases_empty(&shard->account_leases); // they refer to limits of the users file
     if (!shard_take_settings(shard))
         return;
     rights_review_all(shard);
@@ -250,6 +251,7 @@ static void hear(struct shard *shard) {
 }
 
 bool turn_take(struct shard *shard) {
+    users_judge_by(shard->settings->users); // a thread may have several shards
     run(shard);
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);

@@ -143,7 +143,7 @@ static bool ask(struct shard *shard, const struct message *message, struct held_
     if (!user)
         return true;
     held->is_asked = message_copy_take_place(message, user->account) ||
-                     account_lease_ask(&shard->account_leases, user->account, &user->limits);
+                     account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits);
     if (!held->is_asked)
         refuse_limit(shard, message, LIMIT_PENDING, 0);
     return held->is_asked;

@@ -20,14 +20,15 @@ enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_ses
     const char *agent = target + session->target_bytes;
     if (!user)
         return HCS_ACCESS_ALLOWED;
-    // The newest edition: the shard on which this one was judged may have taken it up before this one does.
-    user = users_by_name(hub_settings(shard->hub)->users, user->name, strlen(user->name));
-    if (!user || !session->agent_bytes)
+    if (!session->agent_bytes)
         return HCS_ACCESS_DENIED;
+    // The newest edition: the shard on which this one was judged may have taken it up before this one does.
+    const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
     bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
                (identity_same(session->user, user) &&
                 authz_joins(user, agent, session->agent_bytes, target, session->target_bytes));
     bool is_held = may && shard->gate && authz_holds_stream(user, agent, session->agent_bytes, NULL, 0);
+    users_judge_by(own);
     return !may ? HCS_ACCESS_DENIED : is_held ? HCS_ACCESS_HELD : HCS_ACCESS_ALLOWED;
 }
 

@@ -167,7 +167,7 @@ static bool hub_has_room(struct shard *shard) {
 // without users a quarter of all sessions a connection. False where there is none left.
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
     uint32_t quarter = shard_limits(shard)->sessions_max / 4;
-    uint32_t max = client->user ? client->user->limits.pending : quarter ? quarter : 1;
+    uint32_t max = client->user ? users_rights(client->user)->limits.pending : quarter ? quarter : 1;
     assert(!client->user || client->account == client->user->account);
     if (!client->account)
         return true;
@@ -199,9 +199,18 @@ static bool session_begin(struct shard *shard, struct hcs_client *client, struct
     return true;
 }
 
-static void begin(struct shard *shard, struct hcs_client *client) {
+// A user who is gone has no denials either.
+static bool is_gone(const struct hcs_client *client) {
+    return client->user && users_rights(client->user) == &users_no_rights;
+}
+
+static void begin_judged(struct shard *shard, struct hcs_client *client) {
     if (shard->phase != HUB_SERVING) {
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "the hub ends", true);
+        return;
+    }
+    if (is_gone(client)) {
+        refuse_user(shard, client, HCS_ACCESS_DENIED);
         return;
     }
     struct agent *agent = choose(shard, client);
@@ -218,6 +227,13 @@ static void begin(struct shard *shard, struct hcs_client *client) {
     else if (!session_begin(shard, client, agent))
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for a session",
                         true);
+}
+
+// By the newest edition, as hcs_access_judge.
+static void begin(struct shard *shard, struct hcs_client *client) {
+    const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
+    begin_judged(shard, client);
+    users_judge_by(own);
 }
 
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {

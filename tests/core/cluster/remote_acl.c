@@ -18,7 +18,9 @@ static void no_fault(void *context, const struct users_fault *fault) {
 
 static struct users *read_text(const char *text) {
     static const struct siphash_key key = {{1, 2}};
-    return users_read(text, strlen(text), &key, NULL, no_fault, NULL);
+    struct users *users = users_read(text, strlen(text), &key, NULL, no_fault, NULL);
+    users_judge_by(users);
+    return users;
 }
 
 static void expect_written(const char *lines, const char *expected) {

@@ -250,7 +250,7 @@ static void ask_singles(const struct part *meant, const struct user *user) {
     uint64_t rate = meant->rate;
     for (int at = 0; at < ROLES && rate == 0; at++)
         rate = meant->takes[meant->order[at]] ? roles_meant[meant->order[at]].rate : 0;
-    assert_int_equal(user->limits.rate, rate);
+    assert_int_equal(users_rights(user)->limits.rate, rate);
 }
 
 static void no_fault(void *context, const struct users_fault *fault) {
@@ -268,6 +268,7 @@ static void as_it_was_meant(void **state) {
             make_part(&roles_meant[number], false);
         write_file(text);
         struct users *users = users_read(text, strlen(text), &key, NULL, no_fault, text);
+        users_judge_by(users);
         assert_int_equal(users_count(users), USERS);
         for (uint32_t number = 0; number < USERS; number++)
             ask_singles(&users_meant[number], users_at(users, number));

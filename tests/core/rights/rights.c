@@ -21,6 +21,7 @@ static struct users *read_text(const char *text, const struct user **user) {
     static const struct siphash_key key = {{1, 2}};
     struct users *users = users_read(text, strlen(text), &key, NULL, no_fault, NULL);
     *user = users_at(users, 0);
+    users_judge_by(users);
     return users;
 }
 

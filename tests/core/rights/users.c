@@ -41,6 +41,7 @@ static struct users *good(const char *text) {
     struct users *users = read_text(text, &told);
     assert_string_equal(told.lines, "");
     assert_non_null(users);
+    users_judge_by(users);
     return users;
 }
 
@@ -69,21 +70,21 @@ static void all_of_it(void **state) {
     assert_int_equal(users_count(users), 1);
     const struct user *ci = users_at(users, 0);
     assert_string_equal(ci->name, "ci");
-    assert_int_equal(ci->line, 1);
+    assert_int_equal(users_rights(ci)->line, 1);
     assert_ptr_equal(users_by_name(users, "ci", 2), ci);
     assert_ptr_equal(users_by_token(users, "abc", 3), ci);
     assert_ptr_equal(users_by_certificate(users, "ci.example", 10), ci);
     assert_ptr_equal(users_by_uid(users, 1000), ci);
     assert_int_equal(users_hold_line(users), 10);
-    assert_true(ci->admin && users_have_certificates(users));
-    assert_int_equal(ci->admin_line, 12);
-    assert_int_equal(ci->level, GOVERNANCE_SUPERVISED);
-    assert_int_equal(ci->level_line, 11);
-    assert_int_equal(ci->limits.rate, 1000);
-    assert_int_equal(ci->limits.bytes, 16 << 20);
-    assert_int_equal(ci->limits.fanout, 100000);
-    assert_int_equal(ci->limits.connections, 50);
-    assert_int_equal(ci->limits.pending, 1000);
+    assert_true(users_rights(ci)->admin && users_have_certificates(users));
+    assert_int_equal(users_rights(ci)->admin_line, 12);
+    assert_int_equal(users_rights(ci)->level, GOVERNANCE_SUPERVISED);
+    assert_int_equal(users_rights(ci)->level_line, 11);
+    assert_int_equal(users_rights(ci)->limits.rate, 1000);
+    assert_int_equal(users_rights(ci)->limits.bytes, 16 << 20);
+    assert_int_equal(users_rights(ci)->limits.fanout, 100000);
+    assert_int_equal(users_rights(ci)->limits.connections, 50);
+    assert_int_equal(users_rights(ci)->limits.pending, 1000);
     assert_int_equal(rights_register(ci, "build-agent", 11).line, 5);
     users_drop(users);
 }
@@ -155,15 +156,15 @@ static void roles_add_up(void **state) {
     call.names[KIND_AGENT].text = "z";
     assert_int_equal(rights_call(one, &call).line, 13);
     assert_int_equal(rights_call(three, &call).line, 23);
-    assert_int_equal(one->level, GOVERNANCE_MANUAL);
-    assert_true(one->admin && !two->admin && !three->admin);
-    assert_int_equal(one->limits.rate, 5);
-    assert_int_equal(one->limits.bytes, 1024);
-    assert_int_equal(one->limits.fanout, 7);
-    assert_int_equal(two->limits.fanout, 8);
-    assert_int_equal(two->limits.connections, 3);
-    assert_int_equal(three->limits.connections, 0);
-    assert_int_equal(three->level, GOVERNANCE_MANUAL);
+    assert_int_equal(users_rights(one)->level, GOVERNANCE_MANUAL);
+    assert_true(users_rights(one)->admin && !users_rights(two)->admin && !users_rights(three)->admin);
+    assert_int_equal(users_rights(one)->limits.rate, 5);
+    assert_int_equal(users_rights(one)->limits.bytes, 1024);
+    assert_int_equal(users_rights(one)->limits.fanout, 7);
+    assert_int_equal(users_rights(two)->limits.fanout, 8);
+    assert_int_equal(users_rights(two)->limits.connections, 3);
+    assert_int_equal(users_rights(three)->limits.connections, 0);
+    assert_int_equal(users_rights(three)->level, GOVERNANCE_MANUAL);
     assert_false(users_hold_line(users) || users_have_certificates(users));
     users_drop(users);
 }
@@ -310,8 +311,78 @@ static void accounts_stay(void **state) {
     users_drop(before);
     users_drop(before);
     enum account_limit over;
-    assert_int_equal(account_message(a->account, &a->limits, 1, 0, &over), 0);
+    assert_int_equal(account_message(a->account, &users_rights_at(after, 2)->limits, 1, 0, &over), 0);
     users_drop(after);
+}
+
+// A user stays where it is from file to file, also while it is gone. Each file says what it says.
+static void users_stay(void **state) {
+    (void)state;
+    struct told told = {0};
+    static const char without[] = "[user b]\nadmin = no\n[user c]\n",
+                      again[] = "[user c]\n[user a]\nrate = 3/s\n";
+    struct users *first = good("[user a]\nrate = 1/s\n[user b]\nadmin = yes\n");
+    const struct user *a = users_by_name(first, "a", 1), *b = users_by_name(first, "b", 1);
+    struct users *second = users_read(without, strlen(without), &key, first, note, &told);
+    assert_int_equal(second->number, first->number + 1);
+    assert_null(users_by_name(second, "a", 1));
+    assert_ptr_equal(users_by_name(second, "b", 1), b);
+    assert_true(users_rights(b)->admin);
+    assert_ptr_equal(users_rights(users_by_name(second, "c", 1)), &users_no_rights);
+    assert_ptr_equal(users_judge_by(second), first);
+    assert_ptr_equal(users_rights(a), &users_no_rights);
+    assert_false(users_rights(b)->admin);
+    users_drop(first);
+    assert_string_equal(a->name, "a");
+    struct users *third = users_read(again, strlen(again), &key, second, note, &told);
+    users_judge_by(third);
+    users_drop(second);
+    assert_ptr_equal(users_by_name(third, "a", 1), a);
+    assert_int_equal(users_rights(a)->limits.rate, 3);
+    assert_ptr_equal(users_rights(b), &users_no_rights);
+    assert_int_equal(third->gone_count, 1);
+    users_drop(third);
+}
+
+// Files without end take no more than the names that were ever in one.
+static void users_come_and_go(void **state) {
+    (void)state;
+    struct told told = {0};
+    struct users *users = good("[user keeper]\n");
+    for (unsigned number = 0; number < 1000; number++) {
+        char text[64];
+        snprintf(text, sizeof text, "[user keeper]\n[user u%u]\nrate = %u/s\n", number % 50, number + 1);
+        struct users *next = users_read(text, strlen(text), &key, users, note, &told);
+        assert_non_null(next);
+        users_drop(users);
+        users = next;
+    }
+    assert_int_equal(users->gone_count, 49);
+    assert_int_equal(users->place_count, 51);
+    users_drop(users);
+}
+
+// No new names come when too many are gone. Those that are known do, and any may go.
+static void too_many_are_gone(void **state) {
+    (void)state;
+    struct told told = {0};
+    static const char few[] = "[user a]\n[user u7]\n", new[] = "[user a]\n[user b]\n", none[] = "[user u7]\n";
+    enum { NAME_BYTES = 16 };
+    char *text = malloc((USERS_GONE_MAX + 2) * (size_t)NAME_BYTES + 16);
+    size_t bytes = (size_t)sprintf(text, "[user a]\n");
+    for (unsigned number = 0; number <= USERS_GONE_MAX; number++)
+        bytes += (size_t)sprintf(text + bytes, "[user u%x]\n", number);
+    struct users *all = users_read(text, bytes, &key, NULL, note, &told);
+    free(text);
+    struct users *left = users_read(few, strlen(few), &key, all, note, &told);
+    assert_int_equal(left->gone_count, USERS_GONE_MAX);
+    assert_null(users_read(new, strlen(new), &key, left, note, &told));
+    assert_string_equal(told.lines, "2");
+    struct users *last = users_read(none, strlen(none), &key, left, note, &told);
+    assert_int_equal(last->gone_count, USERS_GONE_MAX + 1);
+    users_drop(all);
+    users_drop(left);
+    users_drop(last);
 }
 
 // Memory that isn't there is told, and all else given back.
@@ -361,12 +432,21 @@ static void users_know_the_text_that_they_are_of(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_it),          cmocka_unit_test(who_has_no_such_credential),
-        cmocka_unit_test(many_users),         cmocka_unit_test(roles_add_up),
-        cmocka_unit_test(as_people_write),    cmocka_unit_test(values_that_cant_be_read),
-        cmocka_unit_test(files_that_cant_be), cmocka_unit_test(a_credential_twice),
-        cmocka_unit_test(accounts_stay),      cmocka_unit_test(without_memory),
-        cmocka_unit_test(too_many_patterns),  cmocka_unit_test(users_know_the_text_that_they_are_of),
+        cmocka_unit_test(all_of_it),
+        cmocka_unit_test(who_has_no_such_credential),
+        cmocka_unit_test(many_users),
+        cmocka_unit_test(roles_add_up),
+        cmocka_unit_test(as_people_write),
+        cmocka_unit_test(values_that_cant_be_read),
+        cmocka_unit_test(files_that_cant_be),
+        cmocka_unit_test(a_credential_twice),
+        cmocka_unit_test(accounts_stay),
+        cmocka_unit_test(users_stay),
+        cmocka_unit_test(users_come_and_go),
+        cmocka_unit_test(too_many_are_gone),
+        cmocka_unit_test(without_memory),
+        cmocka_unit_test(too_many_patterns),
+        cmocka_unit_test(users_know_the_text_that_they_are_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@ static void review(const char *section, const char *expected) {
     char text[400], told[300] = "";
     int bytes = snprintf(text, sizeof text, "[user u]\nuid = 1\n%s", section);
     struct users *users = users_read(text, (size_t)bytes, &key, NULL, no_fault, NULL);
+    users_judge_by(users);
     assert_true(users_lint(text, (size_t)bytes, note, told));
     if (strcmp(told, expected) != 0)
         fail_msg("%s\nis told:\n%s", text, told);
@@ -144,6 +145,7 @@ static void questions(void **state) {
         {"hold other", true, 0, 0},
     };
     struct users *users = users_read(text, sizeof text - 1, &key, NULL, no_fault, NULL);
+    users_judge_by(users);
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         struct rights_explain_answer answer;
         assert_null(rights_explain(users_at(users, 0), table[row].question, &answer));
@@ -162,6 +164,7 @@ static void what_is_no_question(void **state) {
         "call a*",   "register @a", "register a b",  "offer a",  "level strict",
         "admin now", "publish",     "subscribe a*b", "hold",     "call a!"};
     struct users *users = users_read(text, sizeof text - 1, &key, NULL, no_fault, NULL);
+    users_judge_by(users);
     for (size_t at = 0; at < sizeof questions / sizeof *questions; at++) {
         struct rights_explain_answer answer;
         if (!rights_explain(users_at(users, 0), questions[at], &answer))

@@ -24,6 +24,8 @@ static struct identity identity;
 
 static int begin(void **state) {
     (void)state;
+    static const struct users no_users;
+    users_judge_by(&no_users);
     identity = (struct identity){0};
     atomic_store(&budget.bytes_max, 1 << 20);
     quota_init(&kept_memory, &budget);
