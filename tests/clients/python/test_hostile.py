@@ -149,7 +149,7 @@ class Hostile(ClientTest):
         self.assertEqual(states.seen, [])
 
     async def test_memory_is_bounded(self):
-        """Requests that nobody answers, cancelled and not, then a hub that reads nothing."""
+        """Requests that nobody answers, cancelled and not."""
         client, states, call, answers = await self.sends(concurrency=1)
         call.cancel()
         never = asyncio.Event()
@@ -169,7 +169,7 @@ class Hostile(ClientTest):
         self.assertLessEqual(inbound._waiting_bytes, 4 * 1024 * 1024)
         self.assertLess(len(connection.owed), 5_000)
         self.assertEqual(len(connection.owed), len(inbound._waiting) + 1)
-        connection._transport.pause_reading()
+        never.set()
         self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, 100 * 1024)
 
     async def test_hub_that_asks_and_reads_nothing(self):
@@ -199,11 +199,11 @@ class Hostile(ClientTest):
             await greet(peer)
             await peer.find("go")
             peer.writer.transport.pause_reading()
-            for n in range(500):
+            for n in range(100):
                 peer.send(method="big", id=n)
             await read.wait()
             peer.writer.transport.resume_reading()
-            for _ in range(500):
+            for _ in range(100):
                 assert "result" in await peer.receive()
             done.set()
             await peer.receive()
@@ -226,7 +226,7 @@ class Hostile(ClientTest):
         self.assertLess(running, 40)  # what the kernel takes, and some more
         read.set()
         await within(done.wait())
-        self.assertEqual(running, 500)
+        self.assertEqual(running, 100)
 
 
 def frame(message):
