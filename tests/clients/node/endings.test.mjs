@@ -12,8 +12,9 @@ test('close unregisters, and ends calls', () => having(Hub.start(), async (hub) 
   other.method('never', () => never.passed);
   const call = failure(one.call('never', { targetAgent: 'other' }));
   await one.call('hub/ping');
-  const first = one.close();
+  const first = one.close(), begin = performance.now();
   assert.equal(await within(Promise.all([first, one.close()]), 'both').then(() => true), true);
+  assert.ok(performance.now() - begin < 900, 'what is given up is owed no more, so that the hub ends at once');
   const error = await call;
   assert.ok(error instanceof ConnectionLost);
   const { agents } = await other.call('hub/agents');
