@@ -142,21 +142,21 @@ static bool is_scheme(const char *uri, const char *scheme) {
 }
 
 // NULL when it is none of those.
-static const struct spoken *find_spoken(const char *scheme, size_t bytes) {
-    for (const struct spoken *spoken = SPOKEN_SCHEMES; spoken < SPOKEN_SCHEMES + SPOKEN_SCHEMES_COUNT;
-         spoken++)
-        if (strlen(spoken->scheme) == bytes && memcmp(spoken->scheme, scheme, bytes) == 0)
-            return spoken;
+static const struct spoken *find_transport(const char *scheme, size_t bytes) {
+    for (const struct spoken *transports = SPOKEN_SCHEMES; transports < SPOKEN_SCHEMES + SPOKEN_SCHEMES_COUNT;
+         transports++)
+        if (strlen(transports->scheme) == bytes && memcmp(transports->scheme, scheme, bytes) == 0)
+            return transports;
     return NULL;
 }
 
 int address_parse(struct address *address, const char *uri) {
     *address = (struct address){0};
     const char *end = strstr(uri, BEHIND_SCHEME);
-    const struct spoken *spoken = end ? find_spoken(uri, (size_t)(end - uri)) : NULL;
-    if (spoken) {
-        strcpy(address->transport, spoken->transport);
-        address->secure = spoken->secure;
+    const struct spoken *transports = end ? find_transport(uri, (size_t)(end - uri)) : NULL;
+    if (transports) {
+        strcpy(address->transport, transports->transport);
+        address->secure = transports->secure;
         return parse_tcp(address, end + sizeof BEHIND_SCHEME - 1);
     }
     bool local = is_scheme(uri, UNIX_SCHEME);

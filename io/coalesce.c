@@ -110,7 +110,7 @@ static void go_on_trying(struct coalesce *coalesce, const struct coalesce_sum *w
         lose(coalesce, now_ns);
 }
 
-static void go_on_holding(struct coalesce *coalesce, const struct coalesce_sum *window, uint64_t now_ns) {
+static void continue_holding(struct coalesce *coalesce, const struct coalesce_sum *window, uint64_t now_ns) {
     if (is_late(coalesce)) {
         lose(coalesce, now_ns);
         return;
@@ -124,7 +124,7 @@ static void go_on_holding(struct coalesce *coalesce, const struct coalesce_sum *
     coalesce->next_ns = now_ns;
 }
 
-void coalesce_judge(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns) {
+void coalesce_evaluate(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns) {
     assert(coalesce->hold_ns && now_ns >= coalesce->began_ns);
     struct coalesce_sum window = {now_ns - coalesce->began_ns, cpu_ns - coalesce->cpu_ns, coalesce->bytes};
     bool useful = coalesce->measured && window.ns <= 2 * COALESCE_WINDOW_NS;
@@ -133,7 +133,7 @@ void coalesce_judge(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns)
     else if (coalesce->state == COALESCE_TRYING)
         go_on_trying(coalesce, &window, now_ns);
     else if (coalesce->state == COALESCE_HOLDING)
-        go_on_holding(coalesce, &window, now_ns);
+        continue_holding(coalesce, &window, now_ns);
     else if (now_ns >= coalesce->next_ns && is_worth_a_trial(coalesce, &window))
         begin_trial(coalesce);
     coalesce->began_ns = now_ns;

@@ -80,4 +80,4 @@ static inline bool coalesce_woke(struct coalesce *coalesce, uint64_t now_ns) {
 }
 
 // The window is over; cpu_ns is what the thread has used of a processor, ever.
-void coalesce_judge(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns);
+void coalesce_evaluate(struct coalesce *coalesce, uint64_t now_ns, uint64_t cpu_ns);

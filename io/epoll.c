@@ -188,7 +188,7 @@ static int open_parts(struct epoll_io *io, const char **why) {
     return result < 0 ? result : open_reserve(io, why);
 }
 
-static void epoll_lend(struct io *base, uint32_t buffers) {
+static void epoll_lend_buffers(struct io *base, uint32_t buffers) {
     struct epoll_io *io = epoll_of(base);
     io->reads_max = buffers < io->opened_for ? buffers : io->opened_for;
     while (io->reserve_count > io->reads_max)
@@ -230,7 +230,7 @@ const struct io_ops epoll_ops = {
     .name = "epoll",
     .open = epoll_open,
     .close = epoll_close,
-    .lend = epoll_lend,
+    .lend = epoll_lend_buffers,
     .accept = epoll_accept,
     .connect = epoll_connect,
     .receive = epoll_receive,

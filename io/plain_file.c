@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int judge(int descriptor) {
+static int plain_file_kind(int descriptor) {
     struct stat status;
     if (fstat(descriptor, &status) < 0)
         return -errno;
@@ -17,7 +17,7 @@ int plain_file_open(const char *path) {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor < 0)
         return -errno;
-    int fault = judge(descriptor);
+    int fault = plain_file_kind(descriptor);
     if (!fault)
         return descriptor;
     close(descriptor);

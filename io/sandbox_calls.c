@@ -179,7 +179,7 @@ static const struct detail DETAILS[] = {
     {SCMP_SYS(prctl), EXACTLY(0, PR_GET_DUMPABLE)}};
 
 // To dial: sockets of TCP, and to connect them.
-static int judge_dialling(scmp_filter_ctx filter, bool dials) {
+static int restrict_dialling(scmp_filter_ctx filter, bool dials) {
     static const int families[] = {AF_INET, AF_INET6};
     if (!dials)
         return seccomp_rule_add(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(connect), 0);
@@ -237,7 +237,7 @@ int sandbox_layer_calls(bool dials) {
     if (!failed)
         failed = refuse_dangers(filter);
     if (!failed)
-        failed = judge_dialling(filter, dials);
+        failed = restrict_dialling(filter, dials);
     if (!failed)
         failed = allow_needs(filter);
     (void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_LOG, 1);

@@ -55,7 +55,7 @@ static bool has_expired(SSL_SESSION *session) {
 }
 
 // A ticket vouches for a certificate as long as that itself would; then it is to be shown again, which fails.
-static SSL_TICKET_RETURN judge_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t bytes,
+static SSL_TICKET_RETURN check_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t bytes,
                                       SSL_TICKET_STATUS status, void *context) {
     (void)ssl, (void)name, (void)bytes, (void)context;
     switch (status) {
@@ -83,7 +83,7 @@ static bool set_rules(SSL_CTX *context) {
            SSL_CTX_set_ciphersuites(context, TLS_1_3_CIPHERS) == 1 &&
            SSL_CTX_set1_groups_list(context, GROUPS) == 1 && SSL_CTX_set_max_early_data(context, 0) == 1 &&
            SSL_CTX_set_num_tickets(context, 1) == 1 &&
-           SSL_CTX_set_session_ticket_cb(context, NULL, judge_ticket, NULL) == 1 &&
+           SSL_CTX_set_session_ticket_cb(context, NULL, check_ticket, NULL) == 1 &&
            SSL_CTX_set_session_id_context(context, SESSIONS, sizeof SESSIONS - 1) == 1;
 }
 

@@ -184,7 +184,7 @@ static size_t said_bytes(const uint8_t *head) {
 }
 
 // Judges a record by its head. ALERT_CLOSE_NOTIFY: there is no fault. The version is ignored.
-static enum alert judge_head(const uint8_t *head) {
+static enum alert check_head(const uint8_t *head) {
     if (head[0] != TYPE_DATA)
         return ALERT_UNEXPECTED_MESSAGE;
     if (protected_bytes(head) > PROTECTED_BYTES_MAX)
@@ -212,7 +212,7 @@ static enum record_state take_record(struct tls_records *records, struct secure 
         return RECORD_PARTIAL;
     const uint8_t *head = lies_here ? input->bytes : records->head;
     size_t bytes = TLS_HEAD_BYTES + protected_bytes(head);
-    enum alert wrong = records->begun ? ALERT_CLOSE_NOTIFY : judge_head(head);
+    enum alert wrong = records->begun ? ALERT_CLOSE_NOTIFY : check_head(head);
     if (wrong != ALERT_CLOSE_NOTIFY) {
         object(records, secure, wrong);
         return RECORD_BAD;
@@ -290,7 +290,7 @@ enum secure_result tls_records_open(struct tls_records *records, struct secure *
     }
     bool foreseen = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
     secure->next_bytes =
-        foreseen && judge_head(input->bytes) == ALERT_CLOSE_NOTIFY ? (uint32_t)said_bytes(input->bytes) : 0;
+        foreseen && check_head(input->bytes) == ALERT_CLOSE_NOTIFY ? (uint32_t)said_bytes(input->bytes) : 0;
     return result;
 }
 

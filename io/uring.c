@@ -16,7 +16,7 @@
 
 #include "core/base/memory.h"
 
-static void uring_lend(struct io *io, uint32_t buffers) {
+static void uring_lend_buffers(struct io *io, uint32_t buffers) {
     uring_buffers_limit(&uring_of(io)->buffers, &uring_of(io)->ring, buffers);
 }
 
@@ -223,7 +223,7 @@ const struct io_ops uring_ops = {
     .name = "uring",
     .open = uring_open,
     .close = uring_close,
-    .lend = uring_lend,
+    .lend = uring_lend_buffers,
     .accept = uring_accept,
     .connect = uring_connect,
     .receive = uring_receive,

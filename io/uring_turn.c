@@ -96,7 +96,7 @@ void uring_run(struct io *base, uint64_t deadline_ns) {
     io->woken = false;
     gather(io);
     if (coalesce_woke(&io->coalesce, base->now_ns))
-        coalesce_judge(&io->coalesce, base->now_ns, io_used_ns());
+        coalesce_evaluate(&io->coalesce, base->now_ns, io_used_ns());
 }
 
 // A turn that uses up more buffers touches more memory than the cache keeps.

@@ -53,9 +53,9 @@ static const char *judge(const struct text *json) {
     if (parser == NULL) {
         return no_memory;
     }
-    enum simdjson_verdict verdict = json->length == 0
-                                        ? SIMDJSON_INVALID
-                                        : simdjson_judge(parser, (const uint8_t *)json->bytes, json->length);
+    enum simdjson_verdict verdict =
+        json->length == 0 ? SIMDJSON_INVALID
+                          : simdjson_validate(parser, (const uint8_t *)json->bytes, json->length);
     simdjson_destroy(parser);
     switch (verdict) {
     case SIMDJSON_VALID:

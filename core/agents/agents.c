@@ -98,13 +98,13 @@ struct agent *agents_find_again(struct agents *agents, const char *id, size_t id
 
 // The top bits of the product with a secret odd number. A peer that connects anew until it has a number that
 // it likes can't tell which connections share a chain (Dietzfelbinger and others, 1997).
-static struct list *agents_chain_of(struct agents *agents, uint64_t connection) {
+static struct list *agents_bucket_of(struct agents *agents, uint64_t connection) {
     assert(agents->multiplier & 1);
     return &agents->homes[(connection * agents->multiplier) >> (64 - HOME_CHAIN_BITS)];
 }
 
 struct home *agents_home(struct agents *agents, uint64_t connection) {
-    struct list *bucket = agents_chain_of(agents, connection);
+    struct list *bucket = agents_bucket_of(agents, connection);
     for (struct list *node = bucket->next; node != bucket; node = node->next) {
         struct home *home = list_entry(node, struct home, link);
         if (home->connection == connection)
@@ -131,7 +131,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     list_init(&home->agents);
     list_init(&home->pending);
     list_init(&home->streams);
-    list_append(agents_chain_of(agents, connection), &home->link);
+    list_append(agents_bucket_of(agents, connection), &home->link);
     return home;
 }
 

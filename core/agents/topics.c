@@ -234,8 +234,8 @@ void topics_leave(struct topics *topics, struct agent *agent) {
     agent->subscription_count = 0;
 }
 
-size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
-                      const uint8_t *text, struct span events) {
+size_t topics_predict_count(struct topics *topics, const struct subscriber *subscriber,
+                            const struct agent *old, const uint8_t *text, struct span events) {
     struct name_list listing;
     char pattern[EVENT_BYTES_MAX];
     size_t count = subscriber->count;

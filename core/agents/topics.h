@@ -95,8 +95,8 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
 void topics_leave(struct topics *topics, struct agent *agent);
 // How many subscriptions there would be if an agent's `events` (a list of a valid text, or NULL: none) took
 // the place of what `old` (or NULL) lists. A pattern that is listed twice may count twice.
-size_t topics_foresee(struct topics *topics, const struct subscriber *subscriber, const struct agent *old,
-                      const uint8_t *text, struct span events);
+size_t topics_predict_count(struct topics *topics, const struct subscriber *subscriber,
+                            const struct agent *old, const uint8_t *text, struct span events);
 
 // An event can have one topic of its exact name, and one for each length of prefix.
 enum { TOPICS_MATCH_MAX = EVENT_BYTES_MAX + 1 };

@@ -39,7 +39,7 @@ void simdjson_destroy(simdjson_parser *parser) {
     delete parser;
 }
 
-simdjson_verdict simdjson_judge(simdjson_parser *parser, const uint8_t *text, size_t bytes) {
+simdjson_verdict simdjson_validate(simdjson_parser *parser, const uint8_t *text, size_t bytes) {
     switch (parser->dom.parse(text, bytes, false).error()) {
     case simdjson::SUCCESS:
         return SIMDJSON_VALID;

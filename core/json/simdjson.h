@@ -22,7 +22,7 @@ void simdjson_destroy(struct simdjson_parser *parser);
 enum simdjson_verdict { SIMDJSON_VALID, SIMDJSON_INVALID, SIMDJSON_TOO_DEEP, SIMDJSON_NO_MEMORY };
 
 // Judges all of a JSON text by grammar and UTF-8. BUFFER_SLACK_BYTES behind it must be readable.
-enum simdjson_verdict simdjson_judge(struct simdjson_parser *parser, const uint8_t *text, size_t bytes);
+enum simdjson_verdict simdjson_validate(struct simdjson_parser *parser, const uint8_t *text, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,7 @@ static bool is_one(unsigned halves) {
 }
 
 // A bit that no letter has, or one whose letters are told by one half with this one among them.
-static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
+static uint8_t bit_of_letter(struct key_level *level, uint8_t letter) {
     unsigned low = 1u << (letter & 15), high = 1u << (letter >> 4), found = 8;
     for (unsigned bit = 8; bit-- > 0;)
         if ((level->low_halves[bit] & low) && (level->high_halves[bit] & high))
@@ -43,7 +43,7 @@ static uint8_t letter_bit(struct key_level *level, uint8_t letter) {
 // Adds the letters of a key, with the quote that closes the key.
 static void letters_add(struct key_level *level, const char *text) {
     uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1], third = (uint8_t)text[2];
-    uint8_t bit = letter_bit(level, first);
+    uint8_t bit = bit_of_letter(level, first);
     level->first_low[first & 15] |= bit;
     level->first_high[first >> 4] |= bit;
     level->second_low[second & 15] |= bit;

@@ -105,7 +105,7 @@ static struct rule rule_of(const char *method, size_t bytes) {
 
 // --- Judging.
 
-struct judge {
+struct validator {
     const struct rule *rule;
     const uint8_t *body;
     uint32_t met;             // bit i: the rule's field i was there, and was good
@@ -125,16 +125,16 @@ static bool fits(const uint8_t *body, enum json_type type, struct span value, en
     return *allowed != NULL;
 }
 
-static void schema_meet(struct judge *judge, unsigned index, enum json_type type, struct span value) {
-    assert(index < judge->rule->count);
-    const struct field *field = &judge->rule->first[index];
-    if (!fits(judge->body, type, value, field->kind)) {
-        judge->fault = judge->fault ? judge->fault : field;
+static void schema_meet(struct validator *validator, unsigned index, enum json_type type, struct span value) {
+    assert(index < validator->rule->count);
+    const struct field *field = &validator->rule->first[index];
+    if (!fits(validator->body, type, value, field->kind)) {
+        validator->fault = validator->fault ? validator->fault : field;
         return;
     }
-    judge->met |= 1u << index;
+    validator->met |= 1u << index;
     if (field->kind == OBJECT_OR_ARRAY)
-        judge->capabilities = value;
+        validator->capabilities = value;
 }
 
 static bool key_is(const uint8_t *body, struct span key, const struct field *field) {
@@ -146,51 +146,51 @@ static bool key_is(const uint8_t *body, struct span key, const struct field *fie
     return bytes > field->name_bytes && memchr(inside, '\\', bytes) && json_string_is(body, key, field->name);
 }
 
-static void judge_other(struct judge *judge, const struct json_item *item) {
+static void check_other(struct validator *validator, const struct json_item *item) {
     assert(item->type != JSON_NONE && item->value.bytes > 0);
-    for (unsigned index = 0; index < judge->rule->count; index++)
-        if (judge->rule->first[index].key == UNGUARDED &&
-            key_is(judge->body, item->key, &judge->rule->first[index]))
-            schema_meet(judge, index, item->type, item->value);
+    for (unsigned index = 0; index < validator->rule->count; index++)
+        if (validator->rule->first[index].key == UNGUARDED &&
+            key_is(validator->body, item->key, &validator->rule->first[index]))
+            schema_meet(validator, index, item->type, item->value);
 }
 
 // Members that the lookup hasn't noted.
-static void judge_walked(struct judge *judge, struct span params) {
+static void check_walked(struct validator *validator, struct span params) {
     assert(params.bytes >= 2);
     struct json_walk walk;
-    json_walk_begin(&walk, judge->body, params);
+    json_walk_begin(&walk, validator->body, params);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;)
-        judge_other(judge, &item);
+        check_other(validator, &item);
 }
 
-static void judge_params(struct judge *judge, const struct lookup *lookup) {
+static void check_params(struct validator *validator, const struct lookup *lookup) {
     assert(lookup->type[KEY_PARAMS] == JSON_OBJECT);
-    for (unsigned index = 0; index < judge->rule->count; index++) {
-        unsigned key = judge->rule->first[index].key;
+    for (unsigned index = 0; index < validator->rule->count; index++) {
+        unsigned key = validator->rule->first[index].key;
         if (key != UNGUARDED && lookup_has(lookup, (enum lookup_key)key))
-            schema_meet(judge, index, (enum json_type)lookup->type[key], lookup->value[key]);
+            schema_meet(validator, index, (enum json_type)lookup->type[key], lookup->value[key]);
     }
     if (lookup->others > LOOKUP_OTHERS_MAX)
-        judge_walked(judge, lookup->value[KEY_PARAMS]);
+        check_walked(validator, lookup->value[KEY_PARAMS]);
     else
         for (uint32_t index = 0; index < lookup->others; index++)
-            judge_other(judge, &lookup->other[index]);
+            check_other(validator, &lookup->other[index]);
 }
 
 // A registration may name its level among its capabilities (HugAI v2 headers, the example of section 3).
-static bool level_stands_inside(const struct judge *judge, const struct field *field) {
+static bool level_stands_inside(const struct validator *validator, const struct field *field) {
     assert(field->required);
     if (field->kind != LEVEL || strcmp(field->method, "agent/register") != 0)
         return false;
-    struct json_item level = json_member(judge->body, judge->capabilities, "governanceLevel");
-    return fits(judge->body, level.type, level.value, LEVEL);
+    struct json_item level = json_member(validator->body, validator->capabilities, "governanceLevel");
+    return fits(validator->body, level.type, level.value, LEVEL);
 }
 
-static const struct field *find_missing(const struct judge *judge) {
-    assert(!judge->fault);
-    for (unsigned index = 0; index < judge->rule->count; index++) {
-        const struct field *field = &judge->rule->first[index];
-        if (field->required && (judge->met >> index & 1) == 0 && !level_stands_inside(judge, field))
+static const struct field *find_missing(const struct validator *validator) {
+    assert(!validator->fault);
+    for (unsigned index = 0; index < validator->rule->count; index++) {
+        const struct field *field = &validator->rule->first[index];
+        if (field->required && (validator->met >> index & 1) == 0 && !level_stands_inside(validator, field))
             return field;
     }
     return NULL;
@@ -249,8 +249,8 @@ struct schema_fault schema_check(const uint8_t *body, const struct lookup *looku
         return (struct schema_fault){0};
     if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
         return (struct schema_fault){"params", "object"};
-    struct judge judge = {.rule = &rule, .body = body};
-    judge_params(&judge, lookup);
-    const struct field *fault = judge.fault ? judge.fault : find_missing(&judge);
+    struct validator validator = {.rule = &rule, .body = body};
+    check_params(&validator, lookup);
+    const struct field *fault = validator.fault ? validator.fault : find_missing(&validator);
     return fault ? (struct schema_fault){fault->path, kinds[fault->kind].expected} : (struct schema_fault){0};
 }

@@ -59,70 +59,71 @@ struct mcp_user {
 };
 
 // Kinds of requests in progress. A request that only listens doesn't count as in progress.
-enum mcp_ask { MCP_ASK, MCP_ASK_WITH_LOG, MCP_ASK_DISCOVER, MCP_ASK_LISTEN };
+enum mcp_request_kind { MCP_REQUEST, MCP_REQUEST_WITH_LOG, MCP_REQUEST_DISCOVER, MCP_REQUEST_LISTEN };
 
-void mcp_users_init(struct mcp_users *sharing, const struct siphash_key *key, struct quota *quota);
-void mcp_users_deinit(struct mcp_users *sharing);
+void mcp_users_init(struct mcp_users *users, const struct siphash_key *key, struct quota *quota);
+void mcp_users_deinit(struct mcp_users *users);
 
 // The user at a connection, made if it is none yet; NULL without memory.
-struct mcp_user *mcp_user_take(struct mcp_users *sharing, uint64_t connection);
+struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection);
 // The same, or NULL where it is none.
-struct mcp_user *mcp_user_find(const struct mcp_users *sharing, uint64_t connection);
+struct mcp_user *mcp_user_find(const struct mcp_users *users, uint64_t connection);
 // Is told of a resource.
-typedef void mcp_tell(void *context, const char *uri, size_t bytes);
+typedef void mcp_visit_uri(void *context, const char *uri, size_t bytes);
 // Forgets a user and its requests. `orphan` is told each resource to which nobody is subscribed any more.
-void mcp_user_leave(struct mcp_users *sharing, struct mcp_user *user, mcp_tell *orphan, void *context);
+void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_uri *orphan, void *context);
 
 // A request has gone to the server under this id, which no other one in progress has. False without memory.
-bool mcp_ask_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id, enum mcp_ask ask);
+bool mcp_request_begin(struct mcp_users *users, struct mcp_user *user, uint64_t id,
+                       enum mcp_request_kind kind);
 // The same for one that listens: its user's own id, JSON, is kept to name what it hears.
-bool mcp_listen_begin(struct mcp_users *sharing, struct mcp_user *user, uint64_t id, const void *own,
+bool mcp_listen_begin(struct mcp_users *users, struct mcp_user *user, uint64_t id, const void *own,
                       size_t bytes);
 // Returns that id, as long as the request is in progress; NULL: no listening request has this id.
-const char *mcp_listener(const struct mcp_users *sharing, uint64_t id, size_t *bytes);
+const char *mcp_listener(const struct mcp_users *users, uint64_t id, size_t *bytes);
 // Notes that the request has ended, in whatever way. False: there is none with this id.
-bool mcp_ask_end(struct mcp_users *sharing, uint64_t id);
+bool mcp_request_end(struct mcp_users *users, uint64_t id);
 // Notes that the request's client gives it up, or leaves, though the request has gone to the server: the
 // server may ask something for its sake. Until mcp_abandoned_end, for MCP_ABANDONED_MS at most, the request
 // counts as in progress, and is nobody's. A request that only listens ends. False: there is none with this
 // id, or it was given up before.
-bool mcp_ask_abandon(struct mcp_users *sharing, uint64_t id, uint64_t now_ms);
+bool mcp_request_abandon(struct mcp_users *users, uint64_t id, uint64_t now_ms);
 // The server has answered one that was given up. False: this is the id of none.
-bool mcp_abandoned_end(struct mcp_users *sharing, uint64_t id);
+bool mcp_abandoned_end(struct mcp_users *users, uint64_t id);
 // Whether one that was given up is in progress.
-bool mcp_abandoned_any(struct mcp_users *sharing, uint64_t now_ms);
+bool mcp_abandoned_any(struct mcp_users *users, uint64_t now_ms);
 // The server's process has ended, and all of them with it.
-void mcp_abandoned_forget(struct mcp_users *sharing);
+void mcp_abandoned_forget(struct mcp_users *users);
 // Whose it is; NULL: there is none with this id, or it was given up.
-struct mcp_user *mcp_asker(const struct mcp_users *sharing, uint64_t id);
+struct mcp_user *mcp_request_user(const struct mcp_users *users, uint64_t id);
 // How it counts; MCP_ASK for none.
-enum mcp_ask mcp_ask_kind(const struct mcp_users *sharing, uint64_t id);
+enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_t id);
 // Tells each request of a user, which may be ended meanwhile.
-typedef void mcp_tell_ask(void *context, uint64_t id);
-void mcp_each_ask(const struct mcp_user *user, mcp_tell_ask *tell, void *context);
+typedef void mcp_visit_request(void *context, uint64_t id);
+void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *tell, void *context);
 // The one user that has something in progress (or, that asks for log messages); NULL: none has, or several
 // have.
-struct mcp_user *mcp_only_asking(const struct mcp_users *sharing);
-struct mcp_user *mcp_only_logging(const struct mcp_users *sharing);
+struct mcp_user *mcp_only_requester(const struct mcp_users *users);
+struct mcp_user *mcp_only_log_reader(const struct mcp_users *users);
 
 // The user is subscribed to a resource, once however often it says so. False without memory, for a URI that is too
 // long, or one that is too many (SUBSCRIPTIONS_PER_CONNECTION_MAX).
-bool mcp_subscribe(struct mcp_users *sharing, struct mcp_user *user, const char *uri, size_t bytes);
+bool mcp_subscribe(struct mcp_users *users, struct mcp_user *user, const char *uri, size_t bytes);
 // The same as a request in progress asks: the user isn't if that is refused, and is if it ends without a word, as the
 // server may have done it.
-bool mcp_subscribe_asked(struct mcp_users *sharing, uint64_t id, const char *uri, size_t bytes);
+bool mcp_request_subscribe(struct mcp_users *users, uint64_t id, const char *uri, size_t bytes);
 // Notes that a subscription was refused. `orphan` is called with the resource in one case: nobody is
 // subscribed to it any more, and an unsubscription of somebody else wasn't told to the server for the sake of
 // this one.
-void mcp_ask_refused(struct mcp_users *sharing, uint64_t id, mcp_tell *orphan, void *context);
+void mcp_request_refused(struct mcp_users *users, uint64_t id, mcp_visit_uri *orphan, void *context);
 // The user no longer is. True: others are, so the server isn't to be told.
-bool mcp_unsubscribe(struct mcp_users *sharing, const struct mcp_user *user, const char *uri, size_t bytes);
+bool mcp_unsubscribe(struct mcp_users *users, const struct mcp_user *user, const char *uri, size_t bytes);
 // A user has the server log from this level on.
-void mcp_level_say(struct mcp_users *sharing, struct mcp_user *user, const char *level);
+void mcp_level_set(struct mcp_users *users, struct mcp_user *user, const char *level);
 // The level that was said last by one that is still here; "": nobody has.
-const char *mcp_level(const struct mcp_users *sharing);
+const char *mcp_level(const struct mcp_users *users);
 // The user is subscribed to nothing any more.
-void mcp_unsubscribe_all(struct mcp_users *sharing, struct mcp_user *user);
+void mcp_unsubscribe_all(struct mcp_users *users, struct mcp_user *user);
 // Tells each resource to which a user is subscribed, or anybody.
-void mcp_each_subscription(const struct mcp_user *user, mcp_tell *tell, void *context);
-void mcp_each_resource(const struct mcp_users *sharing, mcp_tell *tell, void *context);
+void mcp_visit_subscriptions(const struct mcp_user *user, mcp_visit_uri *tell, void *context);
+void mcp_visit_resources(const struct mcp_users *users, mcp_visit_uri *tell, void *context);

@@ -28,8 +28,8 @@ static uint32_t line_of(const struct pattern *pattern) {
     return pattern ? pattern->line : 0;
 }
 
-static const struct pattern *given(const struct user *user, enum right right, enum right_kind kind,
-                                   const char *name, size_t bytes) {
+static const struct pattern *find_grant(const struct user *user, enum right right, enum right_kind kind,
+                                        const char *name, size_t bytes) {
     assert(right < RIGHTS_COUNT && kind < KINDS_COUNT);
     const struct pattern_set *set = &users_rights(user)->given[right][kind];
     return pattern_set_is_empty(set) ? NULL : patterns_match(users_rights(user)->patterns, set, name, bytes);
@@ -51,7 +51,7 @@ static struct verdict judge(const struct user *user, enum right right, enum righ
     const struct pattern *deny = denied(user, right, kind, name, bytes);
     if (deny)
         return refuse(deny);
-    const struct pattern *give = given(user, right, kind, name, bytes);
+    const struct pattern *give = find_grant(user, right, kind, name, bytes);
     return (struct verdict){give != NULL, line_of(give)};
 }
 
@@ -69,7 +69,7 @@ struct verdict rights_offer_any(const struct user *user, enum right_kind kind) {
     assert(kind == KIND_CAPABILITY || kind == KIND_TOOL || kind == KIND_METHOD);
     if (!pattern_set_is_empty(deny))
         return refuse(&users_rights(user)->patterns[deny->first]);
-    const struct pattern *give = given(user, RIGHT_OFFER, kind, NULL, 0);
+    const struct pattern *give = find_grant(user, RIGHT_OFFER, kind, NULL, 0);
     return (struct verdict){give != NULL, line_of(give)};
 }
 
@@ -89,7 +89,7 @@ struct verdict rights_call(const struct user *user, const struct right_call *cal
             return refuse(deny);
     }
     const struct right_name *by = &call->names[call->by];
-    const struct pattern *give = given(user, RIGHT_CALL, call->by, by->text, by->bytes);
+    const struct pattern *give = find_grant(user, RIGHT_CALL, call->by, by->text, by->bytes);
     return (struct verdict){give != NULL, line_of(give)};
 }
 
@@ -102,7 +102,7 @@ uint32_t rights_hold(const struct user *user, const struct right_call *call) {
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++) {
         const struct right_name *name = &call->names[kind];
         const struct pattern *held =
-            name->given ? given(user, RIGHT_HOLD, kind, name->text, name->bytes) : NULL;
+            name->given ? find_grant(user, RIGHT_HOLD, kind, name->text, name->bytes) : NULL;
         if (held)
             return held->line;
     }
@@ -110,7 +110,7 @@ uint32_t rights_hold(const struct user *user, const struct right_call *call) {
 }
 
 uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t bytes) {
-    return line_of(given(user, RIGHT_HOLD, KIND_AGENT, agent, bytes));
+    return line_of(find_grant(user, RIGHT_HOLD, KIND_AGENT, agent, bytes));
 }
 
 bool rights_hold_any(const struct user *user) {

@@ -201,7 +201,7 @@ static bool is_admin(const struct sections *sections, const struct section *user
 }
 
 // Whether another user may decide: a user's own messages are decided by others.
-static bool has_judge(const struct sections *sections, const struct section *user) {
+static bool has_approver(const struct sections *sections, const struct section *user) {
     assert(!user->is_role);
     for (uint32_t at = 0; at < sections->sections.count; at++) {
         const struct section *other = sections_at(sections, at);
@@ -218,7 +218,7 @@ static void review_user(struct sections *sections, const struct section *user) {
         sections_fault(sections, user->line, "it has no credential: only a child can act for it");
     if (gives(sections, user, RIGHT_OFFER, &line) && !gives(sections, user, RIGHT_REGISTER, &(uint32_t){0}))
         sections_fault(sections, line, "it offers nothing, as it may register no agent");
-    if (gives(sections, user, RIGHT_HOLD, &line) && !has_judge(sections, user))
+    if (gives(sections, user, RIGHT_HOLD, &line) && !has_approver(sections, user))
         sections_fault(sections, line, "nobody else is admin who could approve what is held");
 }
 

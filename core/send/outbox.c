@@ -148,7 +148,7 @@ struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
     return parcel;
 }
 
-void outbox_sift(struct outbox *outbox, uint64_t stream, struct parcel_list *out) {
+void outbox_filter(struct outbox *outbox, uint64_t stream, struct parcel_list *out) {
     struct parcel_list *lane = &outbox->lanes[LANE_NORMAL];
     for (struct parcel *parcel = lane->first, *next; parcel; parcel = next) {
         next = parcel->next;

@@ -122,7 +122,7 @@ struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
 bool outbox_has(struct outbox *outbox, uint64_t hub_id);
 
 // Takes out the chunks of HCS that wait with this mark, in their order.
-void outbox_sift(struct outbox *outbox, uint64_t stream, struct parcel_list *out);
+void outbox_filter(struct outbox *outbox, uint64_t stream, struct parcel_list *out);
 
 // Memory that small parcels are copied to, shared by all sends of a turn: a receive buffer at a time.
 struct stage {

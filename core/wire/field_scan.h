@@ -15,7 +15,7 @@ struct fields_wire {
     uint8_t first;   // unit.state of FIELDS_AT_LINE
     uint8_t refused; // unit.state after a fault
     // The line from unit->line_at to line_end, with its CR LF, is whole and its syntax good.
-    void (*judge)(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
+    void (*check)(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
                   const struct unit_limits *limits);
     // The block ends at `at`, behind its blank line, which begins at unit->line_at.
     void (*end)(struct unit *unit, const uint8_t *bytes, uint32_t at);
@@ -88,7 +88,7 @@ static inline uint32_t fields_feed(struct unit *unit, const struct fields_wire *
         return at + 1;
     }
     fields_go_to(unit, wire, FIELDS_AT_LINE);
-    wire->judge(unit, bytes, at + 1, limits);
+    wire->check(unit, bytes, at + 1, limits);
     unit->line_at = at + 1;
     return at + 1;
 }

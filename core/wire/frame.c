@@ -68,7 +68,7 @@ static enum field field_of(const uint8_t *name, uint32_t bytes) {
     }
 }
 
-static enum unit_fault judge_length(struct unit *unit, struct field_text value,
+static enum unit_fault check_length(struct unit *unit, struct field_text value,
                                     const struct unit_limits *limits) {
     uint64_t bytes;
     if (!directives_read_decimal(value, &bytes))
@@ -92,11 +92,11 @@ static void keep_length_line(struct unit *unit, const uint8_t *frame, struct fie
                       value.end == frame + line_end - 2;
 }
 
-static enum unit_fault judge_value(struct unit *unit, enum field field, struct field_text value,
+static enum unit_fault check_value(struct unit *unit, enum field field, struct field_text value,
                                    const struct unit_limits *limits) {
     switch (field) {
     case FIELD_LENGTH:
-        return judge_length(unit, value, limits);
+        return check_length(unit, value, limits);
     case FIELD_TYPE:
         return media_type_is_utf8(value.start, (size_t)(value.end - value.start)) ? UNIT_FAULT_NONE
                                                                                   : UNIT_FAULT_CHARSET;
@@ -117,7 +117,7 @@ static enum unit_fault judge_value(struct unit *unit, enum field field, struct f
 }
 
 // The line from line_at to line_end, with its CR LF, is whole and its syntax good.
-static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_end,
+static void check_line(struct unit *unit, const uint8_t *frame, uint32_t line_end,
                        const struct unit_limits *limits) {
     assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
     enum field field = field_of(frame + unit->line_at, unit->colon_at - unit->line_at);
@@ -132,7 +132,7 @@ static void judge_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
     struct field_text value =
         field_text_trim((struct field_text){frame + unit->colon_at + 1, frame + line_end - 2});
     assert(value.start > frame + unit->colon_at && value.end < frame + line_end);
-    enum unit_fault fault = judge_value(unit, field, value, limits);
+    enum unit_fault fault = check_value(unit, field, value, limits);
     if (fault != UNIT_FAULT_NONE)
         frame_refuse(unit, fault, (uint32_t)(value.start - frame));
     else if (field == FIELD_LENGTH)
@@ -157,7 +157,7 @@ static void end_block(struct unit *unit, const uint8_t *frame, uint32_t at) {
 }
 
 static const struct fields_wire frame_fields = {
-    .first = FIELDS_AT_LINE, .refused = REFUSED, .judge = judge_line, .end = end_block};
+    .first = FIELDS_AT_LINE, .refused = REFUSED, .check = check_line, .end = end_block};
 
 // The value of one to seven digits, the first in the lowest byte, taken together: pairs of them become bytes, pairs of
 // these the whole.

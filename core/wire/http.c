@@ -96,8 +96,8 @@ static bool is_1_0(const struct unit *unit, const uint8_t *bytes) {
 }
 
 // Any number of digits, of which leading zeros count for nothing.
-static enum unit_fault http_judge_length(struct unit *unit, struct field_text value,
-                                         const struct unit_limits *limits) {
+static enum unit_fault check_length(struct unit *unit, struct field_text value,
+                                    const struct unit_limits *limits) {
     uint64_t bytes = 0;
     if (has_seen(unit, FIELD_CODING))
         return UNIT_FAULT_CODING;
@@ -119,26 +119,26 @@ static bool value_is(struct field_text value, const char *lower) {
     return field_is(value.start, (size_t)(value.end - value.start), lower, strlen(lower));
 }
 
-static enum unit_fault judge_coding(const struct unit *unit, const uint8_t *bytes, struct field_text value) {
+static enum unit_fault check_coding(const struct unit *unit, const uint8_t *bytes, struct field_text value) {
     bool good = !has_seen(unit, FIELD_LENGTH) && !is_1_0(unit, bytes) && value_is(value, "chunked");
     return good ? UNIT_FAULT_NONE : UNIT_FAULT_CODING;
 }
 
-static enum unit_fault judge_host(const uint8_t *bytes, struct field_text value) {
+static enum unit_fault check_host(const uint8_t *bytes, struct field_text value) {
     struct http_authority authority;
     struct span text = {(uint32_t)(value.start - bytes), (uint32_t)(value.end - value.start)};
     return http_authority_read(bytes, text, &authority) ? UNIT_FAULT_NONE : UNIT_FAULT_HOST;
 }
 
-static enum unit_fault http_judge_value(struct unit *unit, const uint8_t *bytes, enum field field,
-                                        struct field_text value, const struct unit_limits *limits) {
+static enum unit_fault check_value(struct unit *unit, const uint8_t *bytes, enum field field,
+                                   struct field_text value, const struct unit_limits *limits) {
     switch (field) {
     case FIELD_LENGTH:
-        return http_judge_length(unit, value, limits);
+        return check_length(unit, value, limits);
     case FIELD_CODING:
-        return judge_coding(unit, bytes, value);
+        return check_coding(unit, bytes, value);
     case FIELD_HOST:
-        return judge_host(bytes, value);
+        return check_host(bytes, value);
     case FIELD_EXPECT:
         return value_is(value, "100-continue") ? UNIT_FAULT_NONE : UNIT_FAULT_EXPECT;
     case FIELD_VERSION:
@@ -158,8 +158,8 @@ static enum unit_fault http_judge_value(struct unit *unit, const uint8_t *bytes,
 }
 
 // The line from line_at to line_end, with its CR LF, is whole and its syntax good.
-static void http_judge_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
-                            const struct unit_limits *limits) {
+static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
+                       const struct unit_limits *limits) {
     assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
     enum field field = http_field_of(bytes + unit->line_at, unit->colon_at - unit->line_at);
     if (field == FIELD_OTHER)
@@ -170,7 +170,7 @@ static void http_judge_line(struct unit *unit, const uint8_t *bytes, uint32_t li
     }
     struct field_text value =
         field_text_trim((struct field_text){bytes + unit->colon_at + 1, bytes + line_end - 2});
-    enum unit_fault fault = http_judge_value(unit, bytes, field, value, limits);
+    enum unit_fault fault = check_value(unit, bytes, field, value, limits);
     unit->seen |= (uint8_t)(1u << field);
     if (fault != UNIT_FAULT_NONE)
         http_refuse(unit, fault, (uint32_t)(value.start - bytes));
@@ -298,7 +298,7 @@ static void scan_request_line(struct unit *unit, const uint8_t *bytes, uint32_t 
 }
 
 static const struct fields_wire http_fields = {
-    .first = AT_LINE, .refused = HTTP_REFUSED, .judge = http_judge_line, .end = end_head};
+    .first = AT_LINE, .refused = HTTP_REFUSED, .check = check_line, .end = end_head};
 
 static void scan_fields(struct unit *unit, const uint8_t *bytes, uint32_t end,
                         const struct unit_limits *limits) {

@@ -72,7 +72,7 @@ void http_read(const uint8_t *head, const struct unit *unit, struct http_request
         enum http_field field = name_of(head, line.name);
         if (field == HTTP_FIELDS_COUNT)
             continue;
-        if (http_given(out, field))
+        if (http_has_field(out, field))
             out->repeated |= 1u << field;
         else
             out->fields[field] = line.value;

@@ -46,7 +46,7 @@ struct http_request {
 // Reads a unit whose head is whole (body_at is set), from the unit's start.
 void http_read(const uint8_t *head, const struct unit *unit, struct http_request *out);
 
-static inline bool http_given(const struct http_request *request, enum http_field field) {
+static inline bool http_has_field(const struct http_request *request, enum http_field field) {
     return request->given & 1u << field;
 }
 static inline bool http_repeated(const struct http_request *request, enum http_field field) {

@@ -142,7 +142,7 @@ static void note_line(struct unit *unit, const struct line *line, uint32_t count
 }
 
 // The line has `bytes` before its CR LF.
-static enum unit_result judge_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
+static enum unit_result check_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
     struct line line;
     uint32_t headers = 0, all = 0;
     assert(!unit->sized && count < NATS_LINE_BYTES_MAX);
@@ -178,7 +178,7 @@ enum unit_result nats_scan(struct unit *unit, const uint8_t *bytes, size_t count
         uint32_t line = (uint32_t)(feed - bytes);
         if (line == 0 || bytes[line - 1] != '\r')
             return refuse_nats(unit, UNIT_FAULT_LINE_END, line);
-        if (judge_nats_line(unit, bytes, line - 1) == UNIT_BAD)
+        if (check_nats_line(unit, bytes, line - 1) == UNIT_BAD)
             return UNIT_BAD;
     }
     if (count < unit->bytes)

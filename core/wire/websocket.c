@@ -39,7 +39,7 @@ static bool is_control(uint8_t opcode) {
 
 // --- Headers
 
-static enum unit_fault judge_first(const struct unit *unit, uint8_t byte) {
+static enum unit_fault check_first(const struct unit *unit, uint8_t byte) {
     uint8_t opcode = byte & OPCODE;
     bool in_message = unit->seen & IN_MESSAGE;
     if (byte & RESERVED)
@@ -55,7 +55,7 @@ static enum unit_fault judge_first(const struct unit *unit, uint8_t byte) {
     return opcode == WEBSOCKET_BINARY ? UNIT_FAULT_WEBSOCKET_BINARY : UNIT_FAULT_NONE;
 }
 
-static enum unit_fault judge_second(const struct unit *unit, const struct header *header, uint8_t byte) {
+static enum unit_fault check_second(const struct unit *unit, const struct header *header, uint8_t byte) {
     if (unit->seen & OF_SERVER && byte & MASKED)
         return UNIT_FAULT_WEBSOCKET_MASKED;
     if (!(unit->seen & OF_SERVER) && !(byte & MASKED))
@@ -77,7 +77,7 @@ static unsigned length_bytes(uint8_t length) {
 }
 
 // The length has as few bytes as it can have, and with what came before the message is within the limit.
-static enum unit_fault judge_length(const struct unit *unit, struct header *header, const uint8_t *bytes,
+static enum unit_fault check_length(const struct unit *unit, struct header *header, const uint8_t *bytes,
                                     const struct unit_limits *limits) {
     uint8_t length = bytes[1] & LENGTH;
     header->payload_bytes = length;
@@ -97,7 +97,7 @@ static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
     enum unit_fault fault;
     if (count < 1)
         return false;
-    if ((fault = judge_first(unit, bytes[0]))) {
+    if ((fault = check_first(unit, bytes[0]))) {
         websocket_refuse(unit, fault, unit->at);
         return false;
     }
@@ -105,14 +105,14 @@ static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
     header->last = bytes[0] & LAST;
     if (count < 2)
         return false;
-    if ((fault = judge_second(unit, header, bytes[1]))) {
+    if ((fault = check_second(unit, header, bytes[1]))) {
         websocket_refuse(unit, fault, unit->at + 1);
         return false;
     }
     header->bytes = 2 + length_bytes(bytes[1] & LENGTH);
     if (count < header->bytes)
         return false;
-    if ((fault = judge_length(unit, header, bytes, limits))) {
+    if ((fault = check_length(unit, header, bytes, limits))) {
         websocket_refuse(unit, fault, unit->at + 1);
         return false;
     }

@@ -27,8 +27,8 @@ static bool admission_has_room(struct shard *shard, const struct peer *peer, con
         return true;
     if (old && old->home->connection != peer->name)
         old = NULL;
-    size_t count = topics_foresee(&shard->agents.topics, &peer->subscriber, old, order->capabilities->text,
-                                  topics_list(order->capabilities));
+    size_t count = topics_predict_count(&shard->agents.topics, &peer->subscriber, old,
+                                        order->capabilities->text, topics_list(order->capabilities));
     return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
 }
 

@@ -22,7 +22,7 @@ static uint32_t count_members(const struct message *whole, uint32_t max) {
 }
 
 // Whether all of a batch is JSON; if not, its lookup says so.
-static bool judge_batch(struct message *whole) {
+static bool check_batch(struct message *whole) {
     bool too_deep;
     if (json_valid(whole->body, whole->frame->body.bytes))
         return true;
@@ -34,7 +34,7 @@ static bool judge_batch(struct message *whole) {
 
 bool batch_refuse(struct shard *shard, struct message *whole) {
     uint32_t max = shard_limits(shard)->batch_members_max;
-    bool is_json = shard->settings->strict || judge_batch(whole);
+    bool is_json = shard->settings->strict || check_batch(whole);
     uint32_t count = is_json ? count_members(whole, max) : 0;
     if (count > 0 && count <= max)
         return false;

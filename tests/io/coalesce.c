@@ -47,7 +47,7 @@ static void millisecond(struct shard *shard, struct load without, struct load wi
             coalesce_waited(&shard->coalesce, wait_of(shard, load));
         coalesce_came(&shard->coalesce, load.bytes / load.wakes);
         if (coalesce_woke(&shard->coalesce, shard->now_ns))
-            coalesce_judge(&shard->coalesce, shard->now_ns, shard->cpu_ns);
+            coalesce_evaluate(&shard->coalesce, shard->now_ns, shard->cpu_ns);
     }
     if (!load.wakes)
         shard->now_ns += MS_NS;

@@ -9,7 +9,7 @@
 #include "router/features/children/child_registration.h"
 #include "router/rights/authz.h"
 
-static void sift_tell_one(struct shard *shard, struct child *child, enum rule rule) {
+static void filter_tell_one(struct shard *shard, struct child *child, enum rule rule) {
     static const char method[] = "initialize";
     struct message message;
     message_begin(&message, child->seat, NULL);
@@ -21,8 +21,8 @@ static void sift_tell_one(struct shard *shard, struct child *child, enum rule ru
 }
 
 // The rules by which something is left out.
-static uint32_t sift(const struct child *child, const struct user *user, const struct piece *offered,
-                     struct text *kept) {
+static uint32_t filter(const struct child *child, const struct user *user, const struct piece *offered,
+                       struct text *kept) {
     struct text section;
     assert(offered->count >= 2 && !kept->length);
     text_init(&section);
@@ -35,19 +35,19 @@ static uint32_t sift(const struct child *child, const struct user *user, const s
     return rules;
 }
 
-static void sift_tell(struct shard *shard, struct child *child, uint32_t rules) {
+static void filter_tell(struct shard *shard, struct child *child, uint32_t rules) {
     if (rules & UINT32_C(1) << RULE_OFFER)
-        sift_tell_one(shard, child, RULE_OFFER);
+        filter_tell_one(shard, child, RULE_OFFER);
     if (rules & UINT32_C(1) << RULE_SUBSCRIBE)
-        sift_tell_one(shard, child, RULE_SUBSCRIBE);
+        filter_tell_one(shard, child, RULE_SUBSCRIBE);
 }
 
 struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *offered,
                                  struct text *kept) {
     const struct user *user = authz_user(shard, child->seat);
-    uint32_t rules = user ? sift(child, user, offered, kept) : 0;
+    uint32_t rules = user ? filter(child, user, offered, kept) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
-    sift_tell(shard, child, rules);
+    filter_tell(shard, child, rules);
     return rules ? (struct piece){kept->bytes, kept->length} : *offered;
 }
 
@@ -79,12 +79,12 @@ void child_rights_review(struct shard *shard, struct child *child) {
     struct piece now = {agent->answer->text + offered.value.at, offered.value.bytes};
     struct text kept;
     text_init(&kept);
-    uint32_t rules = sift(child, user, &now, &kept);
+    uint32_t rules = filter(child, user, &now, &kept);
     if (rules)
         now = (struct piece){kept.bytes, kept.length};
     bool same = !kept.failed && is_same(&now, agent->capabilities);
     if (!same)
-        sift_tell(shard, child, rules);
+        filter_tell(shard, child, rules);
     if (!same && (kept.failed || !child_register(shard, child, &now, &answer, agent->resting)))
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // what isn't allowed any more must not stay
     text_deinit(&kept);

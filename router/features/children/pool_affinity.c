@@ -23,8 +23,8 @@ static struct agent *agent_at(struct shard *shard, uint64_t connection, const st
 }
 
 // The place of an instance that is no more may be used for this pool.
-static struct pool_affinity *find_stick(struct shard *shard, struct annex *annex, const struct agent *chosen,
-                                        struct agent **agent) {
+static struct pool_affinity *find_affinity(struct shard *shard, struct annex *annex,
+                                           const struct agent *chosen, struct agent **agent) {
     struct pool_affinity *stale = NULL;
     *agent = NULL;
     for (struct pool_affinity *affinity = annex->affinities; affinity; affinity = affinity->next) {
@@ -42,7 +42,7 @@ struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct
     assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
     struct annex *annex =
         chosen->child && child_record_is_mcp(chosen->child) ? peer_annex(shard, peer) : NULL;
-    struct pool_affinity *affinity = annex ? find_stick(shard, annex, chosen, &agent) : NULL;
+    struct pool_affinity *affinity = annex ? find_affinity(shard, annex, chosen, &agent) : NULL;
     if (!annex)
         return chosen;
     if (agent)

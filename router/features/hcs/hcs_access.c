@@ -14,7 +14,7 @@
 
 // A session's id alone joins nothing. A user who may call its producer joins it, be it as one of those that
 // stream. The user who began it may join by the address that it was asked for at, too.
-enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_session *session,
+enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_session *session,
                                  const struct user *user) {
     const char *target = session->text + session->id_bytes + session->request_id_bytes;
     const char *agent = target + session->target_bytes;
@@ -67,7 +67,7 @@ static void review_session(struct shard *shard, struct hcs_session *session) {
         struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
         next = node->next;
         assert(client->session == session);
-        enum hcs_access access = hcs_access_judge(shard, session, client->user);
+        enum hcs_access access = hcs_access_check(shard, session, client->user);
         if (access != HCS_ACCESS_ALLOWED)
             turn_out(shard, session, client, access);
     }

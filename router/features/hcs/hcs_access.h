@@ -12,7 +12,7 @@ enum hcs_access {
 // Static: what who may not is told.
 const char *hcs_access_text(enum hcs_access access);
 // NULL, as in client->user: users aren't on. `user` may be of an edition that has passed.
-enum hcs_access hcs_access_judge(const struct shard *shard, const struct hcs_session *session,
+enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_session *session,
                                  const struct user *user);
 // Counts a start that is refused for that, and has it in the journal. `target` as it was asked for; bytes 0: it wasn't.
 void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct user *user,

@@ -324,7 +324,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
         return;
     client->has_queued = false;
     parcel_list_init(&dropped);
-    outbox_sift(&peer->connection.outbox, client->mark, &dropped);
+    outbox_filter(&peer->connection.outbox, client->mark, &dropped);
     for (struct parcel *chunk; (chunk = parcel_list_take(&dropped));)
         drop_chunk(shard, client, chunk, COUNT_DROP_STREAM_FLUSHED);
     judge(shard, viewer_at(peer));

@@ -235,7 +235,7 @@ static bool is_by_client(const struct shard *shard, const struct incoming_frame 
                                 : hcs_session_client(shard, incoming->session, incoming->from) != NULL;
 }
 
-static void hcs_dispatch_judge(struct shard *shard, struct incoming_frame *incoming) {
+static void hcs_dispatch_check(struct shard *shard, struct incoming_frame *incoming) {
     struct hcs_session *session = incoming->session;
     bool by_clients = incoming->type == TYPE_ACK || incoming->type == TYPE_CONTROL;
     if (!session)
@@ -267,7 +267,7 @@ static void hcs_dispatch_begin(struct shard *shard, struct incoming_frame *incom
 void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel) {
     struct incoming_frame incoming = {.from = parcel->mail.connection, .parcel = parcel};
     hcs_dispatch_begin(shard, &incoming);
-    hcs_dispatch_judge(shard, &incoming);
+    hcs_dispatch_check(shard, &incoming);
     assert(!incoming.parcel);
 }
 
@@ -281,7 +281,7 @@ void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_fr
     if (incoming.session && bytes)
         incoming.http_owner = hcs_http_owner_find(incoming.session, request_id, bytes, http_frame->user);
     if (incoming.http_owner &&
-        hcs_access_judge(shard, incoming.session, http_frame->user) != HCS_ACCESS_ALLOWED)
+        hcs_access_check(shard, incoming.session, http_frame->user) != HCS_ACCESS_ALLOWED)
         incoming.http_owner = NULL;
     // Behind the end it speaks for those alone that still wait for it: they have paused.
     bool good = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
@@ -289,7 +289,7 @@ void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_fr
         hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
         return;
     }
-    hcs_dispatch_judge(shard, &incoming);
+    hcs_dispatch_check(shard, &incoming);
     if (!incoming.finished)
         finish(shard, &incoming, NULL, false);
 }

@@ -239,7 +239,7 @@ static void begin(struct shard *shard, struct hcs_client *client) {
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    enum hcs_access access = session          ? hcs_access_judge(shard, session, client->user)
+    enum hcs_access access = session          ? hcs_access_check(shard, session, client->user)
                              : client->barred ? HCS_ACCESS_DENIED
                                               : HCS_ACCESS_ALLOWED;
     bool has_status = client->resumes || (client->is_web && client->barred); // of HTTP, in place of a stream

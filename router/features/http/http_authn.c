@@ -150,7 +150,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
     if (!shard->settings->users || (route && route->is_open))
         return true;
     assert(identity_of(call->peer) && !identity_of(call->peer)->user);
-    if (!http_given(&call->request, HTTP_AUTHORIZATION)) {
+    if (!http_has_field(&call->request, HTTP_AUTHORIZATION)) {
         enum credential kind;
         const struct user *user = peer_credential_user(shard, call->peer, &kind);
         if (user)
@@ -187,7 +187,7 @@ void http_forget_user(struct peer *peer) {
 void http_blot_credential(const struct http_call *call) {
     uint8_t *head = call->frame->buffer->bytes + call->frame->at;
     assert(head == call->head);
-    if (http_given(&call->request, HTTP_AUTHORIZATION))
+    if (http_has_field(&call->request, HTTP_AUTHORIZATION))
         http_blot_out(head, call->frame->unit, HTTP_AUTHORIZATION);
 }
 
@@ -208,7 +208,7 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
         return;
     if (user) {
         refuse_connection(shard, call, user);
-    } else if (http_given(&call->request, HTTP_AUTHORIZATION)) {
+    } else if (http_has_field(&call->request, HTTP_AUTHORIZATION)) {
         guess(shard, call);
     } else {
         call->exchange->http.closes = true;
@@ -241,7 +241,7 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     enum credential kind;
     assert(peer->state == PEER_OPEN && peer->unit.body_at > 0);
     http_read(bytes, &peer->unit, &call.request);
-    bool is_given = http_given(&call.request, HTTP_AUTHORIZATION);
+    bool is_given = http_has_field(&call.request, HTTP_AUTHORIZATION);
     const struct user *user = is_given ? user_of(shard, &call) : peer_credential_user(shard, peer, &kind);
     if (!user && !is_given && !is_nobodys(&call))
         return false;

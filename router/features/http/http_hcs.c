@@ -269,7 +269,7 @@ static const char *read_asked(const struct http_call *call, char decoded[HTTP_LI
     const struct directives *directives = &call->frame->unit->directives;
     struct span place = call->request.fields[HTTP_LAST_EVENT_ID];
     *query = (struct hcs_query){.required = directives->governance};
-    if (http_given(&call->request, HTTP_LAST_EVENT_ID)) {
+    if (http_has_field(&call->request, HTTP_LAST_EVENT_ID)) {
         query->last_event_id = (const char *)call->head + place.at;
         query->last_event_id_bytes = place.bytes;
     }

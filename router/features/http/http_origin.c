@@ -34,14 +34,14 @@ static bool is_own_origin(const struct hub_settings *settings, const uint8_t *te
 
 static bool is_foreign_fetch(const uint8_t *head, const struct http_request *request) {
     struct span site = request->fields[HTTP_SEC_FETCH_SITE];
-    return http_given(request, HTTP_SEC_FETCH_SITE) && !http_span_is_caseless(head, site, "same-origin") &&
-           !http_span_is_caseless(head, site, "none");
+    return http_has_field(request, HTTP_SEC_FETCH_SITE) &&
+           !http_span_is_caseless(head, site, "same-origin") && !http_span_is_caseless(head, site, "none");
 }
 
 struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
                                      const struct http_request *request) {
     struct span origin = request->fields[HTTP_ORIGIN];
-    bool given = http_given(request, HTTP_ORIGIN);
+    bool given = http_has_field(request, HTTP_ORIGIN);
     struct http_origin guard = {0};
     if (given)
         guard.origin = allowlist_find(&settings->origins, head + origin.at, origin.bytes);

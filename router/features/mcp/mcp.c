@@ -103,7 +103,7 @@ static void answer_initialize(struct shard *shard, struct child *child, const st
 // To all who use it, or to those alone who know what it offers.
 static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
     assert(frame->body.bytes > 0);
-    struct list *users = &mcp->sharing.users;
+    struct list *users = &mcp->users.users;
     for (struct list *node = users->next, *next; node != users; node = next) {
         struct mcp_user *user = list_entry(node, struct mcp_user, link);
         next = node->next;
@@ -203,7 +203,7 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
 
 static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp,
                         const struct parcel *parcel) {
-    struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
+    struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     enum mcp_method method = child_mux_method(parcel);
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
@@ -213,9 +213,9 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     if (method == MCP_INITIALIZED || mcp_client_state_note(shard, child, mcp, hears, parcel))
         return true;
     // One for which there is no room isn't in progress.
-    bool is_ask = user && parcel->hub_id && mcp_requests_begin(shard, child, &mcp->sharing, user, parcel);
+    bool is_ask = user && parcel->hub_id && mcp_requests_begin(shard, child, &mcp->users, user, parcel);
     if (is_ask && hears && method == MCP_SUBSCRIBE)
-        mcp_client_state_subscribe(shard, &mcp->sharing, parcel);
+        mcp_client_state_subscribe(shard, &mcp->users, parcel);
     return false;
 }
 
@@ -231,7 +231,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
         child_reply_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
         return true;
     }
-    if (mcp && mcp_requests_is_full(shard, &mcp->sharing, parcel)) {
+    if (mcp && mcp_requests_is_full(shard, &mcp->users, parcel)) {
         child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, mcp_requests_listens_max(shard));
         return true;
     }
@@ -247,7 +247,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
 
 // To the one who asked for what is logged, if that is one.
 static void tell_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
-    const struct mcp_user *user = mcp_only_logging(&mcp->sharing);
+    const struct mcp_user *user = mcp_only_log_reader(&mcp->users);
     assert(mcp->era == MCP_MODERN);
     uint32_t bytes = message->frame->body.bytes;
     bool hears = user && !user->answers_only;
@@ -265,7 +265,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     uint64_t progress = progress_token_request(message);
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return false;
-    if (child->modern && progress && mcp_asker(&mcp->sharing, progress)) {
+    if (child->modern && progress && mcp_request_user(&mcp->users, progress)) {
         mcp_requests_say(shard, child, message->frame);
         return true;
     }
@@ -274,7 +274,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (mcp->era == MCP_MODERN && mcp_requests_tell(shard, child, &mcp->sharing, NULL, message)) {
+    if (mcp->era == MCP_MODERN && mcp_requests_tell(shard, child, &mcp->users, NULL, message)) {
         child->proven = true; // it knows what a subscription is
         return true;
     }
@@ -311,11 +311,11 @@ static const char *why_unasked(const struct child *child, enum mcp_method method
 // The one client about which a request can be. NULL: there is none, and *reason says why.
 static struct mcp_user *user_asked(const struct shard *shard, const struct child *child, struct mcp *mcp,
                                    const char **reason) {
-    struct mcp_users *sharing = mcp_server_state_users(child, mcp);
-    struct mcp_user *user = mcp_only_asking(sharing);
+    struct mcp_users *users = mcp_server_state_users(child, mcp);
+    struct mcp_user *user = mcp_only_requester(users);
     assert(reason && child->settings->asks_clients);
-    bool is_idle = list_empty(&sharing->asking);
-    *reason = mcp_abandoned_any(sharing, shard_now_ms(shard))
+    bool is_idle = list_empty(&users->asking);
+    *reason = mcp_abandoned_any(users, shard_now_ms(shard))
                   ? "a request that its client gave up may be in progress"
               : is_idle            ? "no client has a request in progress"
               : !user              ? "several clients have requests in progress"
@@ -394,16 +394,16 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
         drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (hub_id && mcp_abandoned_end(&mcp->sharing, hub_id))
+    if (hub_id && mcp_abandoned_end(&mcp->users, hub_id))
         return false; // nobody waits for it
-    struct mcp_user *user = hub_id ? mcp_asker(&mcp->sharing, hub_id) : NULL;
+    struct mcp_user *user = hub_id ? mcp_request_user(&mcp->users, hub_id) : NULL;
     if (!user)
         return false;
     user->informed = true;
     if (child->modern)
-        mcp_modern_answer(shard, child, &mcp->sharing, message, hub_id);
+        mcp_modern_answer(shard, child, &mcp->users, message, hub_id);
     else
-        mcp_requests_answer(shard, child, &mcp->sharing, message, hub_id);
+        mcp_requests_answer(shard, child, &mcp->users, message, hub_id);
     return true;
 }
 
@@ -459,7 +459,7 @@ static void forget_ask(struct shard *shard, struct child *child, struct mcp *mcp
     if (has_it)
         mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
     else
-        mcp_requests_end(child, &mcp->sharing, hub_id);
+        mcp_requests_end(child, &mcp->users, hub_id);
 }
 
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
@@ -485,23 +485,23 @@ struct leaving {
 // A request that its user hasn't cancelled goes on, or waits.
 static void leave_ask(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
-    struct mcp_users *sharing = mcp_server_state_users(leaving->child, leaving->mcp);
+    struct mcp_users *users = mcp_server_state_users(leaving->child, leaving->mcp);
     if (child_is_up(leaving->child))
-        mcp_requests_abandon(leaving->shard, leaving->child, sharing, hub_id);
+        mcp_requests_abandon(leaving->shard, leaving->child, users, hub_id);
     else
-        mcp_requests_end(leaving->child, sharing, hub_id);
+        mcp_requests_end(leaving->child, users, hub_id);
 }
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
     for (struct child *child = shard->children ? shard->children->first : NULL; child; child = child->next) {
         struct mcp *mcp = child->seat->annex->mcp;
-        struct mcp_user *user = mcp ? mcp_user_find(&mcp->sharing, connection) : NULL;
+        struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;
         completion_target_left(shard, &user->home);
         struct leaving leaving = {shard, child, mcp};
-        mcp_each_ask(user, leave_ask, &leaving);
+        mcp_visit_requests(user, leave_ask, &leaving);
         mcp_client_state_leave(shard, child, mcp, user);
         if (child->modern)
             mcp_modern_retire(shard, child->of);

@@ -34,12 +34,12 @@ uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel
 }
 
 // A subscription that can't be noted isn't: then another user's unsubscription takes it from this one, too.
-void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *sharing, const struct parcel *parcel) {
+void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *users, const struct parcel *parcel) {
     char uri[URI_BYTES];
     size_t bytes;
     assert(parcel->hub_id && child_mux_method(parcel) == MCP_SUBSCRIBE);
     if (read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
-        mcp_subscribe_asked(sharing, parcel->hub_id, uri, bytes);
+        mcp_request_subscribe(users, parcel->hub_id, uri, bytes);
 }
 
 static bool read_level(const struct shard *shard, const struct parcel *parcel, char level[MCP_LEVEL_BYTES]) {
@@ -55,7 +55,7 @@ static void note_level(const struct shard *shard, struct mcp *mcp, struct mcp_us
                        const struct parcel *parcel) {
     char level[MCP_LEVEL_BYTES];
     if (user && read_level(shard, parcel, level))
-        mcp_level_say(&mcp->sharing, user, level);
+        mcp_level_set(&mcp->users, user, level);
 }
 
 static bool drop_subscription(struct shard *shard, struct child *child, struct mcp *mcp,
@@ -63,7 +63,7 @@ static bool drop_subscription(struct shard *shard, struct child *child, struct m
     char uri[URI_BYTES];
     size_t bytes;
     if (!user || !read_text(shard, parcel, "uri", uri, sizeof uri, &bytes) ||
-        !mcp_unsubscribe(&mcp->sharing, user, uri, bytes))
+        !mcp_unsubscribe(&mcp->users, user, uri, bytes))
         return false;
     if (parcel->hub_id)
         child_reply_answer(shard, child, parcel->hub_id, "result", (struct piece){"{}", 2});
@@ -81,7 +81,7 @@ bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp 
     return false;
 }
 
-void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *sharing,
+void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *users,
                                const struct mcp_user *user, const struct parcel *parcel) {
     char uri[URI_BYTES];
     char level[MCP_LEVEL_BYTES];
@@ -91,9 +91,9 @@ void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_
     if (method == MCP_SET_LEVEL && read_level(shard, parcel, level))
         memcpy(mcp->level, level, sizeof level);
     else if (method == MCP_SUBSCRIBE)
-        mcp_client_state_subscribe(shard, sharing, parcel);
+        mcp_client_state_subscribe(shard, users, parcel);
     else if (method == MCP_UNSUBSCRIBE && read_text(shard, parcel, "uri", uri, sizeof uri, &bytes))
-        (void)mcp_unsubscribe(sharing, user, uri, bytes);
+        (void)mcp_unsubscribe(users, user, uri, bytes);
 }
 
 // A request of the hub's own to the server.
@@ -148,11 +148,11 @@ static void ask(void *context, const char *value, size_t bytes) {
 void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
     struct server_request level = {shard, child, "logging/setLevel", "level", true};
     struct server_request resources = {shard, child, "resources/subscribe", "uri", true};
-    const char *said = mcp_level(&mcp->sharing);
+    const char *said = mcp_level(&mcp->users);
     assert(mcp->era == MCP_LEGACY);
     if (said[0])
         ask(&level, said, strlen(said));
-    mcp_each_resource(&mcp->sharing, ask, &resources);
+    mcp_visit_resources(&mcp->users, ask, &resources);
 }
 
 void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
@@ -162,18 +162,18 @@ void mcp_client_state_say_own(struct shard *shard, struct child *child, const st
     assert(child->of && user);
     if (mcp && mcp->level[0])
         ask(&level, mcp->level, strlen(mcp->level));
-    mcp_each_subscription(user, ask, &resources);
+    mcp_visit_subscriptions(user, ask, &resources);
 }
 
-void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *sharing,
+void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *users,
                               uint64_t hub_id) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
-    mcp_ask_refused(sharing, hub_id, ask, &request);
+    mcp_request_refused(users, hub_id, ask, &request);
 }
 
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,
                             struct mcp_user *user) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
     assert(list_empty(&user->home.pending));
-    mcp_user_leave(&mcp->sharing, user, ask, &request);
+    mcp_user_leave(&mcp->users, user, ask, &request);
 }

@@ -16,7 +16,7 @@
 static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);
     struct mcp *mcp = child->seat->annex->mcp;
-    return mcp ? &mcp->sharing : NULL;
+    return mcp ? &mcp->users : NULL;
 }
 
 // --- Requests to it
@@ -55,13 +55,13 @@ static void end_owed(void *context, uint64_t hub_id) {
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
-    struct mcp_users *sharing = sharing_of(child);
+    struct mcp_users *users = sharing_of(child);
     struct ending ending = {shard, child, error, spares};
     assert(child->modern && error != ERROR_NONE);
-    for (struct list *node = sharing ? sharing->users.next : NULL, *next; sharing && node != &sharing->users;
+    for (struct list *node = users ? users->users.next : NULL, *next; users && node != &users->users;
          node = next) {
         next = node->next;
-        mcp_each_ask(list_entry(node, struct mcp_user, link), end_owed, &ending);
+        mcp_visit_requests(list_entry(node, struct mcp_user, link), end_owed, &ending);
     }
     for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->seat->connection.outbox));) {
         if (!parcel->hub_id)
@@ -73,8 +73,8 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
 struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));
-    const struct mcp_users *sharing = child ? sharing_of(child) : NULL;
-    return sharing && mcp_asker(sharing, hub_id) ? child : NULL;
+    const struct mcp_users *users = child ? sharing_of(child) : NULL;
+    return users && mcp_request_user(users, hub_id) ? child : NULL;
 }
 
 struct counting {
@@ -91,12 +91,12 @@ static void count_one(void *context, uint64_t hub_id) {
 
 size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     const struct child *first = seat->annex->child;
-    const struct mcp_users *sharing = first && first->other ? sharing_of(first->other) : NULL;
+    const struct mcp_users *users = first && first->other ? sharing_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
     assert(hub_ids || room == 0);
-    for (const struct list *node = sharing ? sharing->users.next : NULL; sharing && node != &sharing->users;
+    for (const struct list *node = users ? users->users.next : NULL; users && node != &users->users;
          node = node->next)
-        mcp_each_ask(list_entry(node, struct mcp_user, link), count_one, &counting);
+        mcp_visit_requests(list_entry(node, struct mcp_user, link), count_one, &counting);
     return counting.count;
 }
 
@@ -126,12 +126,12 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
         child = children_add_modern(shard, first);
     struct mcp *mcp = child && parcel->source ? mcp_server_state(shard, child) : NULL;
     enum error fault = fault_of(shard, first, child);
-    struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->sharing, parcel->source) : NULL;
+    struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = user && mcp_requests_is_full(shard, &mcp->sharing, parcel);
+    bool is_full = user && mcp_requests_is_full(shard, &mcp->users, parcel);
     if (!fault && (!user || is_full ||
-                   (parcel->hub_id && !mcp_requests_begin(shard, child, &mcp->sharing, user, parcel))))
+                   (parcel->hub_id && !mcp_requests_begin(shard, child, &mcp->users, user, parcel))))
         fault = ERROR_OVERLOADED;
     if (fault)
         child_reply_refuse_parcel(shard, first, parcel, fault, is_full ? mcp_requests_listens_max(shard) : 0);
@@ -153,27 +153,28 @@ void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = first->seat->annex->mcp;
     bool speaks_it = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
-    const struct mcp_users *sharing = child ? sharing_of(child) : NULL;
+    const struct mcp_users *users = child ? sharing_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
     bool is_going = !child || child->after == CHILD_AFTER_FREE;
-    if (speaks_it && !is_going && (!sharing || list_empty(&sharing->asking)))
+    if (speaks_it && !is_going && (!users || list_empty(&users->asking)))
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 
-void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                        const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
-    assert(child->modern && mcp_asker(sharing, hub_id));
+    assert(child->modern && mcp_request_user(users, hub_id));
     bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
     bool is_modern = good && (!refuses || mcp_error_is_modern(message->body, lookup));
     child->proven |= is_modern;
-    if (refuses && !is_modern && mcp_ask_kind(sharing, hub_id) == MCP_ASK_DISCOVER && !child->of->no_modern) {
+    if (refuses && !is_modern && mcp_request_kind_of(users, hub_id) == MCP_REQUEST_DISCOVER &&
+        !child->of->no_modern) {
         give_up(shard, child);
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
         return;
     }
-    mcp_requests_answer(shard, child, sharing, message, hub_id);
+    mcp_requests_answer(shard, child, users, message, hub_id);
     mcp_modern_retire(shard, child->of);
 }
 

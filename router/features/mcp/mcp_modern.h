@@ -13,7 +13,7 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
 // The process that was asked under this id; NULL: none was.
 struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id);
 // The process answers a request under this id: answers as the first one.
-void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                        const struct message *message, uint64_t hub_id);
 // Ends the requests to a process that has ended.
 void mcp_modern_rest(struct shard *shard, struct peer *seat);

@@ -19,7 +19,7 @@ static struct child *first_of(const struct child *child) {
 // --- Beginning and ending
 
 // The id that its source gave it, as it came.
-static bool begin_listening(struct shard *shard, struct mcp_users *sharing, struct mcp_user *user,
+static bool begin_listening(struct shard *shard, struct mcp_users *users, struct mcp_user *user,
                             const struct parcel *parcel) {
     struct lookup lookup;
     assert(user && child_mux_method(parcel) == MCP_LISTEN);
@@ -29,7 +29,7 @@ static bool begin_listening(struct shard *shard, struct mcp_users *sharing, stru
     lookup_body(&lookup, body, parcel->body.bytes, shard_limits(shard)->id_bytes_max);
     struct span id = lookup.value[KEY_ID];
     return lookup_has(&lookup, KEY_ID) &&
-           mcp_listen_begin(sharing, user, parcel->hub_id, body + id.at, id.bytes);
+           mcp_listen_begin(users, user, parcel->hub_id, body + id.at, id.bytes);
 }
 
 uint32_t mcp_requests_listens_max(const struct shard *shard) {
@@ -39,41 +39,41 @@ uint32_t mcp_requests_listens_max(const struct shard *shard) {
                                                       : 1;
 }
 
-bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *sharing,
+bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *users,
                           const struct parcel *parcel) {
     if (!parcel->hub_id || !parcel->source || child_mux_method(parcel) != MCP_LISTEN)
         return false;
-    const struct mcp_user *user = mcp_user_find(sharing, parcel->source);
+    const struct mcp_user *user = mcp_user_find(users, parcel->source);
     return user && user->listens >= mcp_requests_listens_max(shard);
 }
 
-static enum mcp_ask kind_of(const struct parcel *parcel) {
-    return child_mux_method(parcel) == MCP_DISCOVER ? MCP_ASK_DISCOVER
-           : child_mux_wants_log(parcel)            ? MCP_ASK_WITH_LOG
-                                                    : MCP_ASK;
+static enum mcp_request_kind kind_of(const struct parcel *parcel) {
+    return child_mux_method(parcel) == MCP_DISCOVER ? MCP_REQUEST_DISCOVER
+           : child_mux_wants_log(parcel)            ? MCP_REQUEST_WITH_LOG
+                                                    : MCP_REQUEST;
 }
 
-bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *sharing,
+bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *users,
                         struct mcp_user *user, const struct parcel *parcel) {
     assert(parcel->hub_id);
     bool begun = child_mux_method(parcel) == MCP_LISTEN
-                     ? begin_listening(shard, sharing, user, parcel)
-                     : mcp_ask_begin(sharing, user, parcel->hub_id, kind_of(parcel));
+                     ? begin_listening(shard, users, user, parcel)
+                     : mcp_request_begin(users, user, parcel->hub_id, kind_of(parcel));
     child->asks += begun && child->of;
     return begun;
 }
 
-bool mcp_requests_end(struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
-    bool ended = mcp_ask_end(sharing, hub_id);
+bool mcp_requests_end(struct child *child, struct mcp_users *users, uint64_t hub_id) {
+    bool ended = mcp_request_end(users, hub_id);
     assert(!ended || !child->of || child->asks > 0);
     child->asks -= ended && child->of;
     return ended;
 }
 
-bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *sharing,
+bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *users,
                           uint64_t hub_id) {
     assert(hub_id && shard->index == 0);
-    bool abandoned = mcp_ask_abandon(sharing, hub_id, shard_now_ms(shard));
+    bool abandoned = mcp_request_abandon(users, hub_id, shard_now_ms(shard));
     assert(!abandoned || !child->of || child->asks > 0);
     child->asks -= abandoned && child->of;
     return abandoned;
@@ -97,10 +97,10 @@ void mcp_requests_say(struct shard *shard, const struct child *child, const stru
 }
 
 // Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
-static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_users *sharing,
+static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_users *users,
                       const struct message *message, uint64_t hub_id) {
     size_t bytes;
-    const char *own = mcp_listener(sharing, hub_id, &bytes);
+    const char *own = mcp_listener(users, hub_id, &bytes);
     const struct lookup *lookup = &message->lookup;
     assert(message->peer == child->seat && hub_id);
     if (!own || lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_RESPONSE)
@@ -115,13 +115,13 @@ static bool say_ended(struct shard *shard, const struct child *child, const stru
     return true;
 }
 
-void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *sharing,
+void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                          const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
-    bool is_said = say_ended(shard, child, sharing, message, hub_id);
+    bool is_said = say_ended(shard, child, users, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
-        mcp_client_state_refused(shard, child, sharing, hub_id);
-    mcp_requests_end(child, sharing, hub_id);
+        mcp_client_state_refused(shard, child, users, hub_id);
+    mcp_requests_end(child, users, hub_id);
     if (!is_said)
         mcp_requests_say(shard, child, message->frame);
 }
@@ -129,9 +129,9 @@ void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_us
 // --- Notifications
 
 // Told to one that gets answers alone, it would be lost.
-static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *sharing, uint64_t hub_id) {
-    assert(mcp_asker(sharing, hub_id)->answers_only);
-    mcp_requests_end(child, sharing, hub_id);
+static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *users, uint64_t hub_id) {
+    assert(mcp_request_user(users, hub_id)->answers_only);
+    mcp_requests_end(child, users, hub_id);
     struct text data;
     const struct child *first = first_of(child);
     text_init(&data);
@@ -139,7 +139,7 @@ static void end_by_hub(struct shard *shard, struct child *child, struct mcp_user
     child_reply_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
-static bool tell_ended(struct shard *shard, struct child *child, struct mcp_users *sharing,
+static bool tell_ended(struct shard *shard, struct child *child, struct mcp_users *users,
                        const struct mcp_user *user, const struct message *message) {
     struct json_item item = {0};
     const struct lookup *lookup = &message->lookup;
@@ -147,15 +147,15 @@ static bool tell_ended(struct shard *shard, struct child *child, struct mcp_user
     if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
         item = json_member(message->body, lookup->value[KEY_PARAMS], "requestId");
     uint64_t hub_id = mcp_id(message->body, &item);
-    const struct mcp_user *asker = hub_id ? mcp_asker(sharing, hub_id) : NULL;
-    if (!asker || (user && asker != user) || mcp_ask_kind(sharing, hub_id) != MCP_ASK_LISTEN)
+    const struct mcp_user *asker = hub_id ? mcp_request_user(users, hub_id) : NULL;
+    if (!asker || (user && asker != user) || mcp_request_kind_of(users, hub_id) != MCP_REQUEST_LISTEN)
         return false; // it may be about what the server itself asked
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     if (asker->answers_only) {
-        end_by_hub(shard, child, sharing, hub_id);
+        end_by_hub(shard, child, users, hub_id);
         return true;
     }
-    mcp_requests_end(child, sharing, hub_id);
+    mcp_requests_end(child, users, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
         responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
     return true;
@@ -173,19 +173,19 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *sharing,
+bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *users,
                        const struct mcp_user *user, const struct message *message) {
     size_t bytes = 0;
     assert(!message_is_request(message));
     if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)
-        return tell_ended(shard, child, sharing, user, message);
+        return tell_ended(shard, child, users, user, message);
     struct json_item item = mcp_meta(message->body, &message->lookup, MCP_META_SUBSCRIPTION);
     if (item.type == JSON_NONE)
         return false;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     uint64_t hub_id = mcp_id(message->body, &item);
-    const char *own = hub_id ? mcp_listener(sharing, hub_id, &bytes) : NULL;
-    const struct mcp_user *asker = own ? mcp_asker(sharing, hub_id) : NULL;
+    const char *own = hub_id ? mcp_listener(users, hub_id, &bytes) : NULL;
+    const struct mcp_user *asker = own ? mcp_request_user(users, hub_id) : NULL;
     uint32_t size = message->frame->body.bytes;
     if (!asker || asker->answers_only || (user && asker != user)) {
         drop_one(shard, COUNT_DROP_NO_ROUTE, child->seat->name, size);

@@ -13,7 +13,7 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     annex->mcp = quota_take_zeroed(&shard->quota, 1, sizeof *annex->mcp);
     if (!annex->mcp)
         return NULL;
-    mcp_users_init(&annex->mcp->sharing, &shard->hub->settings.secrets.tables, &shard->quota);
+    mcp_users_init(&annex->mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
     parcel_list_init(&annex->mcp->waiting);
     annex->mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     return annex->mcp;
@@ -22,9 +22,9 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp) {
     assert(child->seat->annex->mcp == mcp);
     if (mcp->serial != child->serial)
-        mcp_abandoned_forget(&mcp->sharing);
+        mcp_abandoned_forget(&mcp->users);
     mcp->serial = child->serial;
-    return &mcp->sharing;
+    return &mcp->users;
 }
 
 void mcp_server_state_give(struct shard *shard, struct peer *seat) {
@@ -34,7 +34,7 @@ void mcp_server_state_give(struct shard *shard, struct peer *seat) {
     seat->annex->mcp = NULL;
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
-    mcp_users_deinit(&mcp->sharing);
+    mcp_users_deinit(&mcp->users);
     capabilities_drop(&shard->quota, mcp->answer);
     quota_give(&shard->quota, mcp);
 }

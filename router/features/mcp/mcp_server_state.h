@@ -8,7 +8,7 @@
 #include "router/features/children/child.h"
 
 struct mcp {
-    struct mcp_users sharing;
+    struct mcp_users users;
     uint32_t serial; // of the start of the process that has what was given up
     enum mcp_era era;
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet

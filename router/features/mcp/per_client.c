@@ -59,7 +59,7 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
 }
 
 // A user says something that its instance takes: notes what is to last.
-static void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *sharing,
+static void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *users,
                                     struct mcp_user *user, const struct parcel *parcel) {
     struct mcp *mcp = child->seat->annex->mcp;
     assert(child->of && child->settings->protocol == CHILD_MCP);
@@ -76,7 +76,7 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
     if (child_mux_method(parcel) == MCP_INITIALIZE) {
         note_opening(shard, child, parcel);
         if (!child_is_up(child)) { // what it has told the one before goes with that
-            mcp_unsubscribe_all(sharing, user);
+            mcp_unsubscribe_all(users, user);
             if (mcp)
                 mcp->level[0] = 0;
         }
@@ -84,7 +84,7 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
     }
     mcp = mcp_server_state(shard, child);
     if (mcp)
-        mcp_client_state_note_own(shard, mcp, sharing, user, parcel);
+        mcp_client_state_note_own(shard, mcp, users, user, parcel);
 }
 
 // The instance answers what it was asked under this id.
@@ -130,7 +130,7 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
 }
 
 struct per_client {
-    struct mcp_users sharing; // who uses it, and what each has asked
+    struct mcp_users users; // who uses it, and what each has asked
 };
 
 static struct per_client *per_client_of(struct shard *shard, const struct child *stand_in) {
@@ -140,7 +140,7 @@ static struct per_client *per_client_of(struct shard *shard, const struct child 
         return annex->each;
     annex->each = quota_take_zeroed(&shard->quota, 1, sizeof *annex->each);
     if (annex->each)
-        mcp_users_init(&annex->each->sharing, &shard->hub->settings.secrets.tables, &shard->quota);
+        mcp_users_init(&annex->each->users, &shard->hub->settings.secrets.tables, &shard->quota);
     return annex->each;
 }
 
@@ -149,7 +149,7 @@ void per_client_close(struct shard *shard, struct peer *seat) {
     if (!each)
         return;
     seat->annex->each = NULL;
-    mcp_users_deinit(&each->sharing);
+    mcp_users_deinit(&each->users);
     quota_give(&shard->quota, each);
 }
 
@@ -163,12 +163,12 @@ static struct child *child_of(const struct shard *shard, const struct mcp_user *
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
     const struct per_client *each = child->of->seat->annex->each;
-    struct mcp_user *user = each ? mcp_user_find(&each->sharing, child->user) : NULL;
+    struct mcp_user *user = each ? mcp_user_find(&each->users, child->user) : NULL;
     return user && user->served == child->seat->name ? user : NULL;
 }
 
 static struct mcp_users *sharing_of(const struct child *child) {
-    return &child->of->seat->annex->each->sharing;
+    return &child->of->seat->annex->each->users;
 }
 
 // --- What users say
@@ -263,13 +263,13 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
         return;
     }
     struct per_client *each = parcel->note && parcel->source ? per_client_of(shard, stand_in) : NULL;
-    struct mcp_user *user = each ? mcp_user_take(&each->sharing, parcel->source) : NULL;
+    struct mcp_user *user = each ? mcp_user_take(&each->users, parcel->source) : NULL;
     struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = child && mcp_requests_is_full(shard, &each->sharing, parcel);
+    bool is_full = child && mcp_requests_is_full(shard, &each->users, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
-    if (!fault && parcel->hub_id && !mcp_requests_begin(shard, child, &each->sharing, user, parcel))
+    if (!fault && parcel->hub_id && !mcp_requests_begin(shard, child, &each->users, user, parcel))
         fault = ERROR_OVERLOADED;
     if (!child && stand_in->removed)
         fault = ERROR_AGENT_NOT_FOUND;
@@ -286,7 +286,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     user->exits |= is_exit;
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (is_mcp)
-        per_client_session_note(shard, child, &each->sharing, user, parcel);
+        per_client_session_note(shard, child, &each->users, user, parcel);
     user->has_session |= is_mcp && parcel->hub_id && !child_mux_is_modern(parcel);
     send_queue(shard, child->seat, parcel);
 }
@@ -294,7 +294,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
 struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
     const struct per_client *each = seat->annex->each;
     assert(hub_id && shard->index == connection_shard(seat->name));
-    const struct mcp_user *user = each ? mcp_asker(&each->sharing, hub_id) : NULL;
+    const struct mcp_user *user = each ? mcp_request_user(&each->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
         return NULL;
@@ -359,7 +359,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (!is_for_user(message))
         return false;
     uint64_t progress = progress_token_request(message);
-    if (progress && mcp_asker(sharing_of(child), progress) == user) {
+    if (progress && mcp_request_user(sharing_of(child), progress) == user) {
         mcp_requests_say(shard, child, message->frame);
         return true;
     }
@@ -384,22 +384,23 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
     bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
     bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
     child->proven |= good && !user->has_session && (!refuses || mcp_error_is_modern(message->body, lookup));
-    return refuses && !child->proven && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER;
+    return refuses && !child->proven &&
+           mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER;
 }
 
 // Takes a response that the instance owes, whatever is wrong with it.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
     uint64_t hub_id = mcp_requests_answered(message);
-    struct mcp_users *sharing = sharing_of(child);
-    if (!hub_id || mcp_asker(sharing, hub_id) != user)
+    struct mcp_users *users = sharing_of(child);
+    if (!hub_id || mcp_request_user(users, hub_id) != user)
         return false;
     per_client_session_answered(shard, child, &message->lookup, hub_id);
     if (!refuses_era(child, user, message, hub_id)) {
-        mcp_requests_answer(shard, child, sharing, message, hub_id);
+        mcp_requests_answer(shard, child, users, message, hub_id);
         return true;
     }
-    mcp_requests_end(child, sharing, hub_id);
+    mcp_requests_end(child, users, hub_id);
     child_reply_refuse_discover(shard, child->of, hub_id);
     return true;
 }
@@ -435,7 +436,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     struct child *child = ending->child, *stand_in = child->of;
     if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
         return;
-    if (ending->is_unknown && mcp_ask_kind(sharing_of(child), hub_id) == MCP_ASK_DISCOVER) {
+    if (ending->is_unknown && mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
         child->pardoned = true; // so ends who must be asked for a session first
         mcp_requests_end(child, sharing_of(child), hub_id);
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
@@ -467,7 +468,7 @@ void per_client_rest(struct shard *shard, struct peer *seat) {
     struct mcp_user *user = user_of(child);
     struct ending ending = {shard, child, is_own && !child->proven && user && !user->has_session, spares};
     if (user)
-        mcp_each_ask(user, end_owed, &ending);
+        mcp_visit_requests(user, end_owed, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
     per_client_session_rest(shard, child);
@@ -495,7 +496,7 @@ void per_client_user_left(struct shard *shard, uint64_t connection) {
     for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
          stand_in = stand_in->next) {
         struct per_client *each = stand_in->seat->annex->each;
-        struct mcp_user *user = each ? mcp_user_find(&each->sharing, connection) : NULL;
+        struct mcp_user *user = each ? mcp_user_find(&each->users, connection) : NULL;
         if (!user)
             continue;
         struct child *child = child_of(shard, user);
@@ -504,6 +505,6 @@ void per_client_user_left(struct shard *shard, uint64_t connection) {
             child->asks = 0;
             child_stop(shard, child, CHILD_AFTER_FREE, "closing");
         }
-        mcp_user_leave(&each->sharing, user, ignore, NULL);
+        mcp_user_leave(&each->users, user, ignore, NULL);
     }
 }

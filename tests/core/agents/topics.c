@@ -231,8 +231,8 @@ static size_t foresee(struct agents *agents, const struct subscriber *subscriber
                       const char *events) {
     char text[512] = {0};
     memcpy(text, events, strlen(events));
-    return topics_foresee(&agents->topics, subscriber, agents_find(agents, old, strlen(old)),
-                          (const uint8_t *)text, (struct span){0, (uint32_t)strlen(events)});
+    return topics_predict_count(&agents->topics, subscriber, agents_find(agents, old, strlen(old)),
+                                (const uint8_t *)text, (struct span){0, (uint32_t)strlen(events)});
 }
 
 static void what_a_registration_will_hold_is_foreseen(void **state) {

@@ -459,7 +459,7 @@ static void whole_texts_are_judged(void **state) {
     assert_non_null(parser);
     for (size_t index = 0; index < sizeof whole_texts / sizeof *whole_texts; index++) {
         const char *text = whole_texts[index].text;
-        assert_int_equal(simdjson_judge(parser, put(text), strlen(text)), whole_texts[index].verdict);
+        assert_int_equal(simdjson_validate(parser, put(text), strlen(text)), whole_texts[index].verdict);
         bool utf8 = simdjson_utf8(put(text), strlen(text));
         bool valid = whole_texts[index].verdict == SIMDJSON_VALID;
         assert_int_equal(utf8 && json_grammar_valid(put(text), (uint32_t)strlen(text)), valid);
@@ -475,7 +475,7 @@ static void depth_has_a_bound_in_the_strict_judge(void **state) {
     for (uint32_t depth = 1; depth <= 1100; depth++) {
         memset(text, '[', depth);
         memset(text + depth, ']', depth);
-        enum simdjson_verdict verdict = simdjson_judge(parser, placed(text, 2 * depth), 2 * depth);
+        enum simdjson_verdict verdict = simdjson_validate(parser, placed(text, 2 * depth), 2 * depth);
         bool grammar = json_grammar_valid(placed(text, 2 * depth), 2 * depth);
         assert_int_equal(grammar, depth <= JSON_GRAMMAR_DEPTH_MAX);
         if (depth <= 1000)

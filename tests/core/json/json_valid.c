@@ -29,7 +29,7 @@ static void assert_same(const void *text, size_t bytes) {
     assert_int_equal(found, wanted);
     if (!simdjson_utf8(lies, bytes))
         return;
-    enum simdjson_verdict verdict = simdjson_judge(parser, lies, bytes);
+    enum simdjson_verdict verdict = simdjson_validate(parser, lies, bytes);
     assert_true(verdict == SIMDJSON_TOO_DEEP || found == (verdict == SIMDJSON_VALID));
 }
 

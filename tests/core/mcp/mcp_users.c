@@ -14,18 +14,18 @@
 #include "core/mcp/mcp_users.h"
 #include "tests/core/base/account.h"
 
-static struct mcp_users sharing;
+static struct mcp_users users;
 
 static int begin(void **state) {
     (void)state;
-    mcp_users_init(&sharing, &TABLE_KEY, account());
+    mcp_users_init(&users, &TABLE_KEY, account());
     return 0;
 }
 
 static int end(void **state) {
     (void)state;
     int64_t used = account()->used;
-    mcp_users_deinit(&sharing);
+    mcp_users_deinit(&users);
     return used >= account()->used && account()->used == 0 ? 0 : -1;
 }
 
@@ -38,153 +38,153 @@ static void note_orphan(void *context, const char *uri, size_t bytes) {
 
 static void leave(uint64_t connection) {
     orphans[0] = '\0';
-    mcp_user_leave(&sharing, mcp_user_find(&sharing, connection), note_orphan, NULL);
-    assert_null(mcp_user_find(&sharing, connection));
+    mcp_user_leave(&users, mcp_user_find(&users, connection), note_orphan, NULL);
+    assert_null(mcp_user_find(&users, connection));
 }
 
 static bool subscribe(uint64_t connection, const char *uri) {
-    return mcp_subscribe(&sharing, mcp_user_take(&sharing, connection), uri, strlen(uri));
+    return mcp_subscribe(&users, mcp_user_take(&users, connection), uri, strlen(uri));
 }
 
 static bool unsubscribe(uint64_t connection, const char *uri) {
-    return mcp_unsubscribe(&sharing, mcp_user_take(&sharing, connection), uri, strlen(uri));
+    return mcp_unsubscribe(&users, mcp_user_take(&users, connection), uri, strlen(uri));
 }
 
 static void end_it(void *context, uint64_t id) {
     *(uint64_t *)context += id;
-    assert_true(mcp_ask_end(&sharing, id));
+    assert_true(mcp_request_end(&users, id));
 }
 
 static void requests_are_whose_they_are(void **state) {
     (void)state;
     uint64_t sum = 0;
-    struct mcp_user *one = mcp_user_take(&sharing, 1), *other = mcp_user_take(&sharing, 2);
+    struct mcp_user *one = mcp_user_take(&users, 1), *other = mcp_user_take(&users, 2);
     for (uint64_t id = 1; id <= 200; id++)
-        assert_true(mcp_ask_begin(&sharing, id % 2 ? one : other, id, MCP_ASK));
-    assert_ptr_equal(mcp_asker(&sharing, 7), one);
-    assert_ptr_equal(mcp_asker(&sharing, 8), other);
-    assert_null(mcp_asker(&sharing, 201));
-    mcp_each_ask(one, end_it, &sum);
+        assert_true(mcp_request_begin(&users, id % 2 ? one : other, id, MCP_REQUEST));
+    assert_ptr_equal(mcp_request_user(&users, 7), one);
+    assert_ptr_equal(mcp_request_user(&users, 8), other);
+    assert_null(mcp_request_user(&users, 201));
+    mcp_visit_requests(one, end_it, &sum);
     assert_int_equal(sum, 100 * 100);
-    assert_null(mcp_asker(&sharing, 7));
-    assert_ptr_equal(mcp_asker(&sharing, 8), other);
+    assert_null(mcp_request_user(&users, 7));
+    assert_ptr_equal(mcp_request_user(&users, 8), other);
     leave(1);
     leave(2);
 }
 
 static void users_are_found_by_their_connections(void **state) {
     (void)state;
-    assert_null(mcp_user_find(&sharing, 1));
+    assert_null(mcp_user_find(&users, 1));
     for (uint64_t connection = 1; connection < 500; connection++)
-        assert_ptr_equal(mcp_user_take(&sharing, connection), mcp_user_take(&sharing, connection));
+        assert_ptr_equal(mcp_user_take(&users, connection), mcp_user_take(&users, connection));
     for (uint64_t connection = 1; connection < 500; connection++)
-        assert_int_equal(mcp_user_find(&sharing, connection)->home.connection, connection);
+        assert_int_equal(mcp_user_find(&users, connection)->home.connection, connection);
     for (uint64_t connection = 1; connection < 500; connection += 2)
         leave(connection);
     for (uint64_t connection = 1; connection < 500; connection++)
-        assert_int_equal(mcp_user_find(&sharing, connection) != NULL, connection % 2 == 0);
+        assert_int_equal(mcp_user_find(&users, connection) != NULL, connection % 2 == 0);
 }
 
 static void who_alone_has_something_in_progress(void **state) {
     (void)state;
-    struct mcp_user *a = mcp_user_take(&sharing, 1), *b = mcp_user_take(&sharing, 2);
-    assert_null(mcp_only_asking(&sharing));
-    assert_true(mcp_ask_begin(&sharing, a, 10, MCP_ASK));
-    assert_true(mcp_ask_begin(&sharing, a, 11, MCP_ASK_WITH_LOG));
-    assert_ptr_equal(mcp_only_asking(&sharing), a);
-    assert_ptr_equal(mcp_only_logging(&sharing), a);
-    assert_true(mcp_ask_begin(&sharing, b, 12, MCP_ASK));
-    assert_null(mcp_only_asking(&sharing));
-    assert_ptr_equal(mcp_only_logging(&sharing), a);
-    assert_true(mcp_ask_end(&sharing, 10));
-    assert_null(mcp_only_asking(&sharing));
-    assert_true(mcp_ask_end(&sharing, 11));
-    assert_ptr_equal(mcp_only_asking(&sharing), b);
-    assert_null(mcp_only_logging(&sharing));
-    assert_false(mcp_ask_end(&sharing, 11));
-    assert_true(mcp_ask_end(&sharing, 12));
-    assert_null(mcp_only_asking(&sharing));
+    struct mcp_user *a = mcp_user_take(&users, 1), *b = mcp_user_take(&users, 2);
+    assert_null(mcp_only_requester(&users));
+    assert_true(mcp_request_begin(&users, a, 10, MCP_REQUEST));
+    assert_true(mcp_request_begin(&users, a, 11, MCP_REQUEST_WITH_LOG));
+    assert_ptr_equal(mcp_only_requester(&users), a);
+    assert_ptr_equal(mcp_only_log_reader(&users), a);
+    assert_true(mcp_request_begin(&users, b, 12, MCP_REQUEST));
+    assert_null(mcp_only_requester(&users));
+    assert_ptr_equal(mcp_only_log_reader(&users), a);
+    assert_true(mcp_request_end(&users, 10));
+    assert_null(mcp_only_requester(&users));
+    assert_true(mcp_request_end(&users, 11));
+    assert_ptr_equal(mcp_only_requester(&users), b);
+    assert_null(mcp_only_log_reader(&users));
+    assert_false(mcp_request_end(&users, 11));
+    assert_true(mcp_request_end(&users, 12));
+    assert_null(mcp_only_requester(&users));
 }
 
 static void what_was_given_up_is_in_progress_and_nobodys(void **state) {
     (void)state;
-    struct mcp_user *one = mcp_user_take(&sharing, 1), *other = mcp_user_take(&sharing, 2);
-    assert_true(mcp_ask_begin(&sharing, one, 10, MCP_ASK_WITH_LOG));
-    assert_true(mcp_ask_begin(&sharing, other, 11, MCP_ASK));
-    assert_true(mcp_listen_begin(&sharing, one, 12, "1", 1));
-    assert_false(mcp_ask_abandon(&sharing, 9, 1000));
-    assert_false(mcp_abandoned_any(&sharing, 1000));
-    assert_true(mcp_ask_abandon(&sharing, 12, 1000)); // which isn't in progress
-    assert_false(mcp_abandoned_any(&sharing, 1000));
-    assert_true(mcp_ask_abandon(&sharing, 10, 1000));
-    assert_false(mcp_ask_abandon(&sharing, 10, 1000));
-    assert_false(mcp_ask_end(&sharing, 10));
-    assert_null(mcp_asker(&sharing, 10));
-    assert_int_equal(mcp_ask_kind(&sharing, 10), MCP_ASK);
-    assert_ptr_equal(mcp_only_asking(&sharing), other);
-    assert_null(mcp_only_logging(&sharing));
+    struct mcp_user *one = mcp_user_take(&users, 1), *other = mcp_user_take(&users, 2);
+    assert_true(mcp_request_begin(&users, one, 10, MCP_REQUEST_WITH_LOG));
+    assert_true(mcp_request_begin(&users, other, 11, MCP_REQUEST));
+    assert_true(mcp_listen_begin(&users, one, 12, "1", 1));
+    assert_false(mcp_request_abandon(&users, 9, 1000));
+    assert_false(mcp_abandoned_any(&users, 1000));
+    assert_true(mcp_request_abandon(&users, 12, 1000)); // which isn't in progress
+    assert_false(mcp_abandoned_any(&users, 1000));
+    assert_true(mcp_request_abandon(&users, 10, 1000));
+    assert_false(mcp_request_abandon(&users, 10, 1000));
+    assert_false(mcp_request_end(&users, 10));
+    assert_null(mcp_request_user(&users, 10));
+    assert_int_equal(mcp_request_kind_of(&users, 10), MCP_REQUEST);
+    assert_ptr_equal(mcp_only_requester(&users), other);
+    assert_null(mcp_only_log_reader(&users));
     leave(1);
-    assert_true(mcp_abandoned_any(&sharing, 1000 + MCP_ABANDONED_MS - 1));
-    assert_false(mcp_abandoned_end(&sharing, 11));
-    assert_true(mcp_abandoned_end(&sharing, 10));
-    assert_false(mcp_abandoned_end(&sharing, 10));
-    assert_false(mcp_abandoned_any(&sharing, 1000));
-    assert_true(mcp_ask_abandon(&sharing, 11, 2000));
-    assert_false(mcp_abandoned_any(&sharing, 2000 + MCP_ABANDONED_MS)); // and it is known no more
-    assert_false(mcp_abandoned_end(&sharing, 11));
+    assert_true(mcp_abandoned_any(&users, 1000 + MCP_ABANDONED_MS - 1));
+    assert_false(mcp_abandoned_end(&users, 11));
+    assert_true(mcp_abandoned_end(&users, 10));
+    assert_false(mcp_abandoned_end(&users, 10));
+    assert_false(mcp_abandoned_any(&users, 1000));
+    assert_true(mcp_request_abandon(&users, 11, 2000));
+    assert_false(mcp_abandoned_any(&users, 2000 + MCP_ABANDONED_MS)); // and it is known no more
+    assert_false(mcp_abandoned_end(&users, 11));
     leave(2);
 }
 
 static void what_was_given_up_has_a_bound(void **state) {
     (void)state;
-    struct mcp_user *user = mcp_user_take(&sharing, 1);
+    struct mcp_user *user = mcp_user_take(&users, 1);
     uint64_t id = 0;
     for (; id < MCP_ABANDONED_MAX; id++) {
-        assert_true(mcp_ask_begin(&sharing, user, id + 1, MCP_ASK));
-        assert_true(mcp_ask_abandon(&sharing, id + 1, 5));
+        assert_true(mcp_request_begin(&users, user, id + 1, MCP_REQUEST));
+        assert_true(mcp_request_abandon(&users, id + 1, 5));
     }
-    assert_true(mcp_ask_begin(&sharing, user, id + 1, MCP_ASK));
-    assert_true(mcp_ask_abandon(&sharing, id + 1, 1005));
-    assert_int_equal(sharing.abandoned_count, MCP_ABANDONED_MAX);
+    assert_true(mcp_request_begin(&users, user, id + 1, MCP_REQUEST));
+    assert_true(mcp_request_abandon(&users, id + 1, 1005));
+    assert_int_equal(users.abandoned_count, MCP_ABANDONED_MAX);
     for (; id > 0; id--)
-        assert_true(mcp_abandoned_end(&sharing, id));
-    assert_true(mcp_abandoned_any(&sharing, 1004 + MCP_ABANDONED_MS)); // the one that isn't known
-    assert_false(mcp_abandoned_any(&sharing, 1005 + MCP_ABANDONED_MS));
-    assert_true(mcp_ask_begin(&sharing, user, 1, MCP_ASK));
-    assert_true(mcp_ask_abandon(&sharing, 1, 7));
-    mcp_abandoned_forget(&sharing);
-    assert_false(mcp_abandoned_any(&sharing, 7));
+        assert_true(mcp_abandoned_end(&users, id));
+    assert_true(mcp_abandoned_any(&users, 1004 + MCP_ABANDONED_MS)); // the one that isn't known
+    assert_false(mcp_abandoned_any(&users, 1005 + MCP_ABANDONED_MS));
+    assert_true(mcp_request_begin(&users, user, 1, MCP_REQUEST));
+    assert_true(mcp_request_abandon(&users, 1, 7));
+    mcp_abandoned_forget(&users);
+    assert_false(mcp_abandoned_any(&users, 7));
     leave(1);
 }
 
 static void who_listens_has_nothing_in_progress(void **state) {
     (void)state;
-    struct mcp_user *a = mcp_user_take(&sharing, 1), *b = mcp_user_take(&sharing, 2);
-    assert_true(mcp_ask_begin(&sharing, a, 10, MCP_ASK_LISTEN));
-    assert_null(mcp_only_asking(&sharing));
-    assert_true(mcp_ask_begin(&sharing, b, 11, MCP_ASK));
-    assert_ptr_equal(mcp_only_asking(&sharing), b);
+    struct mcp_user *a = mcp_user_take(&users, 1), *b = mcp_user_take(&users, 2);
+    assert_true(mcp_request_begin(&users, a, 10, MCP_REQUEST_LISTEN));
+    assert_null(mcp_only_requester(&users));
+    assert_true(mcp_request_begin(&users, b, 11, MCP_REQUEST));
+    assert_ptr_equal(mcp_only_requester(&users), b);
     leave(2);
-    assert_null(mcp_only_asking(&sharing));
-    assert_false(mcp_ask_end(&sharing, 11));
-    assert_true(mcp_ask_end(&sharing, 10));
+    assert_null(mcp_only_requester(&users));
+    assert_false(mcp_request_end(&users, 11));
+    assert_true(mcp_request_end(&users, 10));
 }
 
 static void who_listens_is_known_by_its_own_id(void **state) {
     (void)state;
     size_t bytes = 7;
-    struct mcp_user *a = mcp_user_take(&sharing, 1);
-    assert_true(mcp_listen_begin(&sharing, a, 10, "\"x\"", 3));
-    assert_true(mcp_ask_begin(&sharing, a, 11, MCP_ASK_DISCOVER));
-    assert_memory_equal(mcp_listener(&sharing, 10, &bytes), "\"x\"", 3);
+    struct mcp_user *a = mcp_user_take(&users, 1);
+    assert_true(mcp_listen_begin(&users, a, 10, "\"x\"", 3));
+    assert_true(mcp_request_begin(&users, a, 11, MCP_REQUEST_DISCOVER));
+    assert_memory_equal(mcp_listener(&users, 10, &bytes), "\"x\"", 3);
     assert_int_equal(bytes, 3);
-    assert_null(mcp_listener(&sharing, 11, &bytes));
-    assert_null(mcp_listener(&sharing, 12, &bytes));
+    assert_null(mcp_listener(&users, 11, &bytes));
+    assert_null(mcp_listener(&users, 12, &bytes));
     assert_int_equal(bytes, 0);
-    assert_int_equal(mcp_ask_kind(&sharing, 10), MCP_ASK_LISTEN);
-    assert_int_equal(mcp_ask_kind(&sharing, 11), MCP_ASK_DISCOVER);
-    assert_int_equal(mcp_ask_kind(&sharing, 12), MCP_ASK);
-    assert_ptr_equal(mcp_only_asking(&sharing), a);
+    assert_int_equal(mcp_request_kind_of(&users, 10), MCP_REQUEST_LISTEN);
+    assert_int_equal(mcp_request_kind_of(&users, 11), MCP_REQUEST_DISCOVER);
+    assert_int_equal(mcp_request_kind_of(&users, 12), MCP_REQUEST);
+    assert_ptr_equal(mcp_only_requester(&users), a);
     leave(1);
 }
 
@@ -204,13 +204,13 @@ static void a_resource_is_the_servers_until_its_last_subscriber_goes(void **stat
 }
 
 static bool ask_to_subscribe(uint64_t connection, uint64_t id, const char *uri) {
-    assert_true(mcp_ask_begin(&sharing, mcp_user_take(&sharing, connection), id, MCP_ASK));
-    return mcp_subscribe_asked(&sharing, id, uri, strlen(uri));
+    assert_true(mcp_request_begin(&users, mcp_user_take(&users, connection), id, MCP_REQUEST));
+    return mcp_request_subscribe(&users, id, uri, strlen(uri));
 }
 
 static void refuse(uint64_t id) {
     orphans[0] = '\0';
-    mcp_ask_refused(&sharing, id, note_orphan, NULL);
+    mcp_request_refused(&users, id, note_orphan, NULL);
 }
 
 static void who_was_refused_is_no_subscriber(void **state) {
@@ -219,7 +219,7 @@ static void who_was_refused_is_no_subscriber(void **state) {
     refuse(10);
     refuse(10);
     refuse(12);
-    assert_true(mcp_ask_end(&sharing, 10) && mcp_ask_end(&sharing, 11));
+    assert_true(mcp_request_end(&users, 10) && mcp_request_end(&users, 11));
     assert_false(unsubscribe(1, "a"));
     assert_true(ask_to_subscribe(1, 13, "b")); // who was granted one, or asks for it again, keeps it
     assert_true(ask_to_subscribe(2, 14, "b"));
@@ -261,23 +261,23 @@ static void who_is_refused_last_leaves_an_orphan(void **state) {
 
 static void the_last_level_of_those_who_are_here_counts(void **state) {
     (void)state;
-    assert_string_equal(mcp_level(&sharing), "");
-    mcp_level_say(&sharing, mcp_user_take(&sharing, 1), "info");
-    mcp_level_say(&sharing, mcp_user_take(&sharing, 2), "debug");
-    assert_string_equal(mcp_level(&sharing), "debug");
+    assert_string_equal(mcp_level(&users), "");
+    mcp_level_set(&users, mcp_user_take(&users, 1), "info");
+    mcp_level_set(&users, mcp_user_take(&users, 2), "debug");
+    assert_string_equal(mcp_level(&users), "debug");
     leave(2);
-    assert_string_equal(mcp_level(&sharing), "info");
+    assert_string_equal(mcp_level(&users), "info");
     leave(1);
-    assert_string_equal(mcp_level(&sharing), "");
+    assert_string_equal(mcp_level(&users), "");
 }
 
 static void a_uri_has_a_bound(void **state) {
     (void)state;
     static char uri[MCP_URI_BYTES_MAX + 1];
     memset(uri, 'u', sizeof uri);
-    struct mcp_user *user = mcp_user_take(&sharing, 1);
-    assert_false(mcp_subscribe(&sharing, user, uri, sizeof uri));
-    assert_true(mcp_subscribe(&sharing, user, uri, sizeof uri - 1));
+    struct mcp_user *user = mcp_user_take(&users, 1);
+    assert_false(mcp_subscribe(&users, user, uri, sizeof uri));
+    assert_true(mcp_subscribe(&users, user, uri, sizeof uri - 1));
 }
 
 // A user that has its fill takes nothing from others, and may have another resource for one that it gives
@@ -311,15 +311,15 @@ static void without_room_nothing_changes(void **state) {
     assert_non_null(user);
     unsigned asked = 0, subscribed = 0;
     char uri[16];
-    while (mcp_ask_begin(&small, user, asked + 1, MCP_ASK))
+    while (mcp_request_begin(&small, user, asked + 1, MCP_REQUEST))
         asked++;
     while (asked > 100)
-        assert_true(mcp_ask_end(&small, asked--));
+        assert_true(mcp_request_end(&small, asked--));
     while (snprintf(uri, sizeof uri, "%u", subscribed) && mcp_subscribe(&small, user, uri, strlen(uri)))
         subscribed++;
     assert_true(subscribed > 0);
     assert_false(mcp_unsubscribe(&small, user, uri, strlen(uri)));
-    assert_ptr_equal(mcp_only_asking(&small), user);
+    assert_ptr_equal(mcp_only_requester(&small), user);
     mcp_users_deinit(&small);
     assert_int_equal(quota.used, 0);
     quota_deinit(&quota);

@@ -154,7 +154,7 @@ static void finds_every_field(void **state) {
                  names[field]);
         read_head(text);
         assert_int_equal(request.repeated, 1u << field);
-        assert_true(http_given(&request, field) && http_repeated(&request, field));
+        assert_true(http_has_field(&request, field) && http_repeated(&request, field));
         assert_span(request.fields[field], "one");
         assert_true(http_lists(head, &unit, field, "one") && http_lists(head, &unit, field, "two"));
         assert_false(http_lists(head, &unit, field, "three") || http_lists(head, &unit, HTTP_HOST, "one"));
