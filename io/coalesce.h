@@ -61,7 +61,7 @@ static inline void coalesce_waited(struct coalesce *coalesce, uint64_t waited_ns
     coalesce->late += waited_ns > 2 * coalesce->hold_ns;
 }
 
-// Counts a wake. Whether coalesce_judge is due: not where wakes are too few to be worth asking how much of the processor
+// Counts a wake. Whether coalesce_evaluate is due: not where wakes are too few to be worth asking how much of the processor
 // they took.
 static inline bool coalesce_woke(struct coalesce *coalesce, uint64_t now_ns) {
     if (!coalesce->hold_ns)

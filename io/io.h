@@ -196,9 +196,9 @@ void io_wake(struct io *io, struct io *other);
 // clock reaches deadline_ns (0: doesn't wait; UINT64_MAX: no deadline). Buffers the kernel used up are
 // replaced from the pool first.
 void io_run(struct io *io, uint64_t deadline_ns);
-// The next event that io_run, or io_look, gathered; false when there is none. Call until false before the next of them.
+// The next event that io_run, or io_poll, gathered; false when there is none. Call until false before the next of them.
 bool io_next(struct io *io, struct io_event *event);
-// Whether io_look would find more, and is worth its entry. False once half of the receive buffers are used
+// Whether io_poll would find more, and is worth its entry. False once half of the receive buffers are used
 // up, and where something was handed over since the last events were gathered. Enters nothing.
 bool io_has_arrivals(struct io *io);
 // Gathers what has come since of what was under way when io_run returned. Hands nothing over, and doesn't wait.

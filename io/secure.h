@@ -134,7 +134,7 @@ const uint8_t *secure_whole(const struct secure *secure, const struct iovec *par
 void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count);
 // Keeps what was heard last until its turn: the buffer isn't held any longer.
 void secure_put_off(struct secure *secure);
-// Opens more of what was heard, to `out`. OPENED_MORE: all of it was.
+// Opens more of what was heard, to `out`. SECURE_MORE: all of it was.
 enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count);
 
 // Puts what was said, and then parts of the plain shipment, into an empty one, as much as may be ahead of the socket.

@@ -108,7 +108,7 @@ void tls_records_finish(struct tls_records *records, struct secure *secure) {
 
 // --- Contents of the peer's records
 
-// A KeyUpdate, by whatever pieces; nothing else is awaited. OPENED_MORE, or it has been objected to.
+// A KeyUpdate, by whatever pieces; nothing else is awaited. SECURE_MORE, or it has been objected to.
 static enum secure_result hear_handshake(struct tls_records *records, struct secure *secure,
                                          const uint8_t *bytes, size_t count) {
     size_t room = (size_t)(UPDATE_BYTES - records->update_have), taken = count < room ? count : room;
@@ -140,7 +140,7 @@ static enum secure_result hear_alert(struct tls_records *records, struct secure 
     return bytes[1] == ALERT_USER_CANCELED ? SECURE_MORE : SECURE_BROKEN;
 }
 
-// OPENED_MORE: nothing for anybody else.
+// SECURE_MORE: nothing for anybody else.
 static enum secure_result hear(struct tls_records *records, struct secure *secure, uint8_t type,
                                const uint8_t *bytes, size_t count) {
     if (type == TYPE_DATA && count > 0 && records->update_have == 0) {
@@ -156,7 +156,7 @@ static enum secure_result hear(struct tls_records *records, struct secure *secur
     return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : SECURE_MORE;
 }
 
-// Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is OPENED_BYTES.
+// Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is SECURE_BYTES.
 static enum secure_result open_record(struct tls_records *records, struct secure *secure,
                                       const uint8_t *record, size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;

@@ -31,7 +31,7 @@ enum { TOKEN_BITS = 56, IO_MAGIC = 0x696f7572 };
 struct uring_io {
     struct io io;
     uint32_t magic;
-    unsigned gathered; // where the completions end that the last io_run or io_look saw
+    unsigned gathered; // where the completions end that the last io_run or io_poll saw
     uint64_t entered;  // ring.entries, when they were gathered
     bool woken;
     struct spin spin;
@@ -69,7 +69,7 @@ static inline struct io_uring_sqe *uring_note_silent(struct uring_io *io, int op
 // Asks to be told of signals, once or from now on.
 void uring_watch_signals(struct uring_io *io);
 
-// The verbs io_run, io_next, io_stirs and io_look.
+// The verbs io_run, io_next, io_has_arrivals and io_poll.
 void uring_run(struct io *io, uint64_t deadline_ns);
 bool uring_next(struct io *io, struct io_event *event);
 bool uring_has_arrivals(const struct io *io);

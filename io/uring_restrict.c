@@ -2,7 +2,7 @@
 // widen them.
 //
 // Success: operations, their flags and registrations that aren't listed are refused with -EACCES. Failure: a
-// kernel that knows no restrictions leaves the ring as it is, and io_walled tells so.
+// kernel that knows no restrictions leaves the ring as it is, and io_is_restricted tells so.
 #include "io/uring_restrict.h"
 
 #include <assert.h>

@@ -96,7 +96,7 @@ bool mcp_abandoned_any(struct mcp_users *users, uint64_t now_ms);
 void mcp_abandoned_forget(struct mcp_users *users);
 // Whose it is; NULL: there is none with this id, or it was given up.
 struct mcp_user *mcp_request_user(const struct mcp_users *users, uint64_t id);
-// How it counts; MCP_ASK for none.
+// How it counts; MCP_REQUEST for none.
 enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_t id);
 // Tells each request of a user, which may be ended meanwhile.
 typedef void mcp_visit_request(void *context, uint64_t id);

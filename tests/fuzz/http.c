@@ -387,7 +387,7 @@ static void tell_head(struct story *story, const uint8_t *head, const struct uni
     for (unsigned field = 0; field < HTTP_FIELDS_COUNT; field++) {
         struct span value = request.fields[field];
         require(value.at + value.bytes <= unit->body_at);
-        require(http_given(&request, field) || (!http_repeated(&request, field) && value.bytes == 0));
+        require(http_has_field(&request, field) || (!http_repeated(&request, field) && value.bytes == 0));
     }
 }
 

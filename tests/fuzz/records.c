@@ -25,7 +25,7 @@ struct bytes {
 
 struct outcome {
     struct bytes opened, said;
-    enum opened opened_last;
+    enum secure_result opened_last;
     bool out_of_memory;
 };
 
@@ -83,13 +83,13 @@ static void open_some(struct tls_records *records, struct secure *secure, struct
         size_t left = sizeof outcome->opened.bytes - outcome->opened.count, room = left, count = 0;
         if (*seed)
             room = 1 + draw(seed, left < 300 ? (uint32_t)left : 300);
-        enum opened opened = tls_records_open(records, secure, input,
-                                              outcome->opened.bytes + outcome->opened.count, room, &count);
-        require(count <= room && (count > 0) == (opened == OPENED_BYTES));
-        require(opened != OPENED_SHAKEN && (opened != OPENED_MORE || input->count == 0));
+        enum secure_result opened = tls_records_open(
+            records, secure, input, outcome->opened.bytes + outcome->opened.count, room, &count);
+        require(count <= room && (count > 0) == (opened == SECURE_BYTES));
+        require(opened != SECURE_SHAKEN && (opened != SECURE_MORE || input->count == 0));
         outcome->opened.count += count;
         outcome->opened_last = opened;
-        if (opened != OPENED_BYTES)
+        if (opened != SECURE_BYTES)
             return;
     }
 }
@@ -100,8 +100,8 @@ static void play(const struct bytes *stream, uint32_t seed, struct outcome *outc
     struct tls_records *records = tls_records_create(&client, &server, suite, 0);
     require(records != NULL);
     outcome->opened.count = 0;
-    outcome->opened_last = OPENED_MORE;
-    for (size_t at = 0; at < stream->count && outcome->opened_last == OPENED_MORE;) {
+    outcome->opened_last = SECURE_MORE;
+    for (size_t at = 0; at < stream->count && outcome->opened_last == SECURE_MORE;) {
         size_t left = stream->count - at, most = seed ? 1 + draw(&seed, 200) : left;
         struct secure_input input = {.bytes = stream->bytes + at, .count = left < most ? left : most};
         at += input.count;

@@ -69,10 +69,11 @@ static void open_arrival(struct secure *secure, struct outcome *outcome, uint32_
         size_t room = sizeof outcome->opened.bytes - outcome->opened.count, count = 0;
         if (*seed)
             room = 1 + draw(seed, room < 300 ? (uint32_t)room : 300);
-        enum opened opened = secure_open(secure, outcome->opened.bytes + outcome->opened.count, room, &count);
-        require(count <= room && (count > 0) == (opened == OPENED_BYTES));
+        enum secure_result opened =
+            secure_open(secure, outcome->opened.bytes + outcome->opened.count, room, &count);
+        require(count <= room && (count > 0) == (opened == SECURE_BYTES));
         outcome->opened.count += count;
-        if (opened != OPENED_BYTES && opened != OPENED_SHAKEN)
+        if (opened != SECURE_BYTES && opened != SECURE_SHAKEN)
             return;
     }
 }

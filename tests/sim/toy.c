@@ -140,7 +140,7 @@ static bool meet(struct toy *toy) {
     return true;
 }
 
-// OPENED_MORE: it says nothing to anybody but the cipher.
+// SECURE_MORE: it says nothing to anybody but the cipher.
 static enum secure_result judge(struct toy *toy) {
     enum toy_type type = (enum toy_type)toy->in.record[0];
     if (type == TOY_HELLO && toy->secure.server && !toy->secure.established) {

@@ -21,8 +21,8 @@ static void filter_tell_one(struct shard *shard, struct child *child, enum rule 
 }
 
 // The rules by which something is left out.
-static uint32_t filter(const struct child *child, const struct user *user, const struct piece *offered,
-                       struct text *kept) {
+static uint32_t filter_message(const struct child *child, const struct user *user,
+                               const struct piece *offered, struct text *kept) {
     struct text section;
     assert(offered->count >= 2 && !kept->length);
     text_init(&section);
@@ -45,7 +45,7 @@ static void filter_tell(struct shard *shard, struct child *child, uint32_t rules
 struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *offered,
                                  struct text *kept) {
     const struct user *user = authz_user(shard, child->seat);
-    uint32_t rules = user ? filter(child, user, offered, kept) : 0;
+    uint32_t rules = user ? filter_message(child, user, offered, kept) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
     filter_tell(shard, child, rules);
     return rules ? (struct piece){kept->bytes, kept->length} : *offered;
@@ -79,7 +79,7 @@ void child_rights_review(struct shard *shard, struct child *child) {
     struct piece now = {agent->answer->text + offered.value.at, offered.value.bytes};
     struct text kept;
     text_init(&kept);
-    uint32_t rules = filter(child, user, &now, &kept);
+    uint32_t rules = filter_message(child, user, &now, &kept);
     if (rules)
         now = (struct piece){kept.bytes, kept.length};
     bool same = !kept.failed && is_same(&now, agent->capabilities);

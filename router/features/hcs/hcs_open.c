@@ -229,7 +229,7 @@ static void begin_judged(struct shard *shard, struct hcs_client *client) {
                         true);
 }
 
-// By the newest edition, as hcs_access_judge.
+// By the newest edition, as hcs_access_check.
 static void begin(struct shard *shard, struct hcs_client *client) {
     const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
     begin_judged(shard, client);

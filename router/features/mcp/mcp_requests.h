@@ -18,7 +18,7 @@ bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_use
 // Notes that a request has ended, in whatever way. False: there is none under this id.
 bool mcp_requests_end(struct child *child, struct mcp_users *users, uint64_t hub_id);
 // Notes that a request's client gives it up, or leaves, though the child has it: the request counts as in
-// progress until the child has answered it (mcp_ask_abandon). False: likewise.
+// progress until the child has answered it (mcp_request_abandon). False: likewise.
 bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *users, uint64_t hub_id);
 // The hub id that a response bears; 0: none.
 uint64_t mcp_requests_answered(const struct message *message);
