@@ -48,7 +48,7 @@ struct agents {
     uint64_t changes;    // of who is there, and offers what
     uint64_t serials;    // of registrations, that whoever counts them has given out
     uint64_t tellings;   // of notifications to all who name them: whoever tells them counts up
-    struct quota *quota; // the account that they are kept on
+    struct quota *quota; // the account of their memory
 };
 
 // The parts of an agent to be put. The id is copied.
@@ -79,7 +79,7 @@ struct agent *agents_find(const struct agents *agents, const char *id, size_t id
 // The same, and who is found is remembered: the next time an id costs a comparison.
 struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes);
 // Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
-// memory, or the bound of what is kept, is used up: then nothing has changed.
+// memory, or the quota, is used up: then nothing has changed.
 struct agent *agents_put(struct agents *agents, const struct agent_profile *profile);
 void agents_remove(struct agents *agents, struct agent *agent);
 

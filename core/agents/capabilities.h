@@ -15,7 +15,7 @@ struct capabilities {
     uint8_t text[]; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
 };
 
-// With one reference. NULL when memory, or the bound of what is kept, is used up.
+// With one reference. NULL when memory, or the quota, is used up.
 struct capabilities *capabilities_create(struct quota *quota, const void *text, size_t bytes);
 // One more reference, on any shard's thread that has one.
 struct capabilities *capabilities_hold(struct capabilities *capabilities);

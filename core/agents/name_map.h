@@ -34,7 +34,7 @@ struct name_map {
     struct name_table leaving;
     size_t left;
     struct siphash_key hash_key;
-    struct quota *quota; // the account that it is kept on
+    struct quota *quota; // the account of its memory
 };
 
 void name_map_init(struct name_map *map, const struct siphash_key *hash_key, struct quota *quota);
@@ -46,8 +46,8 @@ uint64_t name_map_expect(const struct name_map *map, const char *key, size_t key
 void name_map_expect_key(const struct name_map *map, uint64_t hash);
 // Returns the key's pointer, or NULL.
 void *name_map_get(const struct name_map *map, const char *key, size_t key_bytes);
-// Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the bound
-// of what is kept, is used up.
+// Makes room for this key, so that adding it, if no other one is added before, can't fail. False when memory, or the quota,
+// is used up.
 bool name_map_reserve(struct name_map *map, const char *key, size_t key_bytes);
 // Adds a key that isn't there yet. False as name_map_reserve.
 bool name_map_add(struct name_map *map, const char *key, size_t key_bytes, void *value);

@@ -57,7 +57,7 @@ struct topics {
     uint32_t count;                         // of subscriptions
     uint64_t mark;
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
-    struct quota *quota;             // the account that they are kept on
+    struct quota *quota;             // the account of their memory
     struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
 };
 

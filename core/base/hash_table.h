@@ -17,7 +17,7 @@ struct hash_table {
     struct hash_node **buckets;
     size_t capacity; // a power of two, or 0
     size_t count;
-    struct quota *quota; // the account that it is kept on
+    struct quota *quota; // the account of its memory
 };
 
 #define hash_table_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))

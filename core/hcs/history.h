@@ -27,7 +27,7 @@ struct history {
     size_t bytes;        // of them
     uint64_t last_seq;   // of the last that came; valid where end > 0
     uint64_t lost_seq;   // of the last that isn't there any more; valid where first > 0
-    struct quota *quota; // the account that the ring is kept on
+    struct quota *quota; // the account of the ring
 };
 
 void history_init(struct history *history, struct quota *quota);

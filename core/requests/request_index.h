@@ -32,7 +32,7 @@ void request_index_init(struct request_index *index);
 void request_index_deinit(struct request_index *index, struct quota *quota);
 
 // Puts in a new request, which is in no source's list. pending_end takes it out. A table is taken on the
-// account `kept`.
+// account `quota`.
 void request_index_add(struct request_index *index, struct pending *pending, const struct siphash_key *key,
                        struct quota *quota);
 // The latest that isn't cancelled and whose id means what `id`, a value of `text`, means (json_same); or

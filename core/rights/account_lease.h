@@ -32,7 +32,7 @@ struct account_lease {
     uint32_t places, answered;
 };
 
-// Zero bytes are no purse at all.
+// Zero bytes are no leases at all.
 struct account_leases {
     struct account_lease list[ACCOUNT_LEASES_COUNT];
     uint32_t open; // bits: those that are somebody's

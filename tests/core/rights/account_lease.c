@@ -114,7 +114,7 @@ static void limits_that_change(void **state) {
     account_drop(account);
 }
 
-// Users, and beside each one who does the same without a purse.
+// Users, and beside each one who does the same without a lease.
 enum { USERS = 24, EDITIONS = 8 };
 struct pairs {
     struct random random;
@@ -139,7 +139,7 @@ static void set_up(struct pairs *pairs, uint32_t apart) {
     }
 }
 
-// Nothing in a purse refers to one that is written anew.
+// Nothing in a lease refers to one that is written anew.
 static void change(struct pairs *pairs, unsigned user) {
     unsigned before = pairs->edition[user], edition = (before + 1) % EDITIONS;
     struct account_limits *limits = pairs->limits[user];
@@ -187,7 +187,7 @@ static void tear_down(struct pairs *pairs) {
     }
 }
 
-// Answers as well, which are never refused; whether users have a purse each, three have one, or all do.
+// Answers as well, which are never refused; whether users have a lease each, three have one, or all do.
 static void nothing_is_owed_for_nothing(void **state) {
     (void)state;
     static const uint32_t apart[] = {0, 1, 2, ACCOUNT_LEASES_COUNT};
@@ -201,7 +201,7 @@ static void nothing_is_owed_for_nothing(void **state) {
     }
 }
 
-// Many at a time of one of two who have one purse, and then of the other.
+// Many at a time of one of two who have one lease, and then of the other.
 static void two_of_one_purse(void **state) {
     (void)state;
     struct pairs pairs;
@@ -217,7 +217,7 @@ static void two_of_one_purse(void **state) {
     tear_down(&pairs);
 }
 
-// Which account's purse it is doesn't depend on where the account lies.
+// Which account's lease it is doesn't depend on where the account lies.
 static void purses_are_told_by_number(void **state) {
     (void)state;
     struct account_leases account_leases = {0};
