@@ -251,6 +251,16 @@ int listener_open(struct listener *listener, const struct address *address, bool
     return result;
 }
 
+void listener_adopt(struct listener *listener, const struct address *address, int socket) {
+    int on = 1;
+    *listener = (struct listener){.address = *address, .socket = socket, .folder = -1};
+    if (is_unix(address))
+        return;
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (address_is_local(address))
+        choose_congestion_control(socket);
+}
+
 // Takes the file away, if it is still the one that was made. Without the lock it stays, which is what a hub
 // that was killed leaves.
 static void remove_file(const struct listener *listener) {

@@ -29,6 +29,8 @@ struct listener {
 // SO_REUSEPORT, so that new connections go to either. Unix does it by a file that takes the other's place, so
 // that connections go to the new one.
 int listener_open(struct listener *listener, const struct address *address, bool shared, const char **why);
+// Takes a socket that listens already, and that somebody else has opened: its file is left alone at the end.
+void listener_adopt(struct listener *listener, const struct address *address, int socket);
 // Gives a Unix socket's file to another user, who becomes the hub's. 0 or -errno.
 int listener_give(const struct listener *listener, uid_t user);
 // Gives a Unix socket's file the mode and the group of its address. The group is looked up, by its name or

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/listener_check.h"
+#include "io/passed_sockets.h"
 #include "io/plain_file.h"
 #include "router/config_fault.h"
 
@@ -19,6 +20,8 @@
 static bool check_listener(struct config *config, const struct address *address, bool is_http) {
     char uri[160];
     const char *why = "";
+    if (passed_sockets_find(address))
+        return true;
     int failed = listener_check(address, config->settings.share_addresses, &why);
     address_format(address, uri, sizeof uri);
     if (failed)

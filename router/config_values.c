@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/units.h"
+#include "io/passed_sockets.h"
 #include "router/config_cluster.h"
 #include "router/config_fault.h"
 #include "router/config_options.h"
@@ -190,22 +191,80 @@ void config_set_presets(struct config *config) {
     }
 }
 
-bool config_complete_listeners(struct config *config) {
-    char uri[160];
-    const struct option *listen = option_find("listen"), *http = option_find("http");
-    if (config->listener_count == 0) {
-        if (address_default_unix(uri, sizeof uri))
-            return config_complain(config, listen->name, "the path of the default Unix socket is too long");
-        if (!set_listener(config, listen, DEFAULT_TCP) || !set_listener(config, listen, uri))
-            return false;
-        if (!config->http_given && !set_http(config, http, DEFAULT_HTTP))
-            return false;
-    }
-    if (!config->http.transport[0])
-        return true;
+// --- Listeners
+
+static bool add_listener(struct config *config, const struct address *address) {
     if (config->listener_count == LISTENERS_MAX)
-        return config_complain_of(config, http->name,
-                                  "expected 16 addresses at most, with those of --listen");
-    config->listeners[config->listener_count++] = config->http;
+        return config_complain_of(config, "listen",
+                                  "expected 16 addresses at most, with those that are passed");
+    config->listeners[config->listener_count++] = *address;
     return true;
+}
+
+static bool is_configured(const struct config *config, const struct passed_socket *passed) {
+    bool found = config->http.transport[0] && passed_sockets_find(&config->http) == passed;
+    for (uint32_t index = 0; index < config->listener_count && !found; index++)
+        found = passed_sockets_find(&config->listeners[index]) == passed;
+    return found;
+}
+
+// What is spoken there: by its name, if that is a scheme, else frames.
+static void name_transport(const struct passed_socket *passed, struct address *address) {
+    char uri[PASSED_NAME_BYTES + 32];
+    struct address named;
+    *address = passed->address;
+    snprintf(uri, sizeof uri, "%s://127.0.0.1:1", passed->name);
+    if (address_parse(&named, uri) == 0 && transport_table_find(named.transport)) {
+        memcpy(address->transport, named.transport, sizeof address->transport);
+        address->secure = named.secure;
+    }
+}
+
+// Those of no address that is configured are served, too.
+static bool add_passed(struct config *config) {
+    uint32_t count;
+    const struct passed_socket *all = passed_sockets_all(&count);
+    bool good = true;
+    for (uint32_t at = 0; at < count && good; at++) {
+        struct address address;
+        if (is_configured(config, &all[at]))
+            continue;
+        name_transport(&all[at], &address);
+        if (!config->http.transport[0] && transport_table_find(address.transport) == &transport_http)
+            config->http = address;
+        else
+            good = add_listener(config, &address);
+    }
+    return good;
+}
+
+// Where no address is named, and none is passed. Of those that are passed, a default one speaks what it does by default.
+static bool add_defaults(struct config *config) {
+    char uri[160];
+    uint32_t passed;
+    bool is_http_given = config->http_given;
+    const struct option *listen = option_find("listen"), *http = option_find("http");
+    passed_sockets_all(&passed);
+    if (address_default_unix(uri, sizeof uri))
+        return config_complain(config, listen->name, "the path of the default Unix socket is too long");
+    if (!set_listener(config, listen, DEFAULT_TCP) || !set_listener(config, listen, uri))
+        return false;
+    if (!config->http_given && !set_http(config, http, DEFAULT_HTTP))
+        return false;
+    if (passed == 0)
+        return true;
+    uint32_t kept = 0;
+    for (uint32_t index = 0; index < config->listener_count; index++)
+        if (passed_sockets_find(&config->listeners[index]))
+            config->listeners[kept++] = config->listeners[index];
+    config->listener_count = kept;
+    if (!is_http_given && !passed_sockets_find(&config->http))
+        config->http = (struct address){0};
+    return true;
+}
+
+bool config_complete_listeners(struct config *config) {
+    if (config->listener_count == 0 && !add_defaults(config))
+        return false;
+    return add_passed(config) && (!config->http.transport[0] || add_listener(config, &config->http));
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/passed_sockets.h"
+
 // A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
 // address in use may be free before a second is over.
 static int open_patiently(struct listener *listener, const struct address *address, bool shared,
@@ -24,6 +26,13 @@ bool listen_sockets_open(struct listen_sockets *listening, const struct config *
     assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *why = "";
+        const struct passed_socket *passed = passed_sockets_find(&config->listeners[index]);
+        listening->passed[index] = passed != NULL;
+        if (passed) {
+            listener_adopt(&listening->listeners[index], &config->listeners[index], passed->socket);
+            listening->count++;
+            continue;
+        }
         int failed = open_patiently(&listening->listeners[index], &config->listeners[index],
                                     config->settings.share_addresses, &why);
         if (failed) {

@@ -7,7 +7,8 @@
 
 struct listen_sockets {
     struct listener listeners[LISTENERS_MAX];
-    uint32_t count; // that are open
+    bool passed[LISTENERS_MAX]; // by the service manager, which has them still
+    uint32_t count;             // that are open
 };
 
 // Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has

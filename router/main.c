@@ -18,6 +18,7 @@
 
 #include "io/keeper.h"
 #include "io/notify.h"
+#include "io/passed_sockets.h"
 #include "io/process_name.h"
 #include "io/resolver.h"
 #include "io/sandbox_layer.h"
@@ -107,7 +108,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
         sockets[index] = (struct accept_socket){
             program->listening.listeners[index].socket,
             transport_table_find(program->listening.listeners[index].address.transport),
-            program->listening.listeners[index].address.secure};
+            program->listening.listeners[index].address.secure, program->listening.passed[index]};
     if (!children_open(shard, &transport_child_framed, &transport_child_lines))
         fputs("patchbayd: there is no memory for children\n", stderr);
     if (!link_open(shard, &transport_nats))
@@ -413,6 +414,11 @@ int main(int argc, char **argv) {
     program.argv = config_keep_arguments(argc, argv);
     process_name_begin(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
+    const char *why = "";
+    if (passed_sockets_take(&why) < 0) {
+        fprintf(stderr, "patchbayd: %s\n", why);
+        return STATUS_UNUSABLE;
+    }
     enum config_result result = config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores));
     if (result == CONFIG_SHOWN)
         return 0;

@@ -58,9 +58,9 @@ static void open_shards(struct world *world) {
     if (world->hub->settings.journal && journal_open(world->shards[0]))
         kernel_fail("the journal can't be opened");
     bool secure = world->hub->settings.secure != NULL;
-    const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure},
-                                            {world->lines_listener, &transport_lines, secure},
-                                            {world->http_listener, &transport_http, secure}};
+    const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure, false},
+                                            {world->lines_listener, &transport_lines, secure, false},
+                                            {world->http_listener, &transport_http, secure, false}};
     if (!children_open(world->shards[0], &transport_child_framed, &transport_child_lines))
         kernel_fail("there is no memory for children");
     if (!link_open(world->shards[0], &transport_nats))

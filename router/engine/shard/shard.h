@@ -196,6 +196,8 @@ struct shard {
     const struct transport *transports[LISTENERS_MAX]; // what is spoken there
     bool secure[LISTENERS_MAX];                        // and over TLS
     bool listening[LISTENERS_MAX];                     // an accept is armed
+    bool passed[LISTENERS_MAX];                        // the next hub will have it, too
+    bool stands_aside;                                 // nothing more is accepted from these
     uint32_t listener_count;
     bool lacks_descriptors; // the last accept failed for that, and it has been said
     struct timer accept_timer;

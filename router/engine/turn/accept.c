@@ -26,10 +26,16 @@ static bool accepts(const struct shard *shard, const struct transport *transport
     return shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
 }
 
+// Whether connections are taken from this listener.
+static bool listens(const struct shard *shard, uint32_t index) {
+    bool is_left = shard->passed[index] && (shard->stands_aside || shard->phase != HUB_SERVING);
+    return !is_left && accepts(shard, shard->transports[index]);
+}
+
 void accept_arm(struct shard *shard) {
     assert(shard->index == 0);
     for (uint32_t index = 0; index < shard->listener_count; index++) {
-        if (shard->listening[index] || !accepts(shard, shard->transports[index]))
+        if (shard->listening[index] || !listens(shard, index))
             continue;
         shard->listening[index] = true;
         io_accept(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
@@ -44,16 +50,29 @@ void accept_listen(struct shard *shard, const struct accept_socket *sockets, uin
         shard->listeners[index] = sockets[index].socket;
         shard->transports[index] = sockets[index].transport;
         shard->secure[index] = sockets[index].secure;
+        shard->passed[index] = sockets[index].passed;
     }
     shard->listener_count = count;
     accept_arm(shard);
     io_signals(shard->io, TOKEN_SIGNALS);
 }
 
+bool accept_has_passed(const struct shard *shard) {
+    for (uint32_t index = 0; index < shard->listener_count; index++)
+        if (shard->passed[index])
+            return true;
+    return false;
+}
+
 void accept_step_aside(struct shard *shard) {
     assert(shard->phase == HUB_SERVING);
-    for (uint32_t index = 0; index < shard->listener_count; index++)
-        io_yield_listener(shard->io, shard->listeners[index]);
+    shard->stands_aside = true;
+    for (uint32_t index = 0; index < shard->listener_count; index++) {
+        if (!shard->passed[index] && shard->hub->settings.share_addresses)
+            io_yield_listener(shard->io, shard->listeners[index]);
+        if (shard->passed[index] && shard->listening[index])
+            io_cancel(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
+    }
 }
 
 static void refuse_socket(struct shard *shard, int socket) {
@@ -67,9 +86,10 @@ void accept_stop(struct shard *shard) {
     while (shard->guest_count > 0)
         refuse_socket(shard, shard->guests[--shard->guest_count].socket);
     for (uint32_t index = 0; index < shard->listener_count; index++) {
-        if (accepts(shard, shard->transports[index]))
+        if (listens(shard, index))
             continue;
-        io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
+        if (!shard->passed[index])
+            io_shutdown(shard->io, shard->listeners[index], SHUT_RDWR);
         if (shard->listening[index])
             io_cancel(shard->io, shard->listeners[index], TOKEN_LISTENER | index);
     }
@@ -263,10 +283,10 @@ void accept_event(struct shard *shard, const struct io_event *event) {
     if (event->result >= 0) {
         shard->lacks_descriptors = false;
         accept_come(shard, event->result, index);
-    } else if (accepts(shard, shard->transports[index])) {
+    } else if (listens(shard, index)) {
         note_failure(shard, -event->result);
     }
-    if (event->more || !accepts(shard, shard->transports[index]))
+    if (event->more || !listens(shard, index))
         return;
     // Out of descriptors or memory: trying again at once would fail again.
     if (event->result < 0 && timer_armed(&shard->accept_timer))

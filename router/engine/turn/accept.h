@@ -8,6 +8,7 @@ struct accept_socket {
     int socket;
     const struct transport *transport;
     bool secure;
+    bool passed; // the service manager has it, too: what isn't accepted waits for the next hub
 };
 
 // Makes shard 0 accept on these, LISTENERS_MAX at most, and take the process's signals.
@@ -22,8 +23,10 @@ void accept_adopt(struct shard *shard, struct mail *mail);
 void accept_evict(struct shard *shard, struct mail *mail);
 // The timer of accepting went off.
 void accept_again(struct shard *shard);
-// Leaves new connections to the hub that listens beside this one.
+// Leaves new connections to the hub that listens beside this one, or to the next one. What was accepted is served.
 void accept_step_aside(struct shard *shard);
 // Ends accepting what isn't taken in in this phase; what arrives there from now on is refused by the kernel.
 void accept_stop(struct shard *shard);
+// Whether there are sockets that the next hub will have, too.
+bool accept_has_passed(const struct shard *shard);
 bool accept_is_listening(const struct shard *shard);

@@ -27,7 +27,8 @@ void drain_begin(struct shard *shard) {
 void drain_asked(struct shard *shard) {
     bool stepping = timer_armed(&shard->drain_timer);
     assert(shard->index == 0);
-    if (shard->hub->settings.share_addresses && shard->phase == HUB_SERVING && !stepping) {
+    bool has_next = shard->hub->settings.share_addresses || accept_has_passed(shard);
+    if (has_next && shard->phase == HUB_SERVING && !stepping) {
         accept_step_aside(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + STEP_ASIDE_MS);
         return;

@@ -1,0 +1,110 @@
+#include "io/passed_sockets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { FIRST = 3 };
+
+static struct passed_socket passed[PASSED_SOCKETS_MAX];
+static uint32_t passed_count;
+
+// A decimal number and nothing else; -1: it is none.
+static long read_number(const char *text) {
+    char *end = NULL;
+    errno = 0;
+    long number = text && *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    return number >= 0 && !errno && !*end ? number : -1;
+}
+
+static int option_of(int socket, int option) {
+    int value = 0;
+    socklen_t bytes = sizeof value;
+    return getsockopt(socket, SOL_SOCKET, option, &value, &bytes) == 0 ? value : -1;
+}
+
+// One that waits for no connection would have io_uring's accept end at once.
+static int take_one(struct passed_socket *one, int socket) {
+    int flags = fcntl(socket, F_GETFL);
+    assert(socket >= FIRST);
+    *one = (struct passed_socket){.socket = socket, .address.bytes = sizeof one->address.storage};
+    bool listens =
+        flags >= 0 && option_of(socket, SO_TYPE) == SOCK_STREAM && option_of(socket, SO_ACCEPTCONN) == 1;
+    struct sockaddr *name = (struct sockaddr *)&one->address.storage;
+    if (!listens || getsockname(socket, name, &one->address.bytes) < 0)
+        return -EINVAL;
+    bool is_known = name->sa_family == AF_INET || name->sa_family == AF_INET6 || name->sa_family == AF_UNIX;
+    if (!is_known || fcntl(socket, F_SETFL, flags & ~O_NONBLOCK) < 0 ||
+        fcntl(socket, F_SETFD, FD_CLOEXEC) < 0)
+        return -EINVAL;
+    return 0;
+}
+
+// Names stand with colons between them.
+static void take_names(const char *names) {
+    for (uint32_t at = 0; at < passed_count && names; at++) {
+        size_t bytes = strcspn(names, ":");
+        if (bytes < sizeof passed[at].name)
+            memcpy(passed[at].name, names, bytes);
+        names = names[bytes] ? names + bytes + 1 : NULL;
+    }
+}
+
+static void forget_environment(void) {
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+int passed_sockets_take(const char **why) {
+    const char *process = getenv("LISTEN_PID"), *sockets = getenv("LISTEN_FDS");
+    int result = 0;
+    if (!process || !sockets || read_number(process) != (long)getpid()) {
+        forget_environment();
+        return 0;
+    }
+    long count = read_number(sockets);
+    *why = count < 0 ? "LISTEN_FDS: expected a number" : "LISTEN_FDS: expected 16 sockets at most";
+    if (count < 0 || count > PASSED_SOCKETS_MAX)
+        result = -EINVAL;
+    for (long at = 0; at < count && result == 0; at++) {
+        result = take_one(&passed[at], FIRST + (int)at);
+        *why = "LISTEN_FDS: expected stream sockets that listen";
+    }
+    passed_count = result == 0 ? (uint32_t)count : 0;
+    take_names(getenv("LISTEN_FDNAMES"));
+    forget_environment();
+    return result;
+}
+
+const struct passed_socket *passed_sockets_all(uint32_t *count) {
+    *count = passed_count;
+    return passed;
+}
+
+static bool is_bound_to(const struct address *one, const struct address *other) {
+    const struct sockaddr_in *in = (const void *)&one->storage, *other_in = (const void *)&other->storage;
+    const struct sockaddr_in6 *in6 = (const void *)&one->storage, *other_in6 = (const void *)&other->storage;
+    if (one->storage.ss_family != other->storage.ss_family)
+        return false;
+    if (one->storage.ss_family == AF_INET)
+        return in->sin_port == other_in->sin_port && in->sin_addr.s_addr == other_in->sin_addr.s_addr;
+    if (one->storage.ss_family == AF_INET6)
+        return in6->sin6_port == other_in6->sin6_port &&
+               memcmp(&in6->sin6_addr, &other_in6->sin6_addr, sizeof in6->sin6_addr) == 0;
+    return strcmp(((const struct sockaddr_un *)in)->sun_path,
+                  ((const struct sockaddr_un *)other_in)->sun_path) == 0;
+}
+
+const struct passed_socket *passed_sockets_find(const struct address *address) {
+    for (uint32_t at = 0; at < passed_count; at++)
+        if (is_bound_to(&passed[at].address, address))
+            return &passed[at];
+    return NULL;
+}
