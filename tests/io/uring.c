@@ -250,7 +250,7 @@ static void behind_the_wall_there_is_only_what_the_hub_uses(void **state) {
     close(more);
 }
 
-static void a_kernel_without_walls_is_said_to_be_one(void **state) {
+static void a_kernel_without_restrictions_is_said_to_be_one(void **state) {
     (void)state;
     knows_no_walls = true;
     struct fixture *fixture = fixture_open(100);
@@ -270,7 +270,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(where_something_was_handed_over_no_look_is_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_turn_with_enough_to_do_takes_no_look, set_up, tear_down),
         cmocka_unit_test_setup_teardown(behind_the_wall_there_is_only_what_the_hub_uses, set_up, tear_down),
-        cmocka_unit_test(a_kernel_without_walls_is_said_to_be_one),
+        cmocka_unit_test(a_kernel_without_restrictions_is_said_to_be_one),
         cmocka_unit_test(a_receive_that_finds_no_second_buffer_is_multishot_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

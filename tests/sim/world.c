@@ -68,7 +68,7 @@ static void open_shards(struct world *world) {
     accept_listen(world->shards[0], sockets, 3);
 }
 
-static void fill_kept(struct world *world, uint32_t room) {
+static void fill_quota(struct world *world, uint32_t room) {
     uint64_t max = atomic_load(&world->hub->budget.bytes_max) / 4;
     world->kept_bytes = room && room < max ? max - room : 0;
     atomic_fetch_add(&world->hub->budget.quota_bytes, world->kept_bytes);
@@ -132,7 +132,7 @@ void world_open(struct world *world, const struct world_options *options) {
     settings.secrets.checkpoints.words[1] = settings.secrets.sessions.words[1];
     if (hub_create(&world->hub, &settings))
         kernel_fail("out of memory");
-    fill_kept(world, options->kept_room);
+    fill_quota(world, options->kept_room);
     open_shards(world);
     begin_to_count(world);
     become(NULL);
@@ -396,7 +396,7 @@ void world_check_agents(const struct world *world) {
 }
 
 // What others would have the hub keep.
-static void empty_kept(struct world *world) {
+static void empty_quota(struct world *world) {
     atomic_fetch_sub(&world->hub->budget.quota_bytes, world->kept_bytes);
     atomic_fetch_sub(&world->hub->budget.bytes, world->kept_bytes);
 }
@@ -465,7 +465,7 @@ void world_close(struct world *world) {
         shard_close(world->shards[index]);
         fiber_destroy(world->fibers[index]);
     }
-    empty_kept(world);
+    empty_quota(world);
     check_hub(world->hub);
     hub_destroy(world->hub);
     kernel_destroy(world->kernel);

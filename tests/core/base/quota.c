@@ -53,7 +53,7 @@ static unsigned take_all(struct quota *quota, void *blocks[BLOCKS_MAX], size_t b
 }
 
 // To the last block, though accounts draw in grants; and the hub's bound stays free for others.
-static void a_quarter_can_be_kept_and_no_more(void **state) {
+static void the_quota_is_a_quarter_of_memory(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES};
@@ -84,7 +84,7 @@ static void a_quarter_can_be_kept_and_no_more(void **state) {
 }
 
 // Memory of buffers is no room for the quota, and that is known where memory is won back.
-static void messages_and_what_is_kept_share_the_bound(void **state) {
+static void messages_and_quota_share_the_bound(void **state) {
     (void)state;
     static void *blocks[BLOCKS_MAX];
     struct buffer_budget budget = {.bytes_max = MEMORY_BYTES, .bytes = MEMORY_BYTES - 100 * KIBIBYTE};
@@ -243,8 +243,8 @@ static void what_stands_beside_the_quarter_takes_none_of_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_taken_counts_until_it_is_given_back),
-        cmocka_unit_test(a_quarter_can_be_kept_and_no_more),
-        cmocka_unit_test(messages_and_what_is_kept_share_the_bound),
+        cmocka_unit_test(the_quota_is_a_quarter_of_memory),
+        cmocka_unit_test(messages_and_quota_share_the_bound),
         cmocka_unit_test(what_one_account_took_another_one_may_give_back),
         cmocka_unit_test(grants_spare_the_hubs_account),
         cmocka_unit_test(what_is_set_aside_is_there_for_who_accepts_it),

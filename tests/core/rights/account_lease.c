@@ -202,7 +202,7 @@ static void nothing_is_owed_for_nothing(void **state) {
 }
 
 // Many at a time of one of two who have one lease, and then of the other.
-static void two_of_one_purse(void **state) {
+static void two_of_one_lease(void **state) {
     (void)state;
     struct pairs pairs;
     set_up(&pairs, ACCOUNT_LEASES_COUNT);
@@ -218,7 +218,7 @@ static void two_of_one_purse(void **state) {
 }
 
 // Which account's lease it is doesn't depend on where the account lies.
-static void purses_are_told_by_number(void **state) {
+static void leases_are_told_by_number(void **state) {
     (void)state;
     struct account_leases account_leases = {0};
     for (uint32_t number = 0; number < (uint32_t)3 * ACCOUNT_LEASES_COUNT; number++) {
@@ -273,7 +273,7 @@ static void places_of_a_limit_before(void **state) {
     account_drop(account);
 }
 
-// --- Many threads, of which each has its own purses
+// --- Many threads, of which each has its own leases
 
 struct turner {
     pthread_t thread;
@@ -338,8 +338,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(most_messages_ask_nobody),    cmocka_unit_test(what_is_not_used_is_given_back),
         cmocka_unit_test(a_seconds_worth_and_no_more), cmocka_unit_test(limits_that_change),
-        cmocka_unit_test(nothing_is_owed_for_nothing), cmocka_unit_test(two_of_one_purse),
-        cmocka_unit_test(purses_are_told_by_number),   cmocka_unit_test(places_are_given_back),
+        cmocka_unit_test(nothing_is_owed_for_nothing), cmocka_unit_test(two_of_one_lease),
+        cmocka_unit_test(leases_are_told_by_number),   cmocka_unit_test(places_are_given_back),
         cmocka_unit_test(places_of_a_limit_before),    cmocka_unit_test(several_shards_of_one_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
