@@ -66,6 +66,10 @@ uint32_t authz_sift(const struct user *user, const uint8_t *text, struct span ca
                     struct piece instead, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
 bool authz_sees(const struct user *user, const struct agent *agent);
+// The same of one that is known by its name (of a pool: that) and its capabilities, an object or array of a valid text; bytes 0:
+// none.
+bool authz_sees_described(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
+                          struct span capabilities);
 // The same of one at another hub, an object as hub/agents gives it, of a valid text.
 bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.

@@ -75,6 +75,15 @@ static bool may_call_any(const struct user *user, const uint8_t *text, struct sp
     return may_command(user, text, capabilities) || may_notify(user, text, capabilities);
 }
 
+bool authz_sees_described(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
+                          struct span capabilities) {
+    assert(agent && bytes > 0);
+    if (!user || users_rights(user)->admin || may_call(user, KIND_AGENT, agent, bytes))
+        return true;
+    return capabilities.bytes > 0 && rights_reach(user, agent, bytes).allowed &&
+           may_call_any(user, text, capabilities);
+}
+
 bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent) {
     struct json_item id = json_member(text, agent, "agentId"),
                      capabilities = json_member(text, agent, "capabilities");
@@ -85,8 +94,6 @@ bool authz_sees_said(const struct user *user, const uint8_t *text, struct span a
     size_t bytes = id.type == JSON_STRING ? json_string_decode(text, id.value, name, sizeof name) : SIZE_MAX;
     if (bytes == SIZE_MAX || bytes == 0)
         return false;
-    if (may_call(user, KIND_AGENT, name, bytes))
-        return true;
     bool has_any = capabilities.type == JSON_OBJECT || capabilities.type == JSON_ARRAY;
-    return has_any && rights_reach(user, name, bytes).allowed && may_call_any(user, text, capabilities.value);
+    return authz_sees_described(user, name, bytes, text, has_any ? capabilities.value : (struct span){0});
 }
