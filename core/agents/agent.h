@@ -50,6 +50,8 @@ struct agent {
     bool absent;         // it won't run again: nobody finds it
     bool here_only;      // it is for who is at this hub: nobody at another one finds it
     uint32_t mark;       // of its id (AGENT_MARK_BITS), not 0: tells which of its home's it is
+    uint64_t
+        told; // of a child's, on the last shard: of what subscribers know of it (router/registry/presence.h); 0: it isn't
     size_t id_bytes;
     char id[];
 };

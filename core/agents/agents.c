@@ -222,6 +222,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     if (old && old->home == agent->home) {
         agent->connected_since_ms = old->connected_since_ms;
         agent->held_since_ms = old->held_since_ms;
+        agent->told = old->told;
         keep_child(agent, old);
     }
     if (old) {

@@ -91,6 +91,23 @@ struct subscription *topics_find(const struct topics *topics, const struct subsc
     return topic ? at_topic(topics, topic, subscriber) : NULL;
 }
 
+// Counts one subscription to a topic more or less where other shards look.
+static void note_demand(struct topics *topics, const struct topic *topic, bool more) {
+    static const char of_hub[] = EVENT_OF_HUB;
+    size_t fixed = topic->bytes - topic->prefix, compared = sizeof of_hub - 1;
+    if (topics->demand && more)
+        subscriber_count_add(topics->demand, topic->name, topic->bytes);
+    else if (topics->demand)
+        subscriber_count_remove(topics->demand, topic->name, topic->bytes);
+    if (topic->prefix && fixed < compared)
+        compared = fixed;
+    if (!topics->of_hub || fixed < compared || memcmp(topic->name, of_hub, compared) != 0)
+        return;
+    uint32_t before = atomic_fetch_add(topics->of_hub, more ? 1u : UINT32_MAX);
+    assert(more || before > 0);
+    (void)before;
+}
+
 static struct subscription *subscription_make(struct topics *topics, struct topic *topic,
                                               struct subscriber *subscriber) {
     struct subscription *subscription = quota_take_zeroed(topics->quota, 1, sizeof *subscription);
@@ -107,8 +124,7 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
     list_append(&subscriber->subscriptions, &subscription->by_subscriber);
     subscriber->count++;
     topics->count++;
-    if (topics->demand)
-        subscriber_count_add(topics->demand, topic->name, topic->bytes);
+    note_demand(topics, topic, true);
     assert(topics->count == topics->pairs.count);
     return subscription;
 }
@@ -140,8 +156,7 @@ void topics_let_go(struct topics *topics, struct subscription *subscription) {
     list_remove(&subscription->by_subscriber);
     subscription->key.subscriber->count--;
     topics->count--;
-    if (topics->demand)
-        subscriber_count_remove(topics->demand, topic->name, topic->bytes);
+    note_demand(topics, topic, false);
     quota_give(topics->quota, subscription);
     topics_drop_if_empty(topics, topic);
 }

@@ -10,6 +10,7 @@
 // use and not longer than the event's name costs one more.
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,9 @@
 
 struct agent;
 struct subscriber_count;
+
+// Names that begin so are of events that the hub itself publishes.
+#define EVENT_OF_HUB "hub-"
 
 // A connection as it subscribes. The subscriber lies in its owner and stays where it is.
 struct subscriber {
@@ -59,6 +63,8 @@ struct topics {
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
     struct quota *quota;             // the account of their memory
     struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
+    // Likewise those whose pattern matches a name that begins with EVENT_OF_HUB; NULL: nowhere.
+    _Atomic uint32_t *of_hub;
 };
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *quota);

@@ -8,6 +8,8 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/gate/approver.h"
+#include "router/registry/presence.h"
+#include "router/rights/authz.h"
 
 // The strictest level of the agents that live at a connection; without agents that of its session.
 static enum governance level_of(struct shard *shard, const struct peer *peer) {
@@ -256,9 +258,14 @@ static void offer_to_everybody(struct shard *shard, struct event_delivery *deliv
     }
 }
 
-// A held message is shown to peers that may decide on it.
+// A held message is shown to peers that may decide on it, and an agent to those that may see it, but not to its own.
 static bool may_hear(const struct shard *shard, const struct publication *publication,
                      const struct peer *peer) {
+    if (publication->presence)
+        return peer->name != publication->presence->connection &&
+               presence_is_seen(publication->presence, authz_user(shard, peer));
+    if (!publication->guarded)
+        return true;
     struct approver source = {publication->source, publication->guarded_from};
     return approver_may_decide(shard, peer) && !approver_is_same(source, approver_of(peer));
 }
@@ -282,7 +289,7 @@ static void offer_to_matching(struct shard *shard, struct event_delivery *delive
                 continue;
             subscriber->stamp = stamp;
             struct peer *peer = list_entry(subscriber, struct peer, subscriber);
-            if (!publication->guarded || may_hear(shard, publication, peer))
+            if (may_hear(shard, publication, peer))
                 offer_to(shard, delivery, copy, peer);
         }
     }

@@ -259,6 +259,27 @@ void events_announce(struct shard *shard, const struct held_message *held, const
     spread_event(shard, &event);
 }
 
+bool events_may_announce(struct shard *shard) {
+    struct audience audience;
+    audience_find(shard, &audience);
+    return !is_crowded(shard, &audience);
+}
+
+// Its source is no peer: the agent's connection, which gets none of it, may be another shard's.
+void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
+                           const struct text *body) {
+    struct event event = {
+        .body = body,
+        .presence = change,
+        .source = hub_connection(shard->index, 0, 0),
+        .count = 1,
+        .name = name,
+        .name_bytes = (uint32_t)strlen(name),
+    };
+    assert(!shard->run.count && change);
+    spread_event(shard, &event);
+}
+
 // --- Runs
 
 void events_publish_run(struct shard *shard) {

@@ -22,6 +22,8 @@
 #include "router/engine/message/message.h"
 #include "router/engine/shard/shard.h"
 
+struct presence_change;
+
 // Sends the run out.
 void events_publish_run(struct shard *shard);
 // Whether the user of a request or notification `event` may publish what it names, however it is addressed; if not, it
@@ -33,6 +35,11 @@ void events_publish(struct shard *shard, const struct message *message);
 // The body is copied.
 void events_announce(struct shard *shard, const struct held_message *held, const char *name,
                      const struct text *body);
+// Whether there is room for an event of the hub's own now.
+bool events_may_announce(struct shard *shard);
+// An event about an agent: for those who may see that agent, and for nobody else. The body is copied.
+void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
+                           const struct text *body);
 // Whatever isn't the next event of a run is about to happen: the run goes out.
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/registry/presence.h"
 
 void audience_find(const struct shard *shard, struct audience *audience) {
     audience->count = 0;
@@ -32,6 +33,7 @@ static void init(struct publication *publication, const struct event *event, uin
         .is_request = event->to.id != NULL,
         .guarded = event->guarded,
         .guarded_from = event->guarded_from,
+        .presence = event->presence ? presence_hold(event->presence) : NULL,
         .exchange = event->to.exchange,
         .id = behind + 2 * ends_bytes,
         .id_bytes = event->to.id_bytes,
@@ -87,6 +89,9 @@ struct publication *publication_spare(struct shard *shard, const struct event *e
 
 void publication_give(struct shard *shard, struct publication *publication) {
     assert(publication->awaited == 0 && connection_shard(publication->source) == shard->index);
+    if (publication->presence)
+        presence_drop(shard, publication->presence);
+    publication->presence = NULL;
     if (!publication->bytes) {
         publication->next = shard->reserve;
         shard->reserve = publication;
@@ -111,7 +116,8 @@ enum {
 
 static bool is_same(const struct publication *missed, const struct event *event, enum counter counter) {
     return missed->source == event->source && missed->required == event->required &&
-           missed->missed_as == counter && missed->name_bytes == event->name_bytes &&
+           missed->missed_as == counter && missed->presence == event->presence &&
+           missed->name_bytes == event->name_bytes &&
            memcmp(missed->name, event->name, event->name_bytes) == 0;
 }
 

@@ -8,9 +8,10 @@
 struct event {
     const struct message *message; // NULL: the run, if there is one
     const struct event_run *run;
-    const struct text *body;         // neither: this one of the hub's own
-    bool guarded;                    // it is for those who may approve alone (router/features/gate)
-    const struct user *guarded_from; // and not for this user
+    const struct text *body;          // neither: this one of the hub's own
+    bool guarded;                     // it is for those who may approve alone (router/features/gate)
+    const struct user *guarded_from;  // and not for this user
+    struct presence_change *presence; // it is for those who may see this agent; or NULL
     uint64_t source;
     enum governance required;
     struct reply_to to;      // of a request

@@ -52,6 +52,7 @@ struct order {
     uint32_t judged_by;       // then: users.number of the file
     bool revoked;             // it ends what its user may not have any more, and is told
     bool hermes, resting, absent, here_only;
+    bool down;        // of ORDER_REST: the child isn't started again
     bool removed;     // of ORDER_LEAVE: nobody has its name any more, for what waited, too
     uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
     size_t spared_count;

@@ -6,6 +6,7 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs.h"
 #include "router/registry/admission.h"
+#include "router/registry/presence.h"
 #include "router/registry/subscribe.h"
 
 struct agent *registry_apply_find(struct shard *shard, const struct order *order) {
@@ -94,6 +95,11 @@ static void apply_register(struct shard *shard, struct order *order) {
     assert(!profile.subscriber || profile.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
 }
 
+static void remove_agent(struct shard *shard, struct agent *agent, enum presence_reason reason) {
+    presence_leave(shard, agent, reason);
+    agents_remove(&shard->agents, agent);
+}
+
 // An order that was turned back takes the id from its holder here. Where the order hadn't come yet, that may
 // be the connection that lost the id elsewhere.
 static void apply_unregister(struct shard *shard, struct order *order) {
@@ -101,7 +107,8 @@ static void apply_unregister(struct shard *shard, struct order *order) {
     uint64_t holder = agent ? agent->home->connection : 0;
     if (!agent || (holder != order->mail.connection && !order->error))
         return;
-    agents_remove(&shard->agents, agent);
+    enum presence_reason reason = order->revoked ? PRESENCE_RIGHTS : PRESENCE_UNREGISTERED;
+    remove_agent(shard, agent, holder == order->mail.connection ? reason : PRESENCE_REPLACED);
 }
 
 // On shard 0, for all: the one that was meant, and no later one.
@@ -111,20 +118,24 @@ static void apply_yield(struct shard *shard, struct order *order) {
         return;
     if (shard->index == 0)
         order->replaced = agent->home->connection;
-    agents_remove(&shard->agents, agent);
+    remove_agent(shard, agent, PRESENCE_REPLACED);
 }
 
-// A child's own name stays.
+// A child's own name stays. What its program has registered goes with the program.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
+    bool rests = order->kind == ORDER_REST;
     for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
          node = next) {
         struct agent *agent = list_entry(node, struct agent, by_home);
         next = node->next;
-        if (!agent->child)
-            agents_remove(&shard->agents, agent);
-        else if (order->kind == ORDER_REST)
-            agent->resting = true;
+        if (!agent->child) {
+            remove_agent(shard, agent, rests ? PRESENCE_DISCONNECTED : PRESENCE_UNREGISTERED);
+            continue;
+        }
+        agent->resting |= rests;
+        if (order->down)
+            presence_stop(shard, agent);
     }
 }
 
@@ -142,7 +153,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
 static bool remove_agents(struct shard *shard, struct home *home) {
     uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
     while (!list_empty(&home->agents)) {
-        agents_remove(&shard->agents, list_entry(home->agents.next, struct agent, by_home));
+        remove_agent(shard, list_entry(home->agents.next, struct agent, by_home), PRESENCE_DISCONNECTED);
         if (!list_empty(&home->agents) && io_clock(shard->io) >= until_ns)
             return false;
     }
@@ -170,10 +181,13 @@ static bool apply_leave(struct shard *shard, struct order *order) {
 
 bool registry_apply_order(struct shard *shard, struct order *order) {
     bool whole = true;
+    struct presence_before before;
     assert(order->stage == ORDER_APPLIED);
     switch (order->kind) {
     case ORDER_REGISTER:
+        presence_foresee(shard, order, &before);
         apply_register(shard, order);
+        presence_follow(shard, order, &before);
         break;
     case ORDER_UNREGISTER:
         apply_unregister(shard, order);

@@ -242,8 +242,8 @@ joined('who only asks what would become of an event, a notification or a report 
 // --- What hubs alone say
 
 joined('what the hub alone says to its peers can\'t be said to them from elsewhere', { hubs: [['--gate', 'manual']] }, async (x, broker) => {
-  const peer = await subscriber(x, 'approval-needed', '*');
   const agent = await x.agent('b', { methods: ['m'], ...naming('n') });
+  const peer = await subscriber(x, 'approval-needed', '*');
   const client = await Client.join(broker);
   const counted = async () => (await peer.ask('hub/stats')).result.dropped_notifications_refused;
   const event = { jsonrpc: '2.0', method: 'event', params: { event: 'approval-needed', checkpoint: 'gate:deadbeef' } };

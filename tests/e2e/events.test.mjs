@@ -111,8 +111,8 @@ scenario('an event must be a name', EVERYWHERE, async (hub) => {
 });
 
 scenario('targetAgent decides alone', EVERYWHERE, async (hub) => {
-  const all = await subscriber(hub, '*');
   const target = await hub.agent('target');
+  const all = await subscriber(hub, '*');
   const source = await hub.peer();
   source.notify('event', { event: 'e', targetAgent: 'target' });
   assert.equal((await target.next()).json.params.event, 'e');
@@ -144,10 +144,10 @@ scenario('events keep their place among what else a source sends', EVERYWHERE, a
 });
 
 scenario('events that lie side by side: other names, levels, priorities, forms and receivers between them', EVERYWHERE, async (hub) => {
+  const manual = await hub.agent('manual', { events: ['a'], governanceLevel: 'manual' });
   const a = await subscriber(hub, 'a');
   const b = await subscriber(hub, 'b*');
   const all = await subscriber(hub, '*');
-  const manual = await hub.agent('manual', { events: ['a'], governanceLevel: 'manual' });
   const source = await hub.peer();
   const parts = [];
   const sent = [];

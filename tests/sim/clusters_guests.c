@@ -517,6 +517,13 @@ static void say_it(unsigned by, struct bit body) {
                 (const char *)body.bytes);
 }
 
+// Of agents at its own hub, which it may see there.
+static void take_presence(unsigned by, struct bit body) {
+    struct bit agent = naive_find(body, "params.data.agentId");
+    if (!agent.bytes || !naive_find(body, "params.data").bytes)
+        kernel_fail("guest %u was told of an agent badly", by);
+}
+
 static void take(unsigned by, const struct naive_frame *frame) {
     struct bit body = frame->body, method = naive_find(body, "method");
     uint64_t id = bit_number(naive_find(body, "id"));
@@ -529,6 +536,9 @@ static void take(unsigned by, const struct naive_frame *frame) {
         stream_hear(by, body);
     else if (bit_is(naive_find(body, "params.event"), "\"approval-needed\""))
         gate_notice(by, body);
+    else if (bit_is(naive_find(body, "params.event"), "\"hub-agent-registered\"") ||
+             bit_is(naive_find(body, "params.event"), "\"hub-agent-left\""))
+        take_presence(by, body);
     else if (bit_is(method, "\"event\"") || bit_is(method, "\"m/2\""))
         take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));
     else if (bit_is(method, "\"m/1\""))

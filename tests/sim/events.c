@@ -236,6 +236,50 @@ void events_told(struct run *run, struct guest *guest, const struct naive_frame 
     totals.missed += count;
 }
 
+// --- Agents come and go
+
+enum { EVERYTHING = 4 }; // the pattern that matches events of the hub's own
+
+// Whether it may have been told of agents that came and went, and so may have missed some.
+static bool may_hear_of_agents(const struct guest *guest) {
+    return guest->hearing.until[EVERYTHING] > 0;
+}
+
+static bool begins(struct bit text, const char *prefix) {
+    return text.count >= strlen(prefix) && memcmp(text.bytes, prefix, strlen(prefix)) == 0;
+}
+
+bool events_is_presence(const struct naive_frame *frame) {
+    struct bit name = naive_find(frame->body, "params.event");
+    return name.bytes && begins(name, "\"hub-agent-");
+}
+
+// Nobody leaves twice without having come meanwhile, unless that was missed.
+void events_presence(struct run *run, struct guest *guest, const struct naive_frame *frame) {
+    struct hearing *hearing = &guest->hearing;
+    struct bit agent = naive_find(frame->body, "params.data.agentId"),
+               reason = naive_find(frame->body, "params.data.reason");
+    bool left = bit_is(naive_find(frame->body, "params.event"), "\"hub-agent-left\"");
+    char digits[8] = "";
+    static const char prefix[] = "\"agent-";
+    if (!may_hear_of_agents(guest) || !agent.bytes || left != (reason.bytes != NULL) || frame->fields.count)
+        oracle_fail(run, NOBODY, frame, "a guest was told of an agent that it hasn't asked for, or badly");
+    if (left && !bit_is(reason, "\"unregistered\"") && !bit_is(reason, "\"disconnected\"") &&
+        !(bit_is(reason, "\"replaced\"") && run->world.hub->settings.takeover))
+        oracle_fail(run, NOBODY, frame, "an agent left for no reason that there is");
+    if (hearing->told != hearing->told_before)
+        hearing->absent = 0;
+    hearing->told_before = hearing->told;
+    totals.heard++;
+    if (!begins(agent, prefix) || agent.count > sizeof prefix + 2)
+        return; // a trial's (trials.c)
+    memcpy(digits, agent.bytes + sizeof prefix - 1, agent.count - sizeof prefix);
+    uint64_t bit = UINT64_C(1) << strtoul(digits, NULL, 10) % 64;
+    if (left && hearing->absent & bit)
+        oracle_fail(run, NOBODY, frame, "an agent left twice");
+    hearing->absent = left ? hearing->absent | bit : hearing->absent & ~bit;
+}
+
 // --- The hub answers
 
 static struct bit id_of(const struct record *record) {
@@ -381,7 +425,7 @@ static void check_missed(const struct run *run, const struct guest *guest) {
         most++;
         example = sure ? (int)tag : example;
     }
-    if (guest->hearing.told >= least && guest->hearing.told <= most)
+    if (guest->hearing.told >= least && (guest->hearing.told <= most || may_hear_of_agents(guest)))
         return;
     fprintf(stderr, "  guest %d missed %u to %u events and was told of %u\n", guest->index, least, most,
             guest->hearing.told);

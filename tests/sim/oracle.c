@@ -397,6 +397,10 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
         guest->leaving = true;
         return false;
     }
+    if (events_is_presence(frame)) {
+        events_presence(run, guest, frame);
+        return false;
+    }
     if (bit_is(method, "\"hub/dropped\"")) {
         events_told(run, guest, frame);
         return false;

@@ -160,6 +160,8 @@ struct hearing {
     unsigned sure;           // bits: asked for, confirmed, and not to be taken back
     int until[PATTERNS_MAX]; // events with this tag and later ones don't come by this pattern
     unsigned told;           // how many events the hub said that it missed
+    uint64_t absent;         // bits: agents that it was told have left, and not that they have come again
+    unsigned told_before;    // `told`, when it heard of such a change last
 };
 
 struct guest {
@@ -393,6 +395,9 @@ bool events_answered(struct run *run, struct guest *guest, const struct naive_fr
 void events_refused(struct run *run, struct record *record);
 // hub/dropped has come.
 void events_told(struct run *run, struct guest *guest, const struct naive_frame *frame);
+// Whether the frame tells of an agent that has come or gone; and checks it.
+bool events_is_presence(const struct naive_frame *frame);
+void events_presence(struct run *run, struct guest *guest, const struct naive_frame *frame);
 // All has come to rest: the books must balance.
 void events_rest(const struct run *run);
 

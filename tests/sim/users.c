@@ -290,10 +290,12 @@ int main(int argc, char **argv) {
            " over a rate, %" PRIu64 " deliveries, %" PRIu64 " wrong credentials, %" PRIu64
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
            " approved, %" PRIu64 " turned down, %" PRIu64 " gone with a credential, %" PRIu64
-           " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended\n",
+           " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended, %" PRIu64
+           " times told of an agent\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.authn_throttle, users_sums.reloads, users_sums.revoked,
            users_sums.held, users_sums.approved, users_sums.turned_down, users_sums.dropped,
-           users_sums.notices, users_sums.by_certificate, users_sums.streams, users_sums.ended_streams);
+           users_sums.notices, users_sums.by_certificate, users_sums.streams, users_sums.ended_streams,
+           users_sums.presence);
     return 0;
 }

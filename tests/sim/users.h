@@ -173,7 +173,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, authn_throttle, reloads, revoked, limited, checked, held, approved,
-        turned_down, dropped, notices, by_certificate, streams, ended_streams;
+        turned_down, dropped, notices, by_certificate, streams, ended_streams, presence;
 };
 extern struct users_sums users_sums;
 
@@ -268,6 +268,8 @@ void oracle_end(void);
 bool oracle_hears(unsigned bits, const char *event, unsigned user, bool now_only);
 // The bits of what the agents of a player want to get.
 unsigned oracle_agents_hear(unsigned by);
+// A player was told of an agent that came or went, which its user must be able to see.
+void oracle_presence(unsigned by, struct bit body);
 // Somebody is there for it for sure; or it goes to whoever hears it.
 bool oracle_has_target(const struct letter *letter);
 // Whether the approver that it names is there isn't sure.

@@ -420,9 +420,7 @@ static void judge_event(const struct letter *letter) {
 
 // --- The hub's own
 
-static bool sees(const struct model *model, const struct letter *letter, unsigned agent) {
-    unsigned user = (unsigned)letter->user;
-    const struct post *post = &stage.posts[agent];
+static bool sees(const struct model *model, unsigned user, unsigned agent, const struct post *post) {
     if (model_admin(model, user) || model_may(model, user, MAY_CALL, AN_AGENT, model_agents[agent]))
         return true;
     // A member of its capabilities is one, whatever it says.
@@ -440,9 +438,53 @@ static bool sees(const struct model *model, const struct letter *letter, unsigne
     return any && !model_denies(model, user, MAY_CALL, AN_AGENT, model_agents[agent]);
 }
 
+// Bits: names that a text has as strings of JSON.
+static unsigned names_in(struct bit text, const char *const *names) {
+    unsigned bits = 0;
+    char string[64];
+    for (unsigned at = 0; text.bytes && names[at]; at++) {
+        int bytes = snprintf(string, sizeof string, "\"%s\"", names[at]);
+        bits |= (unsigned)(memmem(text.bytes, text.count, string, (size_t)bytes) != NULL) << at;
+    }
+    return bits;
+}
+
+// One that comes says what it offers. Of one that goes that is known as long as nobody has meddled with it in this burst.
+void oracle_presence(unsigned by, struct bit body) {
+    const struct player *player = &stage.players[by];
+    struct bit offers = naive_find(body, "params.data.capabilities"),
+               id = naive_find(body, "params.data.agentId");
+    bool left = bit_is(naive_find(body, "params.event"), "\"hub-agent-left\"");
+    unsigned everything = 1, agent = 0; // the first pattern
+    char string[64];
+    for (; agent < AGENT_NAMES; agent++) {
+        snprintf(string, sizeof string, "\"%s\"", model_agents[agent]);
+        if (bit_is(id, string))
+            break;
+    }
+    if (agent == AGENT_NAMES || left == (offers.bytes != NULL))
+        kernel_fail("player %u was told of an agent badly: %.*s", by, (int)body.count,
+                    (const char *)body.bytes);
+    if (!((player->hears | player->asked | oracle_agents_hear(by)) & everything))
+        kernel_fail("player %u was told of an agent unasked: %.*s", by, (int)body.count,
+                    (const char *)body.bytes);
+    struct post said = {.capabilities = names_in(offers, model_capabilities),
+                        .tools = names_in(offers, model_tools),
+                        .methods = names_in(offers, model_methods)};
+    const struct post *post = left ? &stage.posts[agent] : &said;
+    bool is_known = player->user >= 0 && !player->doubtful && !(left && stage.posts[agent].touched);
+    users_sums.presence++;
+    if (is_known && !sees(&stage.before, (unsigned)player->user, agent, post) &&
+        !sees(&stage.now, (unsigned)player->user, agent, post))
+        kernel_fail("player %u was told of an agent that its user may not see: %.*s", by, (int)body.count,
+                    (const char *)body.bytes);
+}
+
 static void judge_list(const struct letter *letter) {
     for (unsigned agent = 0; letter->good && agent < AGENT_NAMES; agent++) {
-        bool before = sees(&stage.before, letter, agent), now = sees(&stage.now, letter, agent);
+        const struct post *post = &stage.posts[agent];
+        bool before = sees(&stage.before, (unsigned)letter->user, agent, post),
+             now = sees(&stage.now, (unsigned)letter->user, agent, post);
         bool is_listed = letter->listed >> agent & 1;
         if (is_sure(agent) && before == now && is_listed != now)
             oracle_fails(now ? "an agent isn't shown" : "an agent is shown that may not be called",

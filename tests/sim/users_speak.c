@@ -386,6 +386,13 @@ void speak_answer(unsigned by, bool all) {
 
 // --- Hearing
 
+// Whether the name of an event is one of those that tell of agents.
+static bool is_of_agents(struct bit name) {
+    static const char prefix[] = "\"hub-agent-";
+    return name.bytes && name.count >= sizeof prefix - 1 &&
+           memcmp(name.bytes, prefix, sizeof prefix - 1) == 0;
+}
+
 static struct letter *letter_of(uint64_t number) {
     if (number >= stage.letter_count)
         kernel_fail("something came that nobody sent");
@@ -546,6 +553,8 @@ void speak_take(unsigned by, const struct naive_frame *frame, struct bit body) {
         take_loss(by, naive_find(body, "params.agentId"));
     } else if (bit_is(naive_find(body, "params.event"), "\"approval-needed\"")) {
         gate_notice(by, body);
+    } else if (is_of_agents(naive_find(body, "params.event"))) {
+        oracle_presence(by, body);
     } else if (method.bytes) {
         take_letter(by, frame, body);
     } else if (!bit_is(id, "null")) {

@@ -124,6 +124,7 @@ struct hub {
     _Atomic uint64_t *taken_up;      // of [shard]: the number of the edition that it reads, set by the shard
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
+    _Atomic uint32_t presence_subscriptions; // of all shards, to events that the hub publishes of agents
     _Atomic uint64_t *
         named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
     struct subscriber_count *demand; // all of them, counted by all shards; NULL: users aren't on

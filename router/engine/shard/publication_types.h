@@ -11,6 +11,7 @@
 
 struct exchange;
 struct parcel;
+struct presence_change;
 struct user;
 
 // One shard's share of it.
@@ -34,6 +35,8 @@ struct publication {
     bool is_request;
     bool guarded;                    // for those who may approve alone, and not for the source; constant
     const struct user *guarded_from; // and not for this user; constant
+    struct presence_change
+        *presence;    // whom it tells of: for those who may see that agent; one hold, or NULL; constant
     bool any_name;    // it tells of events of several names: of them all who subscribed to anything hear
     uint32_t awaited; // copies that have not come home
     uint32_t subscribers;

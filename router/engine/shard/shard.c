@@ -40,6 +40,7 @@ static void init_tables(struct shard *shard) {
     quota_init_beside(&shard->places, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->quota);
     shard->agents.topics.demand = hub->demand;
+    shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
     hash_table_init(&shard->sought.by_number, &shard->quota);
     list_init(&shard->to_send);
@@ -69,6 +70,7 @@ static void init_tables(struct shard *shard) {
     shard->orders_last = &shard->orders;
     list_init(&shard->confirming);
     list_init(&shard->inquiries);
+    list_init(&shard->presence.changes);
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);

@@ -142,6 +142,12 @@ struct shard {
     struct publication *reserve; // for more of them, made with the shard
     uint32_t misses_count;
     uint32_t missed_unnamed; // events that are known by number alone
+    // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). Of the last shard.
+    struct presence_queue {
+        struct list changes;
+        uint32_t count;            // of changes, in the list or on their way to subscribers
+        size_t capabilities_bytes; // that these hold
+    } presence;
     struct rejects untaken;
     struct hcs_shard streams;
     struct gate *gate; // NULL: nothing is held

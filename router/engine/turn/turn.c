@@ -22,6 +22,7 @@
 #include "router/engine/turn/pressure.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
+#include "router/events/presence_event.h"
 #include "router/features/children/children.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_receive.h"
@@ -207,12 +208,12 @@ static bool is_over(const struct shard *shard) {
 // have asked others. Missed events are told as soon as another shard has read its mail.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
-    return !post_quiet(shard) || shard->misses || shard->missed_unnamed || !list_empty(&shard->to_send) ||
-           send_goes_on_ns(shard) == 0 || read_fairness_wait(shard) || !list_empty(&shard->abandoned) ||
-           survey_due(shard) || !list_empty(&shard->shaking) ||
-           (shard->gate && !list_empty(&shard->gate->released)) || shard->sought.settled ||
-           (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
-           hub_settings(hub) != shard->settings || is_over(shard);
+    return !post_quiet(shard) || shard->misses || !list_empty(&shard->presence.changes) ||
+           shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
+           read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
+           !list_empty(&shard->shaking) || (shard->gate && !list_empty(&shard->gate->released)) ||
+           shard->sought.settled || (shard->children && atomic_load(&hub->child_orders)) ||
+           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings || is_over(shard);
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
@@ -278,6 +279,7 @@ bool turn_take(struct shard *shard) {
     peer_teardown_carry_out(shard);
     child_turn(shard);
     peer_teardown_carry_out(shard);
+    presence_event_follow(shard);
     events_follow(shard);
     hcs_turn(shard);
     peer_teardown_carry_out(shard);

@@ -158,6 +158,7 @@ bool child_rest(struct shard *shard, struct child *child, bool waiting) {
         return false;
     order->spares_aside = speaks_sessions_alone(child);
     order->waits = waiting;
+    order->down = is_down(child);
     order->marked = is_down(child) ? NULL : spare_now;
     order->owed = &child->owed;
     if (!order->marked)

@@ -85,12 +85,29 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
         child_ready(shard, child, NULL, NULL);
 }
 
+// Registers the name of those of which each user has an instance, as one that runs: the first instance is ready, and has said
+// nothing that would change what the name offers.
+static bool show_first(struct shard *shard, struct child *child) {
+    struct child *stand_in = child->of;
+    if (!stand_in || child->modern)
+        return true;
+    const char *name = stand_in->record->name;
+    const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
+    if (!agent || !agent->child || agent->absent || !agent->resting || stand_in->orders)
+        return true;
+    struct piece now = {agent->capabilities->text, agent->capabilities->bytes}, answer;
+    if (agent->answer)
+        answer = (struct piece){agent->answer->text, agent->answer->bytes};
+    return child_register(shard, stand_in, &now, agent->answer ? &answer : NULL, false);
+}
+
 void child_ready(struct shard *shard, struct child *child, const struct piece *capabilities,
                  const struct piece *answer) {
     struct peer *seat = child->seat;
     assert(child->state == CHILD_STARTING || child->state == CHILD_GREETING);
     bool is_offer = child->of && capabilities; // made for all of its name
-    if (!child_register(shard, is_offer ? child->of : child, capabilities, answer, false)) {
+    if (!child_register(shard, is_offer ? child->of : child, capabilities, answer, false) ||
+        !show_first(shard, child)) {
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
         return;
     }

@@ -1,0 +1,188 @@
+#include "router/registry/presence.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/rights/authz.h"
+
+const char *presence_reason_text(enum presence_reason reason) {
+    static const char *const texts[] = {"", "unregistered", "disconnected", "replaced", "rights", "stopped"};
+    assert(reason > PRESENCE_REGISTERED && reason < sizeof texts / sizeof *texts);
+    return texts[reason];
+}
+
+static bool is_last(const struct shard *shard) {
+    return shard->index + 1 == shard->hub->settings.shard_count;
+}
+
+static bool is_heard(const struct shard *shard) {
+    return atomic_load_explicit(&shard->hub->presence_subscriptions, memory_order_acquire) > 0;
+}
+
+// --- Changes
+
+struct presence_change *presence_hold(struct presence_change *change) {
+    assert(change->holds > 0);
+    change->holds++;
+    return change;
+}
+
+void presence_drop(struct shard *shard, struct presence_change *change) {
+    assert(change->holds > 0 && shard->presence.count > 0);
+    if (--change->holds)
+        return;
+    if (change->capabilities)
+        shard->presence.capabilities_bytes -= change->capabilities->bytes;
+    capabilities_drop(&shard->quota, change->capabilities);
+    list_remove(&change->link);
+    quota_give(&shard->quota, change);
+    shard->presence.count--;
+}
+
+bool presence_is_seen(const struct presence_change *change, const struct user *user) {
+    const struct capabilities *capabilities = change->capabilities;
+    assert(change->agent_id_bytes > 0);
+    return !user || authz_sees_described(user, change->agent_id, change->agent_id_bytes,
+                                         capabilities ? capabilities->text : NULL,
+                                         capabilities ? capabilities_span(capabilities) : (struct span){0});
+}
+
+// Returns what a change needs of the agent's capabilities, without a reference: to tell them, or, where users are on, to judge
+// who may see the agent. NULL: nothing.
+static struct capabilities *capabilities_needed(const struct shard *shard, const struct agent *agent,
+                                                enum presence_reason reason) {
+    bool are_told = reason == PRESENCE_REGISTERED && agent->capabilities->bytes <= PRESENCE_TOLD_BYTES_MAX;
+    return are_told || shard->settings->users ? agent->capabilities : NULL;
+}
+
+// Notes a change. Without room or memory for it NULL, and subscribers will be told that they have missed one.
+static struct presence_change *note(struct shard *shard, const struct agent *agent,
+                                    enum presence_reason reason) {
+    struct presence_queue *queue = &shard->presence;
+    assert(is_last(shard) && !agent_is_link(agent));
+    struct capabilities *capabilities = capabilities_needed(shard, agent, reason);
+    size_t bytes = queue->capabilities_bytes + (capabilities ? capabilities->bytes : 0);
+    bool has_room = queue->count < PRESENCE_CHANGES_MAX && bytes <= PRESENCE_CAPABILITIES_BYTES_MAX;
+    struct presence_change *change = has_room ? quota_take_anyway(&shard->quota, sizeof *change) : NULL;
+    if (!change) {
+        shard->missed_unnamed++;
+        return NULL;
+    }
+    *change = (struct presence_change){
+        .holds = 1,
+        .reason = reason,
+        .governance = agent->governance,
+        .connection = agent->home->connection,
+        .capabilities = capabilities ? capabilities_hold(capabilities) : NULL,
+        .agent_id_bytes = agent->pool_bytes ? agent->pool_bytes : (uint32_t)agent->id_bytes,
+    };
+    memcpy(change->agent_id, agent->id, change->agent_id_bytes);
+    list_init(&change->link);
+    list_append(&queue->changes, &change->link);
+    queue->count++;
+    queue->capabilities_bytes = bytes;
+    return change;
+}
+
+// --- Children
+
+// What subscribers know of a child: two of the same have said the same. Not 0.
+static uint64_t digest(const struct shard *shard, const struct agent *agent) {
+    const struct capabilities *capabilities = agent->capabilities;
+    assert(agent->child && agent->governance < GOVERNANCE_COUNT);
+    uint64_t of_text =
+        siphash_table(&shard->hub->settings.secrets.tables, capabilities->text, capabilities->bytes);
+    return (of_text << 3 | (uint64_t)agent->governance << 1) | 1;
+}
+
+// Whether subscribers know of another instance of its pool.
+static bool is_known_by_others(const struct shard *shard, const struct agent *agent) {
+    const struct group *pool =
+        agent->pool_bytes ? groups_find(&shard->agents.groups, GROUP_POOL, agent->id, agent->pool_bytes)
+                          : NULL;
+    size_t at = 0;
+    for (const struct agent *other; pool && (other = group_next(pool, &at));)
+        if (other != agent && other->told)
+            return true;
+    return false;
+}
+
+static bool stands_for_all(const struct agent *agent) {
+    return !agent->pool_bytes || agent->pool_bytes == agent->id_bytes;
+}
+
+void presence_stop(struct shard *shard, struct agent *agent) {
+    assert(agent->child);
+    if (!is_last(shard) || !agent->told)
+        return;
+    agent->told = 0;
+    if (is_heard(shard) && !is_known_by_others(shard, agent))
+        note(shard, agent, PRESENCE_STOPPED);
+}
+
+static void follow_child(struct shard *shard, struct agent *agent) {
+    uint64_t before = agent->told;
+    assert(agent->child && is_last(shard));
+    if (agent->absent)
+        presence_stop(shard, agent);
+    if (agent->absent || agent->resting)
+        return;
+    agent->told = digest(shard, agent);
+    bool is_new = !before && !is_known_by_others(shard, agent);
+    bool is_other = before && before != agent->told && stands_for_all(agent);
+    if ((is_new || is_other) && is_heard(shard))
+        note(shard, agent, PRESENCE_REGISTERED);
+}
+
+// --- Agents
+
+static bool says_the_same(const struct agent *agent, const struct order *order) {
+    const struct capabilities *before = agent->capabilities, *now = order->capabilities;
+    return agent->governance == order->governance && before->bytes == now->bytes &&
+           memcmp(before->text, now->text, now->bytes) == 0;
+}
+
+// The link is no agent.
+static bool is_of_link(const struct order *order) {
+    return order->absent && !order->child;
+}
+
+void presence_foresee(struct shard *shard, const struct order *order, struct presence_before *before) {
+    assert(order->kind == ORDER_REGISTER && order->capabilities);
+    *before = (struct presence_before){0};
+    if (!is_last(shard) || is_of_link(order) || !is_heard(shard))
+        return;
+    const struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
+    if (!agent)
+        return;
+    bool renews = agent->home->connection == order->mail.connection;
+    before->same = renews && says_the_same(agent, order);
+    if (!renews && (!agent->child || (agent->told && !is_known_by_others(shard, agent))))
+        before->left = note(shard, agent, PRESENCE_REPLACED);
+}
+
+void presence_follow(struct shard *shard, const struct order *order, const struct presence_before *before) {
+    if (!is_last(shard) || is_of_link(order))
+        return;
+    if (order->error) { // it is still there
+        if (before->left)
+            presence_drop(shard, before->left);
+        return;
+    }
+    struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
+    assert(agent && agent->home->connection == order->mail.connection);
+    if (agent->child)
+        follow_child(shard, agent);
+    else if (!before->same && is_heard(shard))
+        note(shard, agent, PRESENCE_REGISTERED);
+}
+
+void presence_leave(struct shard *shard, struct agent *agent, enum presence_reason reason) {
+    assert(reason != PRESENCE_REGISTERED);
+    if (!is_last(shard) || agent_is_link(agent))
+        return;
+    if (agent->child)
+        presence_stop(shard, agent);
+    else if (is_heard(shard))
+        note(shard, agent, reason);
+}

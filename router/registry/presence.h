@@ -1,0 +1,63 @@
+// Presence: agents that have come and gone, for those who have subscribed to that.
+//
+// The last shard applies each order when all others have, so what it has just applied holds everywhere: an agent that came can
+// be reached, one that went can't. It notes such changes, in the order of the registry, and publishes them once a turn
+// (router/events/presence_event.h). Where nobody has subscribed nothing is noted.
+//
+// A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't left.
+// The instances of a pool are one agent.
+#pragma once
+
+#include "router/engine/shard/shard.h"
+#include "router/registry/orders.h"
+
+#define PRESENCE_REGISTERED_EVENT EVENT_OF_HUB "agent-registered"
+#define PRESENCE_LEFT_EVENT       EVENT_OF_HUB "agent-left"
+
+enum {
+    PRESENCE_CHANGES_MAX = 4096,                   // noted and not yet with all subscribers
+    PRESENCE_CAPABILITIES_BYTES_MAX = 1024 * 1024, // that these keep from being given back
+    PRESENCE_TOLD_BYTES_MAX = 4 * 1024,            // of capabilities, in an event
+};
+
+enum presence_reason {
+    PRESENCE_REGISTERED, // it is none: the agent has come
+    PRESENCE_UNREGISTERED,
+    PRESENCE_DISCONNECTED,
+    PRESENCE_REPLACED,
+    PRESENCE_RIGHTS,
+    PRESENCE_STOPPED,
+};
+
+struct presence_change {
+    struct list link; // in shard.presence.changes, until it is published
+    uint32_t holds;
+    enum presence_reason reason;
+    enum governance governance;
+    uint64_t connection; // that the agent is of: it isn\'t told of its own agents
+    struct capabilities
+        *capabilities; // one reference; NULL: neither told nor needed to judge who may see the agent
+    uint32_t agent_id_bytes;
+    char agent_id[AGENT_ID_BYTES_MAX];
+};
+
+// What an agent that is about to be registered has been so far.
+struct presence_before {
+    bool same;                    // its connection has it already, and says nothing else than before
+    struct presence_change *left; // another connection had it: that this is so; or NULL
+};
+
+// Before and after a registration is applied on this shard.
+void presence_foresee(struct shard *shard, const struct order *order, struct presence_before *before);
+void presence_follow(struct shard *shard, const struct order *order, const struct presence_before *before);
+// An agent is about to be removed from this shard.
+void presence_leave(struct shard *shard, struct agent *agent, enum presence_reason reason);
+// A child's program has ended, and isn't started again.
+void presence_stop(struct shard *shard, struct agent *agent);
+
+struct presence_change *presence_hold(struct presence_change *change);
+void presence_drop(struct shard *shard, struct presence_change *change);
+// Whether a user (NULL: anybody) may see the agent, as in hub/agents. Any shard may ask.
+bool presence_is_seen(const struct presence_change *change, const struct user *user);
+// Static text.
+const char *presence_reason_text(enum presence_reason reason);
