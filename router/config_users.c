@@ -58,27 +58,28 @@ static bool are_known(const struct config *config, const struct users *users) {
     return known;
 }
 
-static bool can_hold(const struct config *config, const struct users *users) {
+static bool can_hold(const struct config *config, const struct users *users, bool has_gate) {
     uint32_t line = users_hold_line(users);
-    if (!line || config->settings.gate)
+    if (!line || has_gate)
         return true;
     const struct config_place place = {config->users, line, "hold"};
-    config_fault(&place, "expected --gate beside it");
+    config_fault(&place, "expected --gate beside it%s",
+                 config->settings.gate ? ", which takes effect at the next start" : "");
     return false;
 }
 
 // The hub runs all the same: who is to approve may be written down while messages wait.
-static void warn_of_gate(const struct config *config, const struct users *users) {
+static void warn_of_gate(const struct config *config, const struct users *users, bool has_gate) {
     uint32_t index = 0, count = users_count(users);
     while (index < count && !users_rights_at(users, index)->admin)
         index++;
-    if (config->settings.gate && index == count)
+    if (has_gate && index == count)
         fprintf(stderr, "patchbayd: %s: nobody is admin: what --gate holds can't be approved\n",
                 config->users);
 }
 
 struct users *config_users(const struct config *config, const struct siphash_key *key,
-                           const struct users *before) {
+                           const struct users *before, bool has_gate) {
     char path[PATH_MAX];
     size_t bytes;
     assert(config->users[0]);
@@ -92,9 +93,9 @@ struct users *config_users(const struct config *config, const struct siphash_key
         digest_wipe(text, bytes);
     free(text);
     bool is_good = users && are_known(config, users);
-    is_good = users && can_hold(config, users) && is_good; // both are said
+    is_good = users && can_hold(config, users, has_gate) && is_good; // both are said
     if (is_good) {
-        warn_of_gate(config, users);
+        warn_of_gate(config, users, has_gate);
         return users;
     }
     users_drop(users);

@@ -294,7 +294,8 @@ static bool read_users_again(struct program *program, struct config *config, str
         return true;
     if (!config->users[0])
         memcpy(config->users, program->config.users, sizeof config->users);
-    fresh->users = config_users(config, &program->hub->settings.secrets.tables, before);
+    fresh->users = config_users(config, &program->hub->settings.secrets.tables, before,
+                                program->hub->settings.gate != 0);
     return fresh->users != NULL;
 }
 
@@ -365,7 +366,8 @@ static int serve(struct program *program, struct config *config) {
         fputs("patchbayd: the system has no random numbers\n", stderr);
         return STATUS_FAILED;
     }
-    if (config->users[0] && !(config->settings.users = config_users(config, &secrets->tables, NULL)))
+    if (config->users[0] &&
+        !(config->settings.users = config_users(config, &secrets->tables, NULL, config->settings.gate != 0)))
         return STATUS_UNUSABLE;
     if (hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);
@@ -388,7 +390,8 @@ static bool may_have_children(const struct config *config) {
 static bool names_are_fit(struct config *config) {
     const struct siphash_key *key = &config->settings.secrets.tables; // nobody looks anything up
     assert(config->check);
-    bool fit = !config->users[0] || (config->settings.users = config_users(config, key, NULL)) != NULL;
+    bool fit = !config->users[0] ||
+               (config->settings.users = config_users(config, key, NULL, config->settings.gate != 0)) != NULL;
     fit &= read_keys(config, &config->settings.secure);
     return prepare_cluster(config) && fit;
 }

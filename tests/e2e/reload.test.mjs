@@ -157,6 +157,34 @@ test('users and a gate that come into the configuration, or leave, are named', (
   assert.deepEqual(hub.stderr.match(/(?<=^patchbayd: ).* takes effect at the next start$/gm), ['--users takes effect at the next start', '--gate takes effect at the next start']);
 }));
 
+// What a hub without a gate would take for a hold it would let pass.
+test('a hold is judged by the gate that the hub has, whatever the file says since', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
+  const users = join(directory, 'users');
+  const plain = '[user u]\nuid = 1\ncall = *\n', held = `${plain}hold = *\n`;
+  const write = (text) => writeFileSync(users, text);
+  try {
+    write(plain);
+    await configured(1, `users = ${users}\n`, async (hub, load, loadBad) => {
+      write(held);
+      await loadBad(`users = ${users}\ngate = manual\n`);
+      assert.match(hub.stderr, /users:4: hold: expected --gate beside it, which takes effect at the next start/);
+      assert.doesNotMatch(hub.stderr, /nobody is admin/);
+      write(plain);
+      await load(`users = ${users}\ngate = manual\n`);
+      assert.doesNotMatch(hub.stderr, /nobody is admin/);
+    });
+    write(held);
+    await configured(1, `users = ${users}\ngate = manual\n`, async (hub, load) => {
+      await load(`users = ${users}\n`);
+      assert.match(hub.stderr, /--gate takes effect at the next start/);
+      assert.equal(hub.stderr.match(/nobody is admin/g).length, 2);
+    });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 // The same place, spoken otherwise, is another listener.
 test('a listener that is to speak lines does so at the next start', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
