@@ -1,5 +1,7 @@
 #include "io/notify.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,5 +30,20 @@ void notify_tell(int descriptor, const char *text) {
     if (descriptor < 0)
         return;
     (void)!send(descriptor, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
-    close(descriptor);
+}
+
+// A decimal number and nothing else; 0: it is none.
+static unsigned long long read_number(const char *text) {
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    return number > 0 && !errno && !*end ? number : 0;
+}
+
+uint64_t notify_watchdog_ms(void) {
+    const char *process = getenv("WATCHDOG_PID");
+    unsigned long long microseconds = read_number(getenv("WATCHDOG_USEC"));
+    bool is_ours = !process || read_number(process) == (unsigned long long)getpid();
+    uint64_t half_ms = is_ours ? microseconds / 2000 : 0;
+    return half_ms > 0 || !is_ours || microseconds == 0 ? half_ms : 1;
 }

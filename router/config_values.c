@@ -194,6 +194,7 @@ void config_set_presets(struct config *config) {
 // --- Listeners
 
 static bool add_listener(struct config *config, const struct address *address) {
+    assert(config->listener_count <= LISTENERS_MAX);
     if (config->listener_count == LISTENERS_MAX)
         return config_complain_of(config, "listen",
                                   "expected 16 addresses at most, with those that are passed");

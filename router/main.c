@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
@@ -34,6 +35,7 @@
 #include "router/engine/shard/shard.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
+#include "router/engine/turn/watchdog.h"
 #include "router/features/children/children.h"
 #include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
@@ -87,6 +89,38 @@ static void pin(const struct program *program, uint32_t index) {
     }
 }
 
+static void tell_ready(const struct program *program) {
+    char text[64];
+    assert(program->listening.count > 0);
+    snprintf(text, sizeof text, "READY=1\nSTATUS=Serving at %u address%s", program->listening.count,
+             program->listening.count == 1 ? "" : "es");
+    notify_tell(program->manager, text);
+}
+
+// As hub_settings.notice.
+static void tell_manager(void *context, enum hub_notice notice) {
+    const struct program *program = context;
+    struct timespec now = {0};
+    char text[96];
+    switch (notice) {
+    case HUB_RELOADS:
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                 (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+        notify_tell(program->manager, text);
+        break;
+    case HUB_IS_READY:
+        tell_ready(program);
+        break;
+    case HUB_STOPS:
+        notify_tell(program->manager, "STOPPING=1\nSTATUS=Waiting for what is pending");
+        break;
+    case HUB_IS_ALIVE:
+        notify_tell(program->manager, "WATCHDOG=1");
+        break;
+    }
+}
+
 // Says where the hub listens, all lines in one write, and tells systemd.
 static void announce(const struct program *program) {
     char lines[LISTENERS_MAX * 192];
@@ -98,7 +132,7 @@ static void announce(const struct program *program) {
     }
     assert(length < sizeof lines);
     fwrite(lines, 1, length, stderr);
-    notify_tell(program->manager, "READY=1");
+    tell_ready(program);
 }
 
 static void listen_on(const struct program *program, struct shard *shard) {
@@ -114,6 +148,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
     if (!link_open(shard, &transport_nats))
         fputs("patchbayd: there is no memory for the link to other hubs\n", stderr);
     accept_listen(shard, sockets, program->listening.count);
+    watchdog_begin(shard);
     announce(program);
 }
 
@@ -352,6 +387,8 @@ static int serve(struct program *program, struct config *config) {
     config->settings.read_again = main_read_again;
     config->settings.in_effect = config_mention_in_effect;
     config->settings.read_context = program;
+    config->settings.notice = program->manager >= 0 ? tell_manager : NULL;
+    config->settings.watchdog_ms = notify_watchdog_ms();
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);

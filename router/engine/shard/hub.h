@@ -52,6 +52,9 @@ struct hub_sandbox {
     enum sandbox_layer_state walls[SANDBOX_LAYER_COUNT];
 };
 
+// What a service manager is told.
+enum hub_notice { HUB_RELOADS, HUB_IS_READY, HUB_STOPS, HUB_IS_ALIVE };
+
 struct hub_settings {
     // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
     struct limits limits;
@@ -86,6 +89,8 @@ struct hub_settings {
     bool (*read_again)(void *context, struct hub_settings *fresh);
     void (*in_effect)(void *context); // what was read again is, for whoever asks from here on; or NULL
     void *read_context;
+    void (*notice)(void *context, enum hub_notice notice); // of read_context, on shard 0; or NULL
+    uint64_t watchdog_ms; // how often it is told that the hub is alive; 0: never
 };
 
 // The link to other hubs is a peer of shard 0, another one each time that it comes to be. In the registry it stands as an agent

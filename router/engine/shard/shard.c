@@ -78,6 +78,7 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->behind_timer, TIMER_BEHIND);
     timer_init(&shard->untold_timer, TIMER_UNTOLD);
     timer_init(&shard->journal_timer, TIMER_UNTOLD);
+    timer_init(&shard->watchdog_timer, TIMER_WATCHDOG);
     atomic_init(&shard->asleep, false);
 }
 
@@ -157,6 +158,7 @@ void shard_close(struct shard *shard) {
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
     wheel_disarm(&shard->untold_timer);
     wheel_disarm(&shard->journal_timer);
+    wheel_disarm(&shard->watchdog_timer);
     io_close(shard->io);
     hcs_shard_deinit(&shard->streams);
     sender_deinit(&shard->sender);

@@ -48,6 +48,7 @@ enum timer_kind {
     TIMER_SOUGHT,
     TIMER_IDENTITY,
     TIMER_UNTOLD,
+    TIMER_WATCHDOG,
     TIMER_LINK
 };
 
@@ -203,7 +204,9 @@ struct shard {
     bool secure[LISTENERS_MAX];                        // and over TLS
     bool listening[LISTENERS_MAX];                     // an accept is armed
     bool passed[LISTENERS_MAX];                        // the next hub will have it, too
-    bool stands_aside;                                 // nothing more is accepted from these
+    struct timer watchdog_timer;
+    uint64_t turns_seen[SHARDS_MAX]; // of each shard, at the last look (watchdog.c)
+    bool stands_aside;               // nothing more is accepted from these
     uint32_t listener_count;
     bool lacks_descriptors; // the last accept failed for that, and it has been said
     struct timer accept_timer;

@@ -28,6 +28,7 @@ static bool accepts(const struct shard *shard, const struct transport *transport
 
 // Whether connections are taken from this listener.
 static bool listens(const struct shard *shard, uint32_t index) {
+    assert(index < shard->listener_count);
     bool is_left = shard->passed[index] && (shard->stands_aside || shard->phase != HUB_SERVING);
     return !is_left && accepts(shard, shard->transports[index]);
 }
@@ -58,6 +59,7 @@ void accept_listen(struct shard *shard, const struct accept_socket *sockets, uin
 }
 
 bool accept_has_passed(const struct shard *shard) {
+    assert(shard->index == 0);
     for (uint32_t index = 0; index < shard->listener_count; index++)
         if (shard->passed[index])
             return true;

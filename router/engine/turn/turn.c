@@ -21,6 +21,7 @@
 #include "router/engine/turn/peer_timeouts.h"
 #include "router/engine/turn/pressure.h"
 #include "router/engine/turn/read_fairness.h"
+#include "router/engine/turn/watchdog.h"
 #include "router/events/events.h"
 #include "router/events/presence_event.h"
 #include "router/features/children/children.h"
@@ -61,23 +62,34 @@ static void follow_settings(struct shard *shard) {
     parcel_pool_trim(&shard->parcels);
 }
 
+static void give_notice(const struct shard *shard, enum hub_notice notice) {
+    const struct hub_settings *settings = &shard->hub->settings;
+    assert(shard->index == 0);
+    if (settings->notice)
+        settings->notice(settings->read_context, notice);
+}
+
 // The new settings hold for the rest of this turn, too: a peer that has seen the hub say so may have sent
 // something since.
 static void turn_read_again(struct shard *shard) {
+    give_notice(shard, HUB_RELOADS);
     journal_reopen(shard);
     if (!hub_reload(shard->hub))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     follow_settings(shard);
     children_configure(shard);
     shard_wake_others(shard);
+    give_notice(shard, HUB_IS_READY);
 }
 
 static void signalled(struct shard *shard, int number) {
     assert(shard->index == 0);
-    if (number == SIGTERM || number == SIGINT)
+    if (number == SIGTERM || number == SIGINT) {
+        give_notice(shard, HUB_STOPS);
         drain_asked(shard);
-    else if (number == SIGHUP)
+    } else if (number == SIGHUP) {
         turn_read_again(shard);
+    }
 }
 
 // Returns the event's peer, which is there until the kernel has let it go.
@@ -129,6 +141,13 @@ static void handle(struct shard *shard, const struct io_event *event) {
     peer_teardown_carry_out(shard);
 }
 
+static void look_around(struct shard *shard) {
+    if (!survey_go_on(shard))
+        return;
+    hcs_survey(shard, &shard->survey.page.sessions);
+    survey_finish(shard);
+}
+
 // Peers choose how many of their requests time out together, and nobody else waits for all of them.
 static void expire(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
@@ -159,10 +178,7 @@ static void expire(struct shard *shard) {
             peer_timeouts_annex_expired(shard, list_entry(timer, struct annex, timer));
             break;
         case TIMER_SURVEY:
-            if (survey_go_on(shard)) {
-                hcs_survey(shard, &shard->survey.page.sessions);
-                survey_finish(shard);
-            }
+            look_around(shard);
             break;
         case TIMER_SESSION:
             hcs_expired(shard, timer);
@@ -181,6 +197,9 @@ static void expire(struct shard *shard) {
             break;
         case TIMER_UNTOLD:
             audit_expired(shard, timer);
+            break;
+        case TIMER_WATCHDOG:
+            watchdog_look(shard);
             break;
         case TIMER_LINK:
             nats_look(shard, timer);
