@@ -1,5 +1,6 @@
 """Runs within the container of tests/package/machine, as root: see there."""
 import asyncio
+import errno
 import os
 import pathlib
 import subprocess
@@ -53,7 +54,8 @@ async def once(seen):
         seen["answered" if answer else "closed without an answer"] += 1
         writer.close()
     except OSError as error:
-        seen[type(error).__name__] = seen.get(type(error).__name__, 0) + 1
+        name = errno.errorcode.get(error.errno, type(error).__name__)
+        seen[name] = seen.get(name, 0) + 1
     except asyncio.TimeoutError:
         seen["no answer in 20 s"] = seen.get("no answer in 20 s", 0) + 1
 
