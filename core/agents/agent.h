@@ -33,6 +33,7 @@ struct agent {
     struct list link; // in the table, by the order of registration
     enum governance governance;
     uint64_t serial;                   // of its registration
+    uint64_t holder;                   // for whom kept_bytes are counted (quota_shares.h); 0: nobody
     uint64_t connected_since_ms;       // of the wall clock
     uint64_t held_since_ms;            // by one clock for all agents, that no one sets
     struct capabilities *capabilities; // one reference

@@ -183,6 +183,8 @@ static void agents_take_out(struct agents *agents, struct agent *agent) {
     list_remove(&agent->by_home);
     list_remove(&agent->link);
     agent->home->kept_bytes -= agent->kept_bytes;
+    if (agent->holder)
+        quota_shares_give(agents->shares, agent->holder, agent->kept_bytes);
     agents->count--;
     agents->changes++;
     found_forget(agents, agent);
@@ -239,6 +241,31 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     assert(agents->count == agents->by_id.count);
 }
 
+// Counts it for its holder, unless that one would then have more than half of the quota. An agent that takes the place of
+// one of the same holder's counts beside it until that one goes.
+// Without users an address may be that of many programs: a connection that has little isn't refused for what others have.
+static bool count_share(struct agents *agents, struct agent *agent, const struct agent *old,
+                        const struct agent_profile *profile, uint64_t home_bytes) {
+    bool is_little = !profile->owner && home_bytes <= agents->quota->little_bytes;
+    uint64_t max = is_little ? UINT64_MAX / 2 : quota_bytes_max(agents->quota) / 2, holder = profile->holder;
+    if (!agents->shares || !holder)
+        return true;
+    if (old && old->holder == holder)
+        max += old->kept_bytes;
+    if (!quota_shares_take(agents->shares, holder, agent->kept_bytes, max)) {
+        agents->beyond++;
+        return false;
+    }
+    agent->holder = holder;
+    return true;
+}
+
+static void uncount_share(struct agents *agents, struct agent *agent) {
+    if (agent->holder)
+        quota_shares_give(agents->shares, agent->holder, agent->kept_bytes);
+    agent->holder = 0;
+}
+
 // Memory that the agent has taken here will be taken on each of the later shards, and is set aside for them.
 static bool is_within_bounds(struct agents *agents, struct agent *agent, const struct agent *old,
                              const struct agent_profile *profile, int64_t taken) {
@@ -249,7 +276,9 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
     if (old && old->home == agent->home)
         home_bytes -= old->kept_bytes;
     assert(home_bytes >= agent->kept_bytes); // it had the old one's
-    if (!quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
+    if (!count_share(agents, agent, old, profile, home_bytes + others) ||
+        !quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
+        uncount_share(agents, agent);
         agents->quota->refused++;
         return false;
     }

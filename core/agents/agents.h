@@ -17,6 +17,7 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "core/base/quota.h"
+#include "core/base/quota_shares.h"
 
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
@@ -45,10 +46,12 @@ struct agents {
     struct list homes[HOME_CHAINS]; // by connection
     uint64_t multiplier;            // secret: of their hash
     size_t count;
-    uint64_t changes;    // of who is there, and offers what
-    uint64_t serials;    // of registrations, that whoever counts them has given out
-    uint64_t tellings;   // of notifications to all who name them: whoever tells them counts up
-    struct quota *quota; // the account of their memory
+    uint64_t changes;            // of who is there, and offers what
+    uint64_t serials;            // of registrations, that whoever counts them has given out
+    uint64_t tellings;           // of notifications to all who name them: whoever tells them counts up
+    struct quota *quota;         // the account of their memory
+    struct quota_shares *shares; // where holders' bytes are counted; NULL: on another shard
+    uint64_t beyond;             // agents that there was no room for, as their holder had its share
 };
 
 // The parts of an agent to be put. The id is copied.
@@ -66,6 +69,7 @@ struct agent_profile {
     bool hermes, resting, absent, here_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
+    uint64_t holder; // for whom it is kept (quota_shares.h); 0: for the hub itself
     // The number of shards that will keep the same agent: the function judges whether there is room, and
     // whether the connection takes no more than its share. 0: that was judged where the agent was put first.
     uint32_t judged_for;

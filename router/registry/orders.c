@@ -101,6 +101,8 @@ void order_answer(struct shard *shard, const struct order *order) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", order->agent_id, order->agent_id_bytes);
+    if (order->over_share)
+        reply_data_text(&data, "fault", refuse_share_fault);
     if (order->limit)
         reply_data_number(&data, "limit", (int64_t)order->limit);
     if (order->error == ERROR_INVALID_PARAMS) {

@@ -49,7 +49,9 @@ struct order {
     struct capabilities *answer;       // one reference, or NULL
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
+    uint64_t holder;          // then: for whom it is kept (core/base/quota_shares.h)
     uint32_t judged_by;       // then: users.number of the file
+    bool over_share;          // it would be more than its holder's half of the quota
     bool revoked;             // it ends what its user may not have any more, and is told
     bool hermes, resting, absent, here_only;
     bool down;        // of ORDER_REST: the child isn't started again

@@ -39,6 +39,7 @@ void registration_register(struct shard *shard, const struct message *message) {
     assert(order->capabilities && order->agent_id_bytes);
     order->owner = identity_user(message->peer);
     order->judged_by = order->owner ? shard->settings->users->number : 0;
+    order->holder = identity_holder(shard, message->peer);
     order->connected_since_ms = io_wall_ms(shard->io);
     registry_submit(shard, order);
 }

@@ -54,7 +54,7 @@ static void review_later(struct shard *shard, const struct order *order) {
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_apply_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
-    uint64_t refused = shard->quota.refused;
+    uint64_t refused = shard->quota.refused, beyond = shard->agents.beyond;
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
     struct agent_profile profile = {
@@ -67,6 +67,7 @@ static void apply_register(struct shard *shard, struct order *order) {
         .child = order->child,
         .answer = order->answer,
         .owner = order->owner,
+        .holder = order->holder,
         .pool_bytes = order->pool_bytes,
         .hermes = order->hermes,
         .resting = order->resting,
@@ -88,7 +89,8 @@ static void apply_register(struct shard *shard, struct order *order) {
                 : 0;
     if (!put) {
         bool bounded = shard->quota.refused != refused;
-        order->limit = bounded ? quota_bytes_max(&shard->quota) : 0;
+        order->over_share = shard->agents.beyond != beyond;
+        order->limit = bounded ? quota_bytes_max(&shard->quota) / (order->over_share ? 2 : 1) : 0;
         turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }

@@ -5,11 +5,36 @@
 #include "core/json/name_list.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
+#include "router/engine/shard/identity.h"
 #include "router/rights/authz.h"
 
 void subscribe_note(struct shard *shard) {
     atomic_store_explicit(&shard->hub->subscriptions[shard->index], shard->agents.topics.count,
                           memory_order_release);
+}
+
+// By what one to a pattern of some length takes, if nobody else has that pattern.
+enum { SUBSCRIPTION_BYTES = 512 };
+
+// Counts a peer's subscriptions for its holder. False where the holder would have more than its share; then those that
+// were counted before are counted still. Without users an address may be that of many programs: little isn't refused.
+static bool settle(struct shard *shard, struct peer *peer) {
+    uint64_t bytes = (uint64_t)peer->subscriber.count * SUBSCRIPTION_BYTES;
+    bool is_little = !shard->settings->users && bytes <= shard->quota.little_bytes;
+    uint64_t max = is_little ? UINT64_MAX / 2 : quota_bytes_max(&shard->quota) / 2;
+    if (!bytes && (!peer->annex || !peer->annex->kept_bytes))
+        return true;
+    struct annex *annex = peer_annex(shard, peer);
+    if (annex && !annex->kept_bytes)
+        annex->kept_for = identity_holder(shard, peer);
+    if (!annex || !annex->kept_for)
+        return true;
+    if (bytes < annex->kept_bytes)
+        quota_shares_give(&shard->hub->shares, annex->kept_for, annex->kept_bytes - bytes);
+    else if (!quota_shares_take(&shard->hub->shares, annex->kept_for, bytes - annex->kept_bytes, max))
+        return false;
+    annex->kept_bytes = bytes;
+    return true;
 }
 
 void subscribe_leave(struct shard *shard, struct peer *peer) {
@@ -19,6 +44,7 @@ void subscribe_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     topics_forget(&shard->agents.topics, &peer->subscriber);
     assert(peer->subscriber.count == 0);
+    settle(shard, peer);
     subscribe_note(shard);
 }
 
@@ -108,11 +134,9 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 
 // --- Subscribing
 
-// Whether a connection may have so many subscriptions, by what one to a pattern of some length takes, if
-// nobody else has that pattern.
+// Whether a connection may have so many subscriptions.
 static bool is_fair(const struct shard *shard, uint32_t count) {
     assert(count > 0);
-    enum { SUBSCRIPTION_BYTES = 512 };
     return quota_is_fair(&shard->quota, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
 
@@ -138,11 +162,15 @@ static bool make_entries(struct shard *shard, const struct message *message, str
                (subscriber->count == before ||
                 (is_few(message->peer, subscriber->count) && is_fair(shard, subscriber->count)));
     bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
+    bool beyond = made && !settle(shard, message->peer);
+    made &= !beyond;
     while (!made && subscriber->count > before)
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
     assert(made || subscriber->count == before);
     if (!made && crowded)
         refuse_count(shard, message);
+    else if (beyond)
+        refuse_share(shard, message);
     else if (!made)
         refuse_keeping(shard, message, NULL);
     return made;
@@ -165,6 +193,7 @@ static void set_asked(struct shard *shard, const struct message *message, struct
         subscription->asked = asked;
         topics_let_go(topics, subscription);
     }
+    settle(shard, message->peer);
     subscribe_note(shard);
 }
 
@@ -173,7 +202,8 @@ bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *patte
     struct subscription *subscription = topics_hold(topics, &peer->subscriber, pattern, bytes);
     if (!subscription)
         return false;
-    subscription->asked = is_few(peer, peer->subscriber.count) && is_fair(shard, peer->subscriber.count);
+    subscription->asked =
+        is_few(peer, peer->subscriber.count) && is_fair(shard, peer->subscriber.count) && settle(shard, peer);
     bool asked = subscription->asked;
     topics_let_go(topics, subscription);
     subscribe_note(shard);
@@ -182,6 +212,7 @@ bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *patte
 
 void subscribe_forget(struct shard *shard, struct peer *peer) {
     topics_forget(&shard->agents.topics, &peer->subscriber);
+    settle(shard, peer);
     subscribe_note(shard);
 }
 

@@ -134,10 +134,11 @@ export class Hub {
   }
 }
 
-export async function dial(uri) {
+// `from`: the address of this end, where it isn't the usual one.
+export async function dial(uri, from) {
   const where = uri.startsWith('unix')
     ? { path: uri.slice(uri.indexOf('://') + '://'.length) }
-    : { host: new URL(uri).hostname.replace(/^\[|\]$/g, ''), port: Number(new URL(uri).port) };
+    : { host: new URL(uri).hostname.replace(/^\[|\]$/g, ''), port: Number(new URL(uri).port), localAddress: from };
   const secure = uri.startsWith('tls');
   const socket = secure
     ? tls.connect({ ...where, ca: (await import('./certificates.mjs')).trusted, allowHalfOpen: true })

@@ -96,6 +96,17 @@ void refuse_keeping(struct shard *shard, const struct message *message, const st
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
+const char refuse_share_fault[] =
+    "half of what the hub keeps for all is as much as it keeps for one user, or one address";
+
+void refuse_share(struct shard *shard, const struct message *message) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", refuse_share_fault);
+    reply_data_number(&data, "limit", (int64_t)quota_bytes_max(&shard->quota) / 2);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+}
+
 static const char ambiguous[] = "this key must occur once, in its own case and without escapes";
 
 // Whether its transport takes what can't be read; then nothing is due for it any more.

@@ -22,6 +22,9 @@ void refuse_right_unsaid(struct shard *shard, const struct message *message, enu
 void refuse_limit(struct shard *shard, const struct message *message, enum account_limit which,
                   uint64_t wait_ms);
 // Counts such a one, and says which limit it is and what it is, where the answer is another one's affair.
+// Of a registration or subscription that would be more than its holder's half of the quota.
+extern const char refuse_share_fault[];
+void refuse_share(struct shard *shard, const struct message *message);
 void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
                       enum account_limit which);
 // Counts a notification from this connection that is refused where the message isn't at hand any more.

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-static uint64_t origin_of(const struct shard *shard, const struct io_origin *origin) {
+uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin) {
     uint8_t text[1 + sizeof origin->address] = {origin->is_user};
     if (origin->is_user)
         memcpy(text + 1, &origin->user, sizeof origin->user);
@@ -16,7 +16,7 @@ static void look_where_from(struct shard *shard, struct identity *identity, int 
     struct io_origin origin;
     assert(socket >= 0);
     io_peer_origin(shard->io, socket, &origin);
-    identity->origin = origin_of(shard, &origin);
+    identity->origin = identity_origin(shard, &origin);
     identity->has_uid = origin.is_user;
     identity->uid = origin.user;
 }

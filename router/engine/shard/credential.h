@@ -93,6 +93,8 @@ enum { CREDENTIAL_MS = 10000 };
 
 // Makes one for a connection that has come, on this socket; -1: it has none. False without memory.
 bool identity_take(struct shard *shard, struct annex *annex, int socket);
+// A hash of where a connection on this socket comes from: an address, or a user of the machine.
+uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin);
 // From now on it has its time to show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
 // From now on, until it is another user's, it is one of this user's connections: one of HTTP as well, though each of its

@@ -140,6 +140,7 @@ struct hub {
     _Atomic uint64_t relieved_ms;            // when a shard last closed a slow reader
     uint64_t began_ms;                       // by the shards' clock; set before they run
     struct authn_throttle authn_throttle;    // wrong credentials
+    struct quota_shares shares;              // what peers have the hub keep, by user or address
     struct account *strangers;               // refusals of those of whom it isn't known who they are
     _Atomic uint32_t link_neighbours;        // other hubs that are known; likewise
     _Atomic uint32_t link_unfenced;          // those that don't heed fences; likewise

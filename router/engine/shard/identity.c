@@ -1,6 +1,7 @@
 #include "router/engine/shard/identity.h"
 
 #include <assert.h>
+#include <string.h>
 
 bool identity_is_unknown(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
@@ -40,4 +41,18 @@ bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *byte
     peer->unit.fault = UNIT_FAULT_BODY_TOO_LARGE;
     peer->unit.fault_at = peer->unit.body_at;
     return false;
+}
+
+uint64_t identity_holder(struct shard *shard, struct peer *peer) {
+    const struct user *user = identity_user(peer);
+    if (user)
+        return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
+    struct annex *annex =
+        peer->connection.socket < 0 || peer->transport->is_link ? NULL : peer_annex(shard, peer);
+    if (annex && !annex->origin) {
+        struct io_origin origin;
+        io_peer_origin(shard->io, peer->connection.socket, &origin);
+        annex->origin = identity_origin(shard, &origin);
+    }
+    return annex ? annex->origin : 0;
 }

@@ -14,6 +14,10 @@ static inline struct identity *identity_there(const struct peer *peer) {
     return peer->annex->identity;
 }
 // The user for whom the peer speaks now; NULL: none, or users aren't on.
+// For whom the hub keeps what the peer has it keep (core/base/quota_shares.h): the user; without users, where it comes
+// from. 0: for the hub itself, as of a child, or of another hub.
+uint64_t identity_holder(struct shard *shard, struct peer *peer);
+
 static inline const struct user *identity_user(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity ? identity->user : NULL;
