@@ -34,6 +34,7 @@ static bool settle(struct shard *shard, struct peer *peer) {
     else if (!quota_shares_take(&shard->hub->shares, annex->kept_for, bytes - annex->kept_bytes, max))
         return false;
     annex->kept_bytes = bytes;
+    assert(annex->kept_for && bytes <= (uint64_t)UINT32_MAX * SUBSCRIPTION_BYTES);
     return true;
 }
 

@@ -101,6 +101,7 @@ const char refuse_share_fault[] =
 
 void refuse_share(struct shard *shard, const struct message *message) {
     struct text data;
+    assert(message->peer);
     text_init(&data);
     reply_data_text(&data, "fault", refuse_share_fault);
     reply_data_number(&data, "limit", (int64_t)quota_bytes_max(&shard->quota) / 2);

@@ -45,6 +45,7 @@ bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *byte
 
 uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     const struct user *user = identity_user(peer);
+    assert(!user || shard->settings->users);
     if (user)
         return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
     struct annex *annex =

@@ -232,6 +232,7 @@ static void begin_judged(struct shard *shard, struct hcs_client *client) {
 // By the newest edition, as hcs_access_check.
 static void begin(struct shard *shard, struct hcs_client *client) {
     const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
+    assert(own == shard->settings->users);
     begin_judged(shard, client);
     users_judge_by(own);
 }
