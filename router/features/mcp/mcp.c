@@ -201,8 +201,17 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
     return true;
 }
 
-static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp,
-                        const struct parcel *parcel) {
+// Begins a request, which is the server's from now on. False without memory: the request can't go to the server then. What the
+// server asked for its sake would be taken as asked of another client, whose request would look like the only one in progress.
+static bool begin_call(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+                       const struct parcel *parcel) {
+    bool is_request = parcel->source && parcel->hub_id;
+    assert(parcel->note);
+    return !is_request || (user && mcp_requests_begin(shard, child, &mcp->users, user, parcel));
+}
+
+// Whether it was dealt with, and taken.
+static bool divert_call(struct shard *shard, struct child *child, struct mcp *mcp, struct parcel *parcel) {
     struct mcp_user *user = parcel->source ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     enum mcp_method method = child_mux_method(parcel);
     if (user)
@@ -210,11 +219,16 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     struct mcp_user *hears = user && !user->answers_only ? user : NULL;
     if (user && method == MCP_INITIALIZED && child->state == CHILD_RUNNING)
         user->informed = true;
-    if (method == MCP_INITIALIZED || mcp_client_state_note(shard, child, mcp, hears, parcel))
+    bool is_initialized = method == MCP_INITIALIZED;
+    if (!is_initialized && !begin_call(shard, child, mcp, user, parcel)) {
+        child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, 0);
         return true;
-    // One for which there is no room isn't in progress.
-    bool is_ask = user && parcel->hub_id && mcp_requests_begin(shard, child, &mcp->users, user, parcel);
-    if (is_ask && hears && method == MCP_SUBSCRIBE)
+    }
+    if (is_initialized || mcp_client_state_note(shard, child, mcp, hears, parcel)) {
+        send_release(shard, parcel);
+        return true;
+    }
+    if (parcel->hub_id && hears && method == MCP_SUBSCRIBE)
         mcp_client_state_subscribe(shard, &mcp->users, parcel);
     return false;
 }
@@ -237,10 +251,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
     }
     if (mcp && child_mux_method(parcel) == MCP_INITIALIZE)
         return divert_opening(shard, child, mcp, parcel);
-    if (!mcp || !divert_call(shard, child, mcp, parcel))
-        return false;
-    send_release(shard, parcel);
-    return true;
+    return mcp && divert_call(shard, child, mcp, parcel);
 }
 
 // --- What it says

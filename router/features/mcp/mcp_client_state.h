@@ -6,7 +6,7 @@
 
 // The version that an initialize on its way to it names, as mcp_legacy_version.
 uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel *parcel);
-// Notes what is on its way to it. True: it was answered here.
+// Notes what is on its way to it. True: it was answered here, and is not in progress.
 bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                            const struct parcel *parcel);
 // The same for a subscription, which lasts unless the request, which is in progress now, is refused.
