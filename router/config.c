@@ -39,6 +39,17 @@ static void set_option(struct config *config, const struct option *option, const
         config_set(config, option, value);
 }
 
+// Names a word that is no option by its name alone. Any other word may hold a secret, and is named by its place: 1 is the first.
+static void complain_of_word(struct config *config, const char *word, int at) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    assert(at > 0);
+    size_t bytes = strncmp(word, "--", 2) == 0 ? strspn(word, letters) : 0;
+    if (bytes > 0 && bytes < 64 && (word[bytes] == '\0' || word[bytes] == '='))
+        config_complain(config, NULL, "%.*s: expected an option; --help lists them", (int)bytes, word);
+    else
+        config_complain(config, NULL, "argument %d: expected an option; --help lists them", at);
+}
+
 // Takes one option at argv[*at], as `--name value` or `--name=value`, and moves *at behind it.
 static void take_option(struct config *config, int argc, char **argv, int *at) {
     char name[32];
@@ -51,9 +62,7 @@ static void take_option(struct config *config, int argc, char **argv, int *at) {
     }
     const struct option *option = bytes < sizeof name ? option_find(name) : NULL;
     if (!option) {
-        size_t shown = strcspn(word, "=");
-        config_complain(config, NULL, "%.*s: expected an option; --help lists them",
-                        (int)(shown < 64 ? shown : 64), word);
+        complain_of_word(config, word, *at - 1);
         return;
     }
     const char *value = word[2 + bytes] == '=' ? word + 3 + bytes : NULL;

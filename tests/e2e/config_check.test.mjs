@@ -61,6 +61,12 @@ test('all faults are named, in all files and on the command line, each with its 
   assert.doesNotMatch(stderr, /s3cret/);
 }));
 
+test('a word of the command line that is no option is named by its place, as it may be a secret', () => {
+  const { status, stderr } = check('nats://u:s3cret@h', '--nats-password', 's3cret', '--nats:nats://u:s3cret@h', '--tokn=s3cret', `--${'s3cret'.repeat(20)}`);
+  assert.equal(status, 2);
+  assert.deepEqual(linesOf(stderr), ['argument 1', '--nats-password', 'argument 3', 'argument 4', '--tokn', 'argument 6'].map((place) => `${place}: expected an option; --help lists them`));
+});
+
 test('what a start would not find is named where the key stands', inFolder(async (folder, write) => {
   const taken = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => { taken.on('listening', resolve); });
