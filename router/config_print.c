@@ -48,9 +48,15 @@ static void hide_credentials(const char *urls, char *out, size_t capacity) {
     }
 }
 
-// In quotes where a comment would begin in it, or quotes begin it.
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+// In quotes where a comment would begin in it, quotes begin it, or blanks at its ends would be taken away.
 static bool needs_quotes(const char *value) {
-    return *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
+    size_t bytes = strlen(value);
+    bool has_blanks = bytes > 0 && (is_blank(*value) || is_blank(value[bytes - 1]));
+    return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
 }
 
 static void print_value(const struct option *option, const char *value, const char *place) {

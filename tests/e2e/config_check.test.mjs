@@ -136,6 +136,14 @@ test('what is printed has every key, says where it is from, and can be read agai
   assert.deepEqual(settingsOf(again.stdout), settingsOf(first.stdout));
 }));
 
+test('blanks at the ends of a value are printed, and read again', inFolder((folder, write) => {
+  for (const value of [' x', 'x ', ' ', ' "x"']) {
+    const first = print('--audit', value);
+    assert.ok(first.stdout.includes(`\naudit = "${value}" ; command line\n`), value);
+    assert.deepEqual(settingsOf(print('--config', write('again.ini', first.stdout)).stdout), settingsOf(first.stdout), value);
+  }
+}));
+
 test('secrets are not printed, and their place is refused', inFolder((folder, write) => {
   const config = write('hub.ini', 'nats = nats://u:s3cret@127.0.0.1:1,s3cret@127.0.0.1:2\ncluster = c\n[child a]\ncommand = cat\nset TOKEN = s3cret\n');
   const { status, stdout } = print('--config', config);
