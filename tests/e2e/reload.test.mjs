@@ -17,11 +17,12 @@ async function says(hub, pattern, count) {
   }), `${pattern}, ${count} times`);
 }
 
+// `shards` of the command line; null: those of the file.
 async function configured(shards, first, run) {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
   const file = join(directory, 'hub.ini');
   writeFileSync(file, first);
-  const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', '--shards', String(shards), '--config', file]);
+  const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', ...(shards ? ['--shards', String(shards)] : []), '--config', file]);
   let loads = 0;
   let failures = 0;
   const load = async (text) => {
@@ -116,6 +117,14 @@ for (const io of ['auto', 'epoll']) {
     }
   }));
 }
+
+test('the bound of memory must suffice for the shards that there are, not for those of the next start', () => configured(null, 'max-memory = 1G\nshards = 8\n', async (hub, load, loadBad) => {
+  const [peer] = await peers(hub, 1);
+  await loadBad('max-memory = 16M\nshards = 2\n');
+  assert.match(hub.stderr, /--max-memory: the 8 shards of this hub need 24M at least/);
+  assert.equal((await peer.ask('hub/stats')).result.reloads_failed, 1);
+  await load('max-memory = 24M\nshards = 2\n');
+}));
 
 // An empty configuration would be none: the defaults for all that was set.
 test('what can be opened but not read is no configuration', () => configured(1, 'max-frame = 2K\n', async (hub, load, loadBad) => {

@@ -88,6 +88,19 @@ static void forget_editions(struct hub *hub) {
     }
 }
 
+// The shards are as many as at the start, whatever the configuration says since.
+static bool suffices_for_shards(const struct hub *hub, uint64_t memory_bytes_max) {
+    uint64_t least = limits_memory_bytes_least(hub->settings.shard_count);
+    assert(least > 0);
+    if (memory_bytes_max >= least)
+        return true;
+    fprintf(
+        stderr,
+        "patchbayd: --max-memory: the %u shards of this hub need %lluM at least; the hub goes on as before\n",
+        hub->settings.shard_count, (unsigned long long)(least >> 20));
+    return false;
+}
+
 // The quota falls only when its holders leave. Under a bound of which the quota takes more than half, the hub
 // might never be able to receive again.
 static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
@@ -110,7 +123,8 @@ bool hub_reload(struct hub *hub) {
     fresh.users = NULL;
     bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
-    if (good && leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
+    if (good && suffices_for_shards(hub, fresh.limits.memory_bytes_max) &&
+        leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
         forget_editions(hub);
         if (hub->settings.in_effect)
             hub->settings.in_effect(hub->settings.read_context);
