@@ -322,15 +322,19 @@ static bool prepare_cluster(struct config *config) {
     return !config->settings.cluster || config_prepare_cluster(config);
 }
 
-// Whether there are users is decided at start; who they are, in the file that is named now.
+// Whether there are users is decided at start; who they are, in the file that is named now. Where the configuration names none any
+// more, the file of the start is read, and `config` still names none: config_mention_fixed says so.
 static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
     const struct users *before = hub_settings(program->hub)->users;
     if (!before)
         return true;
-    if (!config->users[0])
+    bool names_none = !config->users[0];
+    if (names_none)
         memcpy(config->users, program->config.users, sizeof config->users);
     fresh->users = config_users(config, &program->hub->settings.secrets.tables, before,
                                 program->hub->settings.gate != 0);
+    if (names_none)
+        config->users[0] = '\0';
     return fresh->users != NULL;
 }
 

@@ -157,7 +157,7 @@ test('what only the next start can change is said, and stays', () => configured(
 }));
 
 // Of what says who may do what silence would be dangerous.
-test('users and a gate that come into the configuration, or leave, are named', () => configured(1, 'max-batch = 4\n', async (hub, load) => {
+test('users and a gate that come into the configuration are named', () => configured(1, 'max-batch = 4\n', async (hub, load) => {
   const users = join(hub.directory ?? tmpdir(), `patchbay-reload-${process.pid}.users`);
   writeFileSync(users, '[user u]\nuid = 1\nadmin = yes\n');
   await load(`users = ${users}\nmax-batch = 5\n`);
@@ -165,6 +165,22 @@ test('users and a gate that come into the configuration, or leave, are named', (
   rmSync(users);
   assert.deepEqual(hub.stderr.match(/(?<=^patchbayd: ).* takes effect at the next start$/gm), ['--users takes effect at the next start', '--gate takes effect at the next start']);
 }));
+
+test('users and a gate that leave the configuration are named, and stay', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
+  const users = join(directory, 'users');
+  writeFileSync(users, '[user u]\nuid = 1\nadmin = yes\n');
+  try {
+    await configured(1, `users = ${users}\ngate = manual\n`, async (hub, load) => {
+      await load('max-batch = 5\n');
+      assert.deepEqual(hub.stderr.match(/(?<=^patchbayd: ).* takes effect at the next start$/gm).sort(), ['--gate takes effect at the next start', '--users takes effect at the next start']);
+      const [peer] = await peers(hub, 1);
+      assertError(await peer.ask('agent/register', { agentId: 'a', capabilities: {} }), -32054);
+    });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
 
 // What a hub without a gate would take for a hold it would let pass.
 test('a hold is judged by the gate that the hub has, whatever the file says since', async () => {
