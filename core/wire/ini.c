@@ -74,7 +74,6 @@ static void read_section(char *line, struct ini_line *out) {
     ini_cut_comment(line);
     size_t bytes = strlen(line);
     assert(*line == '[');
-    out->is_section = true;
     if (bytes < 2 || line[bytes - 1] != ']') {
         fail(out, "a section's name in [ and ]");
         return;
@@ -103,6 +102,7 @@ static bool read_line(const struct ini *ini, char *line, size_t bytes, struct in
     if (blank == bytes || is_comment(*begin))
         return false;
     bool fits = !ini->is_bounded || bytes - blank <= INI_LINE_BYTES_MAX;
+    out->is_section = *begin == '[';
     if (!fits || memchr(line, '\0', bytes) || !simdjson_utf8((const uint8_t *)line, bytes))
         fail(out, fits ? "a line of UTF-8 without zero bytes" : "a line of up to 8K without zero bytes");
     else if (*begin == '[')

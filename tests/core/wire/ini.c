@@ -12,7 +12,7 @@
 
 #include "core/wire/ini.h"
 
-// Writes what the lines are, one word a line: "3[name]", "4key=value", "5!".
+// Writes what the lines are, one word a line: "3[name]", "4key=value", "5!", and "6[!" of a section that is none.
 static const char *lines_of(const char *text, size_t bytes, bool is_bounded) {
     static char out[4096];
     char *copy = malloc(bytes + 1);
@@ -31,7 +31,8 @@ static const char *lines_of(const char *text, size_t bytes, bool is_bounded) {
             used += (size_t)snprintf(out + used, sizeof out - used, "%s%u%s=%s", between, line.number,
                                      line.key, line.value);
         else
-            used += (size_t)snprintf(out + used, sizeof out - used, "%s%u!", between, line.number);
+            used += (size_t)snprintf(out + used, sizeof out - used, "%s%u%s!", between, line.number,
+                                     line.is_section ? "[" : "");
         assert_true(used < sizeof out);
         assert_true(line.kind != INI_FAULT || line.expected);
     }
@@ -60,11 +61,13 @@ static void each_line_is_one_thing(void **state) {
 static void what_is_none_is_a_fault_and_the_next_is_read(void **state) {
     (void)state;
     assert_string_equal(all("a\nb=c\n"), "1! 2b=c");
-    assert_string_equal(all("=a\n[b\n[\n]\nc=d"), "1! 2! 3! 4! 5c=d");
+    assert_string_equal(all("=a\n[b\n[\n]\nc=d"), "1! 2[! 3[! 4! 5c=d");
     assert_string_equal(all("a ; = b\n"), "1!");
-    assert_string_equal(all("[a ; b]\nc=d\n"), "1! 2c=d");
+    assert_string_equal(all("[a ; b]\nc=d\n"), "1[! 2c=d");
     assert_string_equal(all("a=\xff\nb=c"), "1! 2b=c");
     assert_string_equal(all("a=\xe2\x82\n"), "1!");
+    assert_string_equal(all(" [a\xff]\nb=c"), "1[! 2b=c");
+    assert_string_equal(lines_of("[a\0]\nb=c", 8, true), "1[! 2b=c");
     assert_string_equal(lines_of("a=b\0c\nd=e\n", 10, true), "1! 2d=e");
     assert_string_equal(lines_of("\0=b\n", 4, true), "1!");
 }
