@@ -52,6 +52,7 @@ struct program {
     int argc;
     char **argv;
     struct config config;
+    uint64_t connections_most; // for so many the descriptors are enough, as counted at start
     struct sandbox sandbox;
     struct hub *hub;
     int manager;              // io/notify.h
@@ -272,25 +273,32 @@ static uint64_t own_descriptors(const struct config *config) {
     return count;
 }
 
-// A connection that finds no descriptor would hang, so the descriptors bound the connections. At least half of the
-// descriptors are kept for connections. A line is written where more connections were asked for by name, or far fewer
-// than the default are left.
-static void bound_connections(struct config *config, bool says) {
-    struct rlimit limit;
+// A connection that finds no descriptor would hang, so the descriptors bound the connections: to `most`.
+static void bound_connections(struct config *config, uint64_t most) {
     uint32_t *connections = &config->settings.limits.connections_max;
+    assert(*connections > 0 && most > 0);
+    if (*connections > most)
+        *connections = (uint32_t)most;
+}
+
+// Counts for how many connections the descriptors are enough, and bounds them. At least half of the descriptors are kept for
+// connections. A line is written where more connections were asked for by name, or far fewer than the default are left.
+static void count_connections(struct program *program) {
+    struct config *config = &program->config;
+    struct rlimit limit;
+    uint32_t connections = config->settings.limits.connections_max;
+    program->connections_most = UINT64_MAX;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max == RLIM_INFINITY)
         return;
     uint64_t all = limit.rlim_max, own = own_descriptors(config), most = own < all / 2 ? all - own : all / 2;
-    assert(*connections > 0);
-    if (*connections <= most)
-        return;
     bool is_asked_for = config_is_given(config, "max-connections");
-    if (says && (is_asked_for || most < *connections / 4))
+    if (connections > most && (is_asked_for || most < connections / 4))
         fprintf(stderr,
                 "patchbayd: %llu file descriptors (ulimit -n) are enough for %llu connections, and "
                 "--max-connections is %u\n",
-                (unsigned long long)all, (unsigned long long)most, *connections);
-    *connections = most ? (uint32_t)most : 1;
+                (unsigned long long)all, (unsigned long long)most, connections);
+    program->connections_most = most ? most : 1;
+    bound_connections(config, program->connections_most);
 }
 
 // Where HTTP is served: what a request may name as its host, without being told.
@@ -348,7 +356,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
                 read_keys(config, &fresh->secure) && read_users_again(program, config, fresh);
     const struct hub_settings *before = hub_settings(program->hub);
     if (good)
-        bound_connections(config, false);
+        bound_connections(config, program->connections_most);
     if (good && !fresh->secure && before->secure) // its listeners are there still
         fresh->secure = secure_source_hold(before->secure);
     if (good) {
@@ -444,7 +452,7 @@ static int check(struct program *program, struct config *config, bool is_read) {
         return STATUS_UNUSABLE;
     if (!sandbox_plan(&program->sandbox, config))
         return STATUS_FAILED;
-    bound_connections(config, true);
+    count_connections(program);
     int status = sandbox_check(&program->sandbox, config);
     return is_free ? status : STATUS_FAILED;
 }
@@ -476,7 +484,7 @@ int main(int argc, char **argv) {
     }
     if (!sandbox_plan(&program.sandbox, config))
         return STATUS_FAILED;
-    bound_connections(config, true);
+    count_connections(&program);
     if (config->settings.gate && !config->users[0])
         fputs("patchbayd: --gate without --users: any other connection may approve what one has sent\n",
               stderr);

@@ -18,11 +18,11 @@ async function says(hub, pattern, count) {
 }
 
 // `shards` of the command line; null: those of the file.
-async function configured(shards, first, run) {
+async function configured(shards, first, run, under = []) {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-reload-'));
   const file = join(directory, 'hub.ini');
   writeFileSync(file, first);
-  const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', ...(shards ? ['--shards', String(shards)] : []), '--config', file]);
+  const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', ...(shards ? ['--shards', String(shards)] : []), '--config', file], {}, under);
   let loads = 0;
   let failures = 0;
   const load = async (text) => {
@@ -155,6 +155,14 @@ test('what only the next start can change is said, and stays', () => configured(
   await fourth.gone('one connection too many to be closed');
   assert.equal((await third.ask('hub/stats')).result.connections_refused, 1);
 }));
+
+// A child takes descriptors, which bound the connections.
+test('a child that comes is no change of the connections that only the next start makes', () => configured(1, 'max-batch = 4\n', async (hub, load) => {
+  await load('max-batch = 5\n[child c]\ncommand = cat\nstart = on-demand\n');
+  assert.doesNotMatch(hub.stderr, /takes effect at the next start/);
+  await load('max-connections = 9\n');
+  assert.match(hub.stderr, /--max-connections takes effect at the next start/);
+}, ['prlimit', '--nofile=100']));
 
 // Of what says who may do what silence would be dangerous.
 test('users and a gate that come into the configuration are named', () => configured(1, 'max-batch = 4\n', async (hub, load) => {
