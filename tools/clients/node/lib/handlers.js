@@ -4,8 +4,15 @@ import { Request } from './request.js';
 import { errorText, resultText } from './text.js';
 
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
-// Refusals that the hub doesn't read are not kept beyond this.
+// Answers that the hub doesn't read are not kept beyond this.
 const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
+
+// Sends an answer for which no handler ran, so that no handler's place bounds how many of them wait. A hub that reads none of
+// them is left.
+export function sendAnswer(transport, text) {
+  if (transport.waiting > UNREAD_BYTES_MAX) transport.destroy();
+  else transport.send(text, '');
+}
 
 // What a handler failed with, as the error of an answer: the text alone, never a stack.
 function failure(thrown) {
@@ -78,8 +85,7 @@ export class Handlers {
   }
 
   #refuse(id, error, transport) {
-    if (transport.waiting > UNREAD_BYTES_MAX) transport.destroy();
-    else transport.send(errorText(id, error), '');
+    sendAnswer(transport, errorText(id, error));
   }
 
   #pump() {
@@ -189,7 +195,7 @@ export class Handlers {
     this.#unqueue(request);
     if (request.owes) {
       this.#settle(request);
-      request.transport.send(errorText(request.id, reason), '');
+      sendAnswer(request.transport, errorText(request.id, reason));
     }
     request.cancel(reason);
     if (this.#idle.length > 0) this.#tellIdle();

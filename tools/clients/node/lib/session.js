@@ -5,7 +5,7 @@ import { defaultAuthorities, defaultHub, defaultToken, isNode } from './environm
 import { ConnectionLost, HubError, code } from './errors.js';
 import { Subscriptions } from './events.js';
 import { initialize } from './initialize.js';
-import { Handlers } from './handlers.js';
+import { Handlers, sendAnswer } from './handlers.js';
 import { Outbox } from './outbox.js';
 import { Registrations } from './registrations.js';
 import { errorText, resultText, salvage } from './text.js';
@@ -129,7 +129,7 @@ export class Session {
 
   #hearBroken(text, transport) {
     const found = salvage(text);
-    if (found?.isRequest) transport.send(errorText(found.id, new HubError(code.parse, 'parse error')), '');
+    if (found?.isRequest) sendAnswer(transport, errorText(found.id, new HubError(code.parse, 'parse error')));
     else if (found) this.#calls.spoil(found.id);
   }
 
@@ -139,7 +139,7 @@ export class Session {
   }
 
   #hearRequest(message, bytes, transport) {
-    if (this.#control(message)) transport.send(resultText(message.id, null), '');
+    if (this.#control(message)) sendAnswer(transport, resultText(message.id, null));
     else this.#handlers.take(message, bytes, transport);
   }
 
