@@ -157,8 +157,11 @@ char **config_keep_arguments(int argc, char **argv) {
     bool all = kept != NULL;
     for (int at = 0; all && at < argc; at++)
         all = (kept[at] = strdup(argv[at])) != NULL;
-    if (!all)
-        return argv; // which can't be read again then, if it is overwritten
     blot_arguments(argc, argv);
-    return kept;
+    if (all)
+        return kept;
+    for (int at = 0; kept && at < argc; at++)
+        free(kept[at]);
+    free(kept);
+    return NULL;
 }

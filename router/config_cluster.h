@@ -15,4 +15,5 @@ bool config_needs_resolver(const struct config *config);
 // Whether both name the same servers, and the same cluster: a running hub keeps to its own.
 bool config_is_same_cluster(const struct config *now, const struct config *fresh);
 // The arguments as they came, for each time that they are read. Where others can see them, secrets of servers' URLs are overwritten.
+// They stay until the process ends. NULL without memory.
 char **config_keep_arguments(int argc, char **argv);

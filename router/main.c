@@ -464,6 +464,10 @@ int main(int argc, char **argv) {
     tls_begin();
     program.argc = argc;
     program.argv = config_keep_arguments(argc, argv);
+    if (!program.argv) {
+        fputs("patchbayd: memory is used up\n", stderr);
+        return STATUS_FAILED;
+    }
     process_name_begin(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
     const char *why = "";
