@@ -190,7 +190,7 @@ static struct iovec part(const void *bytes, size_t count) {
     return (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = count};
 }
 
-int hcs_client_send(struct client *client, const char *fields, char *body, size_t bytes) {
+int client_send(struct client *client, const char *fields, char *body, size_t bytes) {
     char head[CLIENT_HEAD_BYTES_MAX];
     size_t head_bytes = client_head(client, head, bytes);
     size_t end_bytes = client->wire->has_fields ? sizeof block_end - 1 : 0;
@@ -251,7 +251,7 @@ ssize_t client_fill(struct client *client) {
 }
 
 // A unit with nothing in it is none.
-int hcs_client_take(struct client *client, struct client_body *body) {
+int client_take(struct client *client, struct client_body *body) {
     do {
         uint8_t *unit = client->in + client->at;
         size_t count = client->filled - client->at;
@@ -269,7 +269,7 @@ int hcs_client_take(struct client *client, struct client_body *body) {
 
 int client_receive(struct client *client, struct client_body *body) {
     int taken;
-    while ((taken = hcs_client_take(client, body)) == 0) {
+    while ((taken = client_take(client, body)) == 0) {
         int error = wait_for(client, POLLIN);
         ssize_t received = error < 0 ? error : client_fill(client);
         if (received < 0) {
@@ -318,7 +318,7 @@ static int send_message(struct client *client, uint64_t id, const char *method, 
     text_put(&body, params == NULL ? "" : ",\"params\":");
     text_put(&body, params == NULL ? "" : params);
     text_put(&body, "}");
-    int error = body.failed ? -ENOMEM : hcs_client_send(client, fields, body.bytes, body.length);
+    int error = body.failed ? -ENOMEM : client_send(client, fields, body.bytes, body.length);
     if (client_token != NULL && body.bytes != NULL) {
         digest_wipe(body.bytes, body.length);
     }

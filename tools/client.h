@@ -69,17 +69,17 @@ void client_set_deadline(struct client *client, uint64_t from_now_ns);
 // Sends one body as one frame, flattened; returns when the kernel has all of it. `fields` are header lines,
 // each with its CR LF, or NULL for none. A wire without fields wants NULL. 0 or -errno; the frame may then be
 // cut, and no other can follow.
-int hcs_client_send(struct client *client, const char *fields, char *body, size_t bytes);
+int client_send(struct client *client, const char *fields, char *body, size_t bytes);
 // One receive, blocking if the socket does: the count of bytes that came, 0 at the hub's end, -errno.
 ssize_t client_fill(struct client *client);
 // Takes the next frame out of what was received: 1; 0 when there is no whole one; -EPROTO when there never
 // will be.
-int hcs_client_take(struct client *client, struct client_body *body);
+int client_take(struct client *client, struct client_body *body);
 // Waits for the next frame: 1; 0 when the hub has closed between two frames; -EPROTO or -errno.
 int client_receive(struct client *client, struct client_body *body);
 
 // Sends a message without an id. `params` is JSON text or NULL for none, `fields` and results are as
-// hcs_client_send's. A message that is sent after the hub has closed counts as sent: the hub may have said
+// client_send's. A message that is sent after the hub has closed counts as sent: the hub may have said
 // why, and the next read finds that.
 int client_notify(struct client *client, const char *method, const char *params, const char *fields);
 // Sends a request, likewise.

@@ -11,7 +11,7 @@ void hcs_put_member(struct text *out, const char *name, const char *value) {
 }
 
 int hcs_send(struct client *client, struct text *frame) {
-    int error = frame->failed ? -ENOMEM : hcs_client_send(client, NULL, frame->bytes, frame->length);
+    int error = frame->failed ? -ENOMEM : client_send(client, NULL, frame->bytes, frame->length);
     text_deinit(frame);
     return error;
 }

@@ -6,5 +6,5 @@
 
 // Adds `,"name":"value"` to a frame.
 void hcs_put_member(struct text *out, const char *name, const char *value);
-// Sends the frame and lets go of it: 0, or as hcs_client_send; -ENOMEM for a frame that memory failed for.
+// Sends the frame and lets go of it: 0, or as client_send; -ENOMEM for a frame that memory failed for.
 int hcs_send(struct client *client, struct text *frame);

@@ -84,7 +84,7 @@ static void take_response(struct echo *echo, const uint8_t *body, const struct l
 static void take_all(struct echo *echo) {
     struct client_body body;
     int taken;
-    while (!echo->ended && (taken = hcs_client_take(&echo->client, &body)) != 0) {
+    while (!echo->ended && (taken = client_take(&echo->client, &body)) != 0) {
         if (taken < 0) {
             end(echo, unreachable(echo->hub, taken));
             return;
