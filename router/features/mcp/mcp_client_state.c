@@ -7,7 +7,6 @@
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/mcp/child_reply.h"
-#include "router/features/mcp/mcp_requests.h"
 
 enum { URI_BYTES = MCP_URI_BYTES_MAX };
 
@@ -66,7 +65,7 @@ static bool drop_subscription(struct shard *shard, struct child *child, struct m
     if (!user || !read_text(shard, parcel, "uri", uri, sizeof uri, &bytes) ||
         !mcp_unsubscribe(&mcp->users, user, uri, bytes))
         return false;
-    mcp_requests_end(child, &mcp->users, parcel->hub_id); // if this is a request
+    mcp_request_end(&mcp->users, parcel->hub_id); // if this is a request
     if (parcel->hub_id)
         child_reply_answer(shard, child, parcel->hub_id, "result", (struct piece){"{}", 2});
     return true;
