@@ -1,6 +1,6 @@
 // patchbayd: reads its configuration, opens the listeners, runs one shard a thread, and ends with status 0
-// when a SIGTERM has drained it. Whatever fails at start is said in one line on standard error, and the
-// status is 1.
+// when a SIGTERM has drained it. Whatever fails at start is said on standard error. The status is 2 for options
+// or a configuration that can't be used, and 1 for anything else.
 
 #include <assert.h>
 #include <errno.h>
@@ -69,7 +69,6 @@ struct shard_thread {
     struct program *program;
     pthread_t thread;
     uint32_t index;
-    bool started;
 };
 
 // --- Shards
