@@ -1,5 +1,6 @@
 #include "io/plain_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -30,4 +31,15 @@ int plain_file_check(const char *path) {
         return descriptor;
     close(descriptor);
     return 0;
+}
+
+int plain_file_read(int file, char *text, size_t room, size_t *bytes) {
+    ssize_t got;
+    assert(file >= 0 && text);
+    *bytes = 0;
+    do {
+        got = read(file, text + *bytes, room - *bytes);
+        *bytes += got > 0 ? (size_t)got : 0;
+    } while (*bytes < room && (got > 0 || (got < 0 && errno == EINTR)));
+    return got < 0 ? -errno : 0;
 }

@@ -153,12 +153,8 @@ static void take_line(struct reading *reading, const struct ini_line *line) {
 
 static int read_all(int file, char *text, size_t *bytes) {
     assert(file >= 0 && *bytes == 0);
-    ssize_t got;
-    do {
-        got = read(file, text + *bytes, FILE_BYTES_MAX + 1 - *bytes);
-        *bytes += got > 0 ? (size_t)got : 0;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 ? errno : *bytes > FILE_BYTES_MAX ? EFBIG : 0;
+    int failed = plain_file_read(file, text, FILE_BYTES_MAX + 1, bytes);
+    return failed ? -failed : *bytes > FILE_BYTES_MAX ? EFBIG : 0;
 }
 
 static void read_lines(struct config *config, char *text, size_t bytes) {

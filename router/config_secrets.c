@@ -1,7 +1,6 @@
 #include "router/config_secrets.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <unistd.h>
 
 #include "core/rights/digest.h"
@@ -13,15 +12,11 @@
 
 static const char *parse_creds(int file, struct nats_creds *out) {
     char text[NATS_CREDS_FILE_BYTES_MAX + 1];
-    size_t bytes = 0;
-    ssize_t got;
-    do {
-        got = read(file, text + bytes, sizeof text - bytes);
-        bytes += got > 0 ? (size_t)got : 0;
-    } while (bytes < sizeof text && (got > 0 || (got < 0 && errno == EINTR)));
-    bool good = got >= 0 && nats_creds_read(text, bytes, out);
+    size_t bytes;
+    int failed = plain_file_read(file, text, sizeof text, &bytes);
+    bool good = !failed && nats_creds_read(text, bytes, out);
     digest_wipe(text, sizeof text);
-    return good ? NULL : got < 0 ? "it can't be read" : "it has no seed of a user's nkey, or more than one";
+    return good ? NULL : failed ? "it can't be read" : "it has no seed of a user's nkey, or more than one";
 }
 
 static const char *read_creds(const char *path, struct nats_creds *out) {

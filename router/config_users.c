@@ -19,12 +19,8 @@ static void complain_of_line(void *context, const struct users_fault *fault) {
 
 // Fills `text` with all of a file, which must not be larger than it may. 0 or an errno.
 static int read_all(int file, char *text, size_t *bytes) {
-    ssize_t got;
-    do {
-        got = read(file, text + *bytes, USERS_FILE_BYTES_MAX + 1 - *bytes);
-        *bytes += got > 0 ? (size_t)got : 0;
-    } while (got > 0 || (got < 0 && errno == EINTR));
-    return got < 0 ? errno : *bytes > USERS_FILE_BYTES_MAX ? EFBIG : 0;
+    int failed = plain_file_read(file, text, USERS_FILE_BYTES_MAX + 1, bytes);
+    return failed ? -failed : *bytes > USERS_FILE_BYTES_MAX ? EFBIG : 0;
 }
 
 // All of a file; NULL when it can't be read.
