@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "router/config_fault.h"
 
@@ -92,6 +93,27 @@ bool config_needs_resolver(const struct config *config) {
     return false;
 }
 
+static bool is_display_name(const char *name) {
+    size_t bytes = strlen(name);
+    for (size_t at = 0; at < bytes; at++)
+        if (name[at] < ' ' || name[at] > '~' || name[at] == '"' || name[at] == '\\')
+            return false;
+    return bytes > 0 && bytes <= HUB_DISPLAY_BYTES_MAX;
+}
+
+// The machine's name where none is given, as far as that can be one.
+static bool name_hub(struct config *config) {
+    char name[256] = "";
+    struct cluster_settings *cluster = &config->cluster;
+    if (cluster->hub_name[0])
+        return is_display_name(cluster->hub_name) ||
+               config_complain_of(config, "hub-name",
+                                  "expected 1 to 64 printable ASCII characters without quotes");
+    bool is_good = gethostname(name, sizeof name - 1) == 0 && is_display_name(name);
+    strcpy(cluster->hub_name, is_good ? name : "hub");
+    return true;
+}
+
 bool config_check_cluster(struct config *config) {
     struct cluster_settings *cluster = &config->cluster;
     bool has_name = cluster->name[0] != '\0';
@@ -107,6 +129,8 @@ bool config_check_cluster(struct config *config) {
         return true;
     cluster->insecure = config->insecure;
     cluster->creds = config->nats_creds[0] ? config->nats_creds : NULL;
+    if (!name_hub(config))
+        return false;
     config->settings.cluster = cluster;
     config->settings.sandbox.dials = true;
     return are_safe(config);

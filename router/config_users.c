@@ -75,7 +75,8 @@ static void warn_of_gate(const struct config *config, const struct users *users,
 }
 
 struct users *config_users(const struct config *config, const struct siphash_key *key,
-                           const struct users *before, bool has_gate) {
+                           const struct users *before, enum governance gate, struct realm *realm) {
+    bool has_gate = gate != GOVERNANCE_AUTONOMOUS;
     char path[PATH_MAX];
     size_t bytes;
     assert(config->users[0]);
@@ -85,6 +86,10 @@ struct users *config_users(const struct config *config, const struct siphash_key
     struct users *users = is_same ? users_hold((struct users *)(uintptr_t)before)
                           : text  ? users_read(text, bytes, key, before, complain_of_line, path)
                                   : NULL;
+    if (users && !realm_make(realm, text, bytes, gate)) {
+        users_drop(users);
+        users = NULL;
+    }
     if (text)
         digest_wipe(text, bytes);
     free(text);

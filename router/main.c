@@ -339,7 +339,7 @@ static bool read_users_again(struct program *program, struct config *config, str
     if (names_none)
         memcpy(config->users, program->config.users, sizeof config->users);
     fresh->users = config_users(config, &program->hub->settings.secrets.tables, before,
-                                program->hub->settings.gate != 0);
+                                program->hub->settings.gate, &fresh->realm);
     if (names_none)
         config->users[0] = '\0';
     return fresh->users != NULL;
@@ -415,7 +415,8 @@ static int serve(struct program *program, struct config *config) {
         return STATUS_FAILED;
     }
     if (config->users[0] &&
-        !(config->settings.users = config_users(config, &secrets->tables, NULL, config->settings.gate != 0)))
+        !(config->settings.users =
+              config_users(config, &secrets->tables, NULL, config->settings.gate, &config->settings.realm)))
         return STATUS_UNUSABLE;
     if (hub_create(&program->hub, &config->settings)) {
         fputs("patchbayd: memory is used up\n", stderr);
@@ -439,7 +440,8 @@ static bool names_are_fit(struct config *config) {
     const struct siphash_key *key = &config->settings.secrets.tables; // nobody looks anything up
     assert(config->check);
     bool fit = !config->users[0] ||
-               (config->settings.users = config_users(config, key, NULL, config->settings.gate != 0)) != NULL;
+               (config->settings.users =
+                    config_users(config, key, NULL, config->settings.gate, &config->settings.realm)) != NULL;
     fit &= read_keys(config, &config->settings.secure);
     return prepare_cluster(config) && fit;
 }

@@ -56,8 +56,3 @@ struct agent {
     size_t id_bytes;
     char id[];
 };
-
-// Whether it is none, but stands for those on other hubs.
-static inline bool agent_is_link(const struct agent *agent) {
-    return agent->absent && !agent->child;
-}

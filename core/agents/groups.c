@@ -26,8 +26,6 @@ struct group {
     size_t capacity;
     size_t turn; // where the next choice begins, so that ties go in turn
     // Until then those elsewhere aren't asked for what isn't owed more than this here.
-    uint64_t alone_until_ms;
-    uint32_t alone_owed;
     size_t name_bytes;
     char name[];
 };
@@ -304,22 +302,6 @@ const char *membership_name(const struct membership *membership, enum group_kind
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes) {
     return groups_named(groups, kind, name, bytes);
-}
-
-void groups_leave_alone(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                        uint32_t owed, uint64_t until_ms) {
-    struct group *group = groups_named(groups, kind, name, bytes);
-    if (!group)
-        return;
-    assert(group->count > 0);
-    group->alone_until_ms = until_ms;
-    group->alone_owed = owed;
-}
-
-bool groups_is_alone(const struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                     uint32_t owed, uint64_t now_ms) {
-    const struct group *group = groups_named(groups, kind, name, bytes);
-    return group && now_ms < group->alone_until_ms && owed <= group->alone_owed;
 }
 
 struct agent *group_next(const struct group *group, size_t *at) {

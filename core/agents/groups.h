@@ -52,12 +52,6 @@ const struct group *groups_find(const struct groups *groups, enum group_kind kin
 // Returns the next member, longest there first, and NULL at the end; *at begins as 0.
 struct agent *group_next(const struct group *group, size_t *at);
 
-// Members elsewhere couldn't take what members here owe no more than this for: they aren't asked again until then.
-void groups_leave_alone(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                        uint32_t owed, uint64_t until_ms);
-bool groups_is_alone(const struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
-                     uint32_t owed, uint64_t now_ms);
-
 // The name of a group that an agent is a member of, and its kind; not terminated.
 const char *membership_name(const struct membership *membership, enum group_kind *kind, size_t *bytes);
 

@@ -25,7 +25,6 @@ void limits_defaults(struct limits *limits) {
         .session_linger_ns = 60 * SECOND_NS,
         .held_max = 1000,
         .gate_wait_ns = 300 * SECOND_NS,
-        .spill = 8,
     };
 }
 

@@ -188,8 +188,6 @@ struct limits {
     uint64_t session_linger_ns;
     uint32_t held_max; // messages that wait for approval, of which a quarter may be one source's
     uint64_t gate_wait_ns;
-    uint32_t
-        spill; // so many requests that the member of a group owes who owes least, and others elsewhere are asked
 };
 
 // Fills *limits with the documented defaults.

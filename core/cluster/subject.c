@@ -3,8 +3,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/text.h"
+
 static const char subject_root[] = "patchbay.";
 enum { ROOT_BYTES = sizeof subject_root - 1 };
+
+enum {
+    NAMED_KINDS = SUBJECT_NAME + 1, // under the REALM
+    HUB_KINDS_END = SUBJECT_GONE + 1,
+};
 
 static const struct {
     const char *text;
@@ -14,6 +21,11 @@ static const struct {
     SUBJECT_KINDS(X)
 #undef X
 };
+
+const char *subject_kind_text(enum subject_kind kind) {
+    assert(kind < SUBJECT_KINDS_COUNT);
+    return kinds[kind].text;
+}
 
 // A table, since each byte of a name passes through it at each crossing.
 static const bool plain[256] = {
@@ -117,94 +129,107 @@ bool subject_is_cluster(const char *name) {
     return bytes > 0 && bytes <= CLUSTER_NAME_BYTES_MAX;
 }
 
-static size_t put_bytes(char *out, size_t at, const void *bytes, size_t count) {
-    memcpy(out + at, bytes, count);
-    return at + count;
+static char *put(char *to, const void *bytes, size_t count) {
+    memcpy(to, bytes, count);
+    return to + count;
 }
 
-size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind,
-                     const char *rest, size_t rest_bytes) {
-    assert(kind < SUBJECT_KINDS_COUNT && rest_bytes <= SUBJECT_NAME_BYTES_MAX && subject_is_cluster(cluster));
-    size_t at = put_bytes(out, 0, subject_root, ROOT_BYTES);
-    at = put_bytes(out, at, cluster, strlen(cluster));
-    out[at++] = '.';
-    at = put_bytes(out, at, kinds[kind].text, kinds[kind].bytes);
-    if (rest_bytes) {
-        out[at++] = '.';
-        at = put_bytes(out, at, rest, rest_bytes);
+// "patchbay.CLUSTER."
+static char *put_root(char *to, const char *cluster) {
+    assert(subject_is_cluster(cluster));
+    to = put(put(to, subject_root, ROOT_BYTES), cluster, strlen(cluster));
+    *to++ = '.';
+    return to;
+}
+
+size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct realm *realm,
+                     enum subject_kind kind, const char *token, size_t bytes) {
+    assert(kind <= SUBJECT_NAME && realm->bytes && bytes > 0 && bytes <= SUBJECT_NAME_BYTES_MAX);
+    char *to = put(put_root(out, cluster), realm->text, realm->bytes);
+    *to++ = '.';
+    to = put(to, kinds[kind].text, kinds[kind].bytes);
+    *to++ = '.';
+    return (size_t)(put(to, token, bytes) - out);
+}
+
+size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct hub_name *hub,
+                         enum subject_kind kind, uint64_t number) {
+    assert(kind > SUBJECT_NAME && kind <= SUBJECT_GONE && hub->bytes);
+    char *to = put(put(put_root(out, cluster), "hub.", 4), hub->text, hub->bytes);
+    *to++ = '.';
+    to = put(to, kinds[kind].text, kinds[kind].bytes);
+    if (number) {
+        *to++ = '.';
+        to += text_digits(to, number);
     }
-    assert(at <= SUBJECT_BYTES_MAX);
-    return at;
+    return (size_t)(to - out);
 }
 
-size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const char hub[HUB_NAME_BYTES],
-                        enum subject_kind kind, const char *token, size_t bytes) {
-    size_t at = subject_write(out, cluster, SUBJECT_HUB, hub, HUB_NAME_BYTES);
-    assert(kind < SUBJECT_HOLDER && bytes > 0 && bytes <= SUBJECT_NAME_BYTES_MAX);
-    out[at++] = '.';
-    at = put_bytes(out, at, kinds[kind].text, kinds[kind].bytes);
-    out[at++] = '.';
-    at = put_bytes(out, at, token, bytes);
-    assert(at <= SUBJECT_BYTES_MAX);
-    return at;
+size_t subject_write_hubs(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind) {
+    assert(kind > SUBJECT_GONE && kind < SUBJECT_KINDS_COUNT);
+    char *to = put(put_root(out, cluster), "hubs.", 5);
+    return (size_t)(put(to, kinds[kind].text, kinds[kind].bytes) - out);
 }
 
-size_t subject_write_inbox(char out[SUBJECT_INBOX_BYTES_MAX], const char *cluster,
-                           const char hub[HUB_NAME_BYTES]) {
-    char subject[SUBJECT_BYTES_MAX];
-    size_t bytes = subject_write(subject, cluster, SUBJECT_HUB, hub, HUB_NAME_BYTES);
-    assert(bytes < SUBJECT_INBOX_BYTES_MAX);
-    memcpy(out, subject, bytes);
-    out[bytes] = '.';
-    return bytes + 1;
-}
-
-// Takes a text and a dot off the front.
-static bool take_token(const uint8_t *text, struct span *rest, const char *token, size_t bytes) {
-    if (rest->bytes < bytes || memcmp(text + rest->at, token, bytes) != 0)
-        return false;
-    bool last = rest->bytes == bytes;
-    if (!last && text[rest->at + bytes] != '.')
-        return false;
-    uint32_t taken = (uint32_t)bytes + !last;
+// Takes a token, and the dot behind it, off the front.
+static struct span take_token(const uint8_t *text, struct span *rest) {
+    const uint8_t *dot = rest->bytes ? memchr(text + rest->at, '.', rest->bytes) : NULL;
+    struct span token = {rest->at, dot ? (uint32_t)(dot - text) - rest->at : rest->bytes};
+    uint32_t taken = token.bytes + (dot != NULL);
     *rest = (struct span){rest->at + taken, rest->bytes - taken};
-    return true;
+    return token;
 }
 
-// Those that begin with a letter, from 'a' on: a bit each.
-static const uint16_t kinds_of['z' - 'a' + 1] = {
-    ['a' - 'a'] = 1 << SUBJECT_AGENT,
-    ['b' - 'a'] = 1 << SUBJECT_BEAT,
-    ['c' - 'a'] = 1 << SUBJECT_CAPABILITY | 1 << SUBJECT_COMMAND,
-    ['e' - 'a'] = 1 << SUBJECT_EVENT,
-    ['h' - 'a'] = 1 << SUBJECT_HOLDER | 1 << SUBJECT_HUB | 1 << SUBJECT_HUBS,
-    ['m' - 'a'] = 1 << SUBJECT_METHOD,
-    ['n' - 'a'] = 1 << SUBJECT_NOTICE,
-    ['t' - 'a'] = 1 << SUBJECT_TOOL,
-};
+static bool token_is(const uint8_t *text, struct span token, const char *word, size_t bytes) {
+    return token.bytes == bytes && memcmp(text + token.at, word, bytes) == 0;
+}
 
-enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token) {
-    *token = from;
-    if (!token->bytes)
-        return SUBJECT_KINDS_COUNT;
-    uint8_t letter = (uint8_t)(text[token->at] - 'a');
-    for (unsigned left = letter < 26 ? kinds_of[letter] : 0; left; left &= left - 1) {
-        unsigned kind = (unsigned)__builtin_ctz(left);
-        if (take_token(text, token, kinds[kind].text, kinds[kind].bytes))
+static enum subject_kind kind_of(const uint8_t *text, struct span token, unsigned from, unsigned end) {
+    for (unsigned kind = from; kind < end; kind++)
+        if (token_is(text, token, kinds[kind].text, kinds[kind].bytes))
             return (enum subject_kind)kind;
-    }
     return SUBJECT_KINDS_COUNT;
 }
 
-enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,
-                               struct span *rest) {
-    const uint8_t *at = text + subject.at;
+// 0: it is no number as hubs write one.
+static uint64_t read_number(const uint8_t *text, struct span digits) {
+    uint64_t number = 0;
+    if (digits.bytes == 0 || digits.bytes > 16 || text[digits.at] == '0')
+        return 0;
+    for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
+        if ((uint8_t)(text[at] - '0') > 9)
+            return 0;
+        number = number * 10 + (text[at] - '0');
+    }
+    return number;
+}
+
+static enum subject_kind read_hub(const uint8_t *text, struct span rest, struct subject *out) {
+    out->hub = take_token(text, &rest);
+    enum subject_kind kind = kind_of(text, take_token(text, &rest), NAMED_KINDS, HUB_KINDS_END);
+    out->number = read_number(text, rest);
+    bool is_numbered = kind == SUBJECT_ANSWER || kind == SUBJECT_HELD;
+    return rest.bytes == 0 || (is_numbered && out->number) ? kind : SUBJECT_KINDS_COUNT;
+}
+
+void subject_read(const char *cluster, const uint8_t *text, struct span subject, struct subject *out) {
     size_t cluster_bytes = strlen(cluster);
     uint32_t before = (uint32_t)(ROOT_BYTES + cluster_bytes + 1);
-    assert(subject_is_cluster(cluster));
-    *rest = subject;
-    if (subject.bytes < before || memcmp(at, subject_root, ROOT_BYTES) != 0 ||
+    const uint8_t *at = text + subject.at;
+    *out = (struct subject){.kind = SUBJECT_KINDS_COUNT};
+    if (subject.bytes <= before || memcmp(at, subject_root, ROOT_BYTES) != 0 ||
         memcmp(at + ROOT_BYTES, cluster, cluster_bytes) != 0 || at[before - 1] != '.')
-        return SUBJECT_KINDS_COUNT;
-    return subject_read_kind(text, (struct span){subject.at + before, subject.bytes - before}, rest);
+        return;
+    struct span rest = {subject.at + before, subject.bytes - before}, first = take_token(text, &rest);
+    if (token_is(text, first, "hub", 3)) {
+        out->kind = read_hub(text, rest, out);
+    } else if (token_is(text, first, "hubs", 4)) {
+        out->kind = kind_of(text, rest, HUB_KINDS_END, SUBJECT_KINDS_COUNT);
+    } else {
+        out->realm = first;
+        out->kind = kind_of(text, take_token(text, &rest), 0, NAMED_KINDS);
+        out->token = rest;
+        if (rest.bytes == 0 || memchr(text + rest.at, '.', rest.bytes))
+            out->kind = SUBJECT_KINDS_COUNT;
+    }
 }

@@ -1,6 +1,6 @@
-// Names as tokens of NATS subjects: what all hubs of a cluster, and the broker between them, know an agent, a method, an event by.
+// NATS subjects of a cluster: under which names hubs ask, tell and answer each other.
 //
-//     patchbay.CLUSTER.agent.ID    patchbay.CLUSTER.method.NAME    patchbay.CLUSTER.hub.HUB.N    …
+//     patchbay.CLUSTER.REALM.agent.ID    patchbay.CLUSTER.hub.HUB.answer.N    patchbay.CLUSTER.hubs.beat    …
 //
 // A byte outside A-Za-z0-9- becomes _XX, upper-case hexadecimal digits, so that each name has one subject and each
 // subject one name.
@@ -10,17 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cluster/hub_name.h"
+#include "core/cluster/realm.h"
 #include "core/json/json.h"
 
 enum {
     CLUSTER_NAME_BYTES_MAX = 64,
-    SUBJECT_NAME_BYTES_MAX = 1024, // of a name as it is written there: what is longer stays on its hub
-    HUB_NAME_BYTES = 32,           // hexadecimal digits of 128 bits
-    SUBJECT_INBOX_BYTES_MAX =
-        9 + CLUSTER_NAME_BYTES_MAX + 5 + HUB_NAME_BYTES + 1, // of what is one hub's, with a dot
-    SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 9 + HUB_NAME_BYTES + 9 + SUBJECT_NAME_BYTES_MAX,
+    SUBJECT_NAME_BYTES_MAX = 1024, // of a name as a subject has it: a longer one stays on its hub
+    SUBJECT_BYTES_MAX = 9 + CLUSTER_NAME_BYTES_MAX + 1 + HUB_NAME_BYTES_MAX + 24 + SUBJECT_NAME_BYTES_MAX,
 };
 
+// Under the REALM, with a name; under hub.HUB, answer and held with a number; under hubs.
 #define SUBJECT_KINDS(X)                                                                                     \
     X(SUBJECT_AGENT, "agent")                                                                                \
     X(SUBJECT_CAPABILITY, "can")                                                                             \
@@ -29,16 +29,35 @@ enum {
     X(SUBJECT_COMMAND, "command")                                                                            \
     X(SUBJECT_EVENT, "event")                                                                                \
     X(SUBJECT_NOTICE, "notice")                                                                              \
-    X(SUBJECT_HOLDER, "holder")                                                                              \
-    X(SUBJECT_HUB, "hub")                                                                                    \
-    X(SUBJECT_HUBS, "hubs")                                                                                  \
-    X(SUBJECT_BEAT, "beat")
+    X(SUBJECT_NAME, "name")                                                                                  \
+    X(SUBJECT_ANSWER, "answer")                                                                              \
+    X(SUBJECT_TAKEN, "taken")                                                                                \
+    X(SUBJECT_HELD, "held")                                                                                  \
+    X(SUBJECT_CANCEL, "cancel")                                                                              \
+    X(SUBJECT_PROGRESS, "progress")                                                                          \
+    X(SUBJECT_YIELD, "yield")                                                                                \
+    X(SUBJECT_AGENTS, "agents")                                                                              \
+    X(SUBJECT_DECIDE, "decide")                                                                              \
+    X(SUBJECT_GONE, "gone")                                                                                  \
+    X(SUBJECT_HUBS_BEAT, "beat")                                                                             \
+    X(SUBJECT_HUBS_CANCEL, "cancel")                                                                         \
+    X(SUBJECT_HUBS_AGENTS, "agents")                                                                         \
+    X(SUBJECT_HUBS_APPROVAL, "approval")
 
 enum subject_kind {
 #define X(kind, text) kind,
     SUBJECT_KINDS(X)
 #undef X
         SUBJECT_KINDS_COUNT
+};
+
+// What a subject says.
+struct subject {
+    enum subject_kind kind; // SUBJECT_KINDS_COUNT: it is none of this cluster's
+    struct span realm;      // of the first eight kinds
+    struct span hub;        // of those under hub.HUB
+    struct span token;      // of the first eight kinds: the name as it is written
+    uint64_t number;        // of an answer, of held; 0: none
 };
 
 // Writes a name as one token; returns its bytes, or 0 where it is empty, or would have more than
@@ -49,18 +68,15 @@ size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t
 
 // Whether this can be the name of a cluster: 1 to CLUSTER_NAME_BYTES_MAX of A-Za-z0-9-_.
 bool subject_is_cluster(const char *name);
-// Writes "patchbay.CLUSTER.KIND", and ".REST" where `rest` has bytes; returns its length.
-size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind,
-                     const char *rest, size_t rest_bytes);
-// The same of one that a hub alone takes: "patchbay.CLUSTER.hub.HUB.KIND.TOKEN".
-size_t subject_write_at(char out[SUBJECT_BYTES_MAX], const char *cluster, const char hub[HUB_NAME_BYTES],
-                        enum subject_kind kind, const char *token, size_t bytes);
-// Writes "patchbay.CLUSTER.hub.HUB."; returns its length.
-size_t subject_write_inbox(char out[SUBJECT_INBOX_BYTES_MAX], const char *cluster,
-                           const char hub[HUB_NAME_BYTES]);
-// What kind "KIND.TOKEN" is of, and the token; SUBJECT_KINDS_COUNT: of none.
-enum subject_kind subject_read_kind(const uint8_t *text, struct span from, struct span *token);
-// What kind of this cluster's a subject is of; *rest is what stands behind the kind's dot, bytes 0: nothing does.
-// SUBJECT_KINDS_COUNT: of none.
-enum subject_kind subject_read(const char *cluster, const uint8_t *text, struct span subject,
-                               struct span *rest);
+// Writes a subject of one of the first eight kinds; returns its bytes.
+size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct realm *realm,
+                     enum subject_kind kind, const char *token, size_t bytes);
+// Writes a subject under hub.HUB; `number`: of an answer, of held, else 0. Returns its bytes.
+size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct hub_name *hub,
+                         enum subject_kind kind, uint64_t number);
+// Writes a subject under hubs; returns its bytes.
+size_t subject_write_hubs(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind);
+// Reads a subject of this cluster.
+void subject_read(const char *cluster, const uint8_t *text, struct span subject, struct subject *out);
+// The text of a kind; static.
+const char *subject_kind_text(enum subject_kind kind);

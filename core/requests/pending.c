@@ -55,7 +55,7 @@ static bool fill_chunk(struct pending_table *table, uint32_t index) {
     chunk->slots = slots;
     for (uint32_t at = PENDING_CHUNK; at-- > 0;) {
         slots[at].slot = index * PENDING_CHUNK + at;
-        slots[at].generation = chunk->generation;
+        slots[at].generation = (chunk->generation) & GENERATION_MAX;
         slots[at].next_free = chunk->free;
         chunk->free = &slots[at];
     }
@@ -204,12 +204,14 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->source_bytes = NULL;
     pending->used = true;
     pending->cancelled = false;
-    pending->marked = pending->aside = false;
+    pending->marked = pending->aside = pending->less = false;
+    pending->level = 0;
+    pending->hold = NULL;
     pending->exchange = NULL;
     pending->tokens = NULL;
     pending->outcome = NULL;
     pending->account = NULL;
-    pending->offered = NULL;
+    pending->copy = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_id);
@@ -286,7 +288,7 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 }
 
 void pending_end(struct pending_table *table, struct pending *pending) {
-    assert(pending->used && !pending->outcome && !pending->offered);
+    assert(pending->used && !pending->outcome && !pending->copy);
     assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
@@ -295,6 +297,7 @@ void pending_end(struct pending_table *table, struct pending *pending) {
     if (pending->id != pending->inline_id)
         quota_give(table->quota, pending->id);
     quota_give(table->quota, pending->tokens);
+    quota_give(table->quota, pending->hold);
     assert(!pending->source_bytes || *pending->source_bytes >= pending->bytes);
     if (pending->source_bytes)
         *pending->source_bytes -= pending->bytes;

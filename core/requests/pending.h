@@ -28,6 +28,7 @@ struct pending_tokens;
 struct account;
 struct exchange;
 struct message_copy;
+struct remote_end;
 
 struct pending {
     struct timer timer;        // its timeout
@@ -40,16 +41,21 @@ struct pending {
     struct mail
         *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
     struct account *account; // of its source's user, in which it counts; the router's, or NULL
-    struct message_copy *
-        offered; // the router's: as it came, while another hub may hand it back; or NULL. Taken before the end
-    struct pending *next_free;
+    struct message_copy
+        *copy; // the router's: as it came, while it may be sent once more; or NULL. Taken before the end
+    union {
+        struct remote_end *hold; // the router's: that it is held at another hub; or NULL. Given back with it
+        struct pending *next_free;
+    };
     uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL
     struct pending_tokens *tokens; // that the source chose, or NULL
     char
         *id; // the source's, byte for byte: inline_id or memory of its own; and behind it whom it is asked of
     uint16_t id_bytes, asked_bytes;
     uint32_t slot;
-    uint32_t generation;
+    uint32_t generation : HUB_ID_GENERATION_BITS;
+    unsigned level : 4; // enum governance, that a request to other hubs requires
+    bool less : 1;      // members of the group that it asks for elsewhere support less here
     uint32_t timeout_ms;
     uint32_t bytes; // that are kept for it
     bool used : 1;

@@ -157,8 +157,6 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->head_bytes = 0;
     parcel->head_fields = 0;
     parcel->for_many = false;
-    parcel->returns = false;
-    parcel->is_sought = false;
     parcel->piece_count = 0;
     parcel->hole_count = 0;
     parcel->bound = false;

@@ -70,16 +70,6 @@ struct piece {
 // and behind the length line of the block that came with the body. Fields that lie there already don't count.
 enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
-// The addressee of a request to another hub, as its head has it: so no reader has to read that again.
-struct bearing {
-    uint8_t kind;    // enum subject_kind
-    uint8_t level;   // enum governance, that is required
-    bool probes : 1; // whether anybody is there is asked, and nothing else
-    bool offered : 1;
-    bool fenced : 1;                // it says whom its source may not reach
-    uint16_t token_at, token_bytes; // the name, in the head
-};
-
 // In the order of their use: what most parcels need lies in four cache lines, with users as without.
 struct parcel {
     struct mail mail;     // while it travels between shards
@@ -114,9 +104,6 @@ struct parcel {
     uint8_t head_bytes;  // of inline_text, that stand before all else
     uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
     bool has_added : 1;  // `added` is set
-    bool returns : 1;    // of a request to another hub: where nobody takes it it is back here
-    bool retriable : 1;  // likewise: where a hub refuses it there may be another one
-    bool is_sought : 1;  // `sought` is set
     bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
@@ -135,13 +122,11 @@ struct parcel {
     union {
         struct parcel *same_bucket; // of the outbox's table of waiting requests
         void *to;                   // of a frame of HCS that travels: for whom
-        uint64_t sought; // of a notification to another hub, until it is queued: its number where it is kept
-        uint64_t source; // before that, with a note: the connection that sent it, or 0
+        uint64_t source;            // before that, with a note: the connection that sent it, or 0
     };
     union {
         struct span body; // of the buffer: of a response, as it came
         uint64_t stream;  // queued: of a chunk its receiver's mark (outbox_sift), of a start its session
-        struct bearing bearing; // of a request to another hub, until it is queued
     };
 };
 

@@ -15,8 +15,8 @@
 
 // Whether it goes to another hub for the approver that it names: one who is by the method gets it once that is in vain.
 static bool seeks_approver(const struct message *message, const struct agent *agent) {
-    return agent && agent_is_link(agent) && message->audit == MESSAGE_APPROVAL &&
-           !(message->returned && message->returned->sought) && lookup_has(&message->lookup, KEY_APPROVER);
+    return !agent && message->audit == MESSAGE_APPROVAL && !(message->retry && message->retry->first_over) &&
+           lookup_has(&message->lookup, KEY_APPROVER);
 }
 
 // Which agent; where none was found, the one that the message names.
@@ -24,7 +24,7 @@ static void put_target(struct text *line, const struct message *message, const s
     bool by_approver = !message_has_target(message) && seeks_approver(message, agent);
     struct span named = message->lookup.value[by_approver ? KEY_APPROVER : KEY_TARGET_AGENT];
     const struct attachment *attachment = message_attachment(message);
-    if (agent && !agent_is_link(agent))
+    if (agent)
         journal_line_string(line, "target", agent->id, agent->id_bytes);
     else if ((by_approver || lookup_has(&message->lookup, KEY_TARGET_AGENT)) &&
              json_string_valid(message->body, named))
@@ -67,7 +67,7 @@ struct journal_entry *audit_entry(struct shard *shard, const struct message *mes
     if (!entry)
         return NULL;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), kind);
-    audit_put_peer(shard, &entry->line, message->peer);
+    audit_put_source(shard, &entry->line, message);
     put_target(&entry->line, message, agent);
     return entry;
 }
@@ -115,9 +115,9 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
 // where there is memory.
 static struct mail *outcome_again(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
-    struct mail **before = message->returned->outcome;
+    struct mail **before = message->retry->outcome;
     assert(before && *before);
-    struct mail *outcome = outcome_entry(shard, message, agent, message->returned->hub_id);
+    struct mail *outcome = outcome_entry(shard, message, agent, message->retry->hub_id);
     if (outcome)
         journal_entry_destroy(list_entry(*before, struct journal_entry, mail));
     else
@@ -141,11 +141,11 @@ static struct journal_entry *approval_entry(struct shard *shard, const struct me
 
 bool audit_approval(struct shard *shard, const struct message *message, const struct agent *agent,
                     struct pending *pending) {
-    bool has_gone = !pending && message->returned && !message->returned->probed; // and has its line
+    bool has_gone = !pending && message->retry; // and has its line
     if (message->audit != MESSAGE_APPROVAL || has_gone)
         return true;
-    assert(agent && (!pending || !pending->outcome));
-    if (pending && message->returned && message->returned->outcome) {
+    assert(!pending || !pending->outcome);
+    if (pending && message->retry && message->retry->outcome) {
         pending->outcome = outcome_again(shard, message, agent);
         return true;
     }
@@ -243,8 +243,8 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     if (message->audit != MESSAGE_APPROVAL)
         return;
-    if (message->returned && message->returned->outcome) {
-        end_outcome(shard, message->returned->outcome, error);
+    if (message->retry && message->retry->outcome) {
+        end_outcome(shard, message->retry->outcome, error);
         return;
     }
     struct journal_entry *entry = audit_entry(shard, message, "approval", NULL);

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/subject.h"
 #include "core/requests/journal_line.h"
 #include "router/engine/shard/identity.h"
 
@@ -12,29 +11,27 @@ static void put_agents(struct shard *shard, struct text *line, uint64_t connecti
     for (struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, by_home);
-        if (agent_is_link(agent))
-            continue;
         text_put(line, node == home->agents.next ? "" : ",");
         text_string(line, agent->id, agent->id_bytes);
     }
 }
 
-// Puts the agent that its hub names of a source at another hub.
-static void put_beyond(struct text *line, const struct annex *beyond) {
-    assert(beyond->named_bytes == 0 || beyond->hub);
-    if (beyond->named_bytes)
-        text_string(line, beyond->named, beyond->named_bytes);
+// Of the agents of a source at another hub its hub names one.
+static void put_remote(struct text *line, const struct origin *origin) {
+    if (origin->agent_bytes)
+        text_string(line, origin->agent, origin->agent_bytes);
     text_put(line, "]");
-    if (beyond->hub) {
+    if (origin->hub.bytes) {
         text_put(line, ",\"hub\":");
-        text_string(line, beyond->hub, HUB_NAME_BYTES);
+        text_string(line, origin->hub.text, origin->hub.bytes);
     }
 }
 
-// Writes the source of a line. `beyond` is the link's where the message has come from another hub; else NULL.
+// Who it is about. `origin`: of what came from another hub; else NULL.
 static void write_source(struct shard *shard, struct text *line, uint64_t connection, const struct user *user,
-                         const struct annex *beyond) {
+                         const struct origin *origin) {
     char name[HUB_SESSION_BYTES];
+    assert(connection);
     hub_session(shard->hub, connection, name);
     journal_line_name(line, "source");
     text_put(line, "{\"connection\":");
@@ -44,8 +41,8 @@ static void write_source(struct shard *shard, struct text *line, uint64_t connec
         text_string(line, user->name, strlen(user->name));
     }
     text_put(line, ",\"agents\":[");
-    if (beyond) {
-        put_beyond(line, beyond);
+    if (origin) {
+        put_remote(line, origin);
     } else {
         put_agents(shard, line, connection);
         text_put(line, "]");
@@ -58,6 +55,9 @@ void audit_put_user(struct shard *shard, struct text *line, uint64_t connection,
 }
 
 void audit_put_peer(struct shard *shard, struct text *line, const struct peer *peer) {
-    const struct annex *beyond = peer->transport->is_link ? peer->annex : NULL;
-    write_source(shard, line, peer->name, identity_user(peer), beyond);
+    write_source(shard, line, peer->name, identity_user(peer), NULL);
+}
+
+void audit_put_source(struct shard *shard, struct text *line, const struct message *message) {
+    write_source(shard, line, message->peer->name, identity_user(message->peer), message->origin);
 }

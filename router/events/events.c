@@ -207,8 +207,7 @@ void events_tell_missed(struct shard *shard) {
 
 // Takes what it will reach out of its user's account. False: it was refused.
 static bool foresee_fanout(struct shard *shard, const struct message *message, struct event *event) {
-    const struct identity *identity = identity_of(message->peer);
-    const struct user *user = identity ? identity->user : NULL;
+    const struct user *user = message->origin ? NULL : identity_user(message->peer); // whose hub counts it
     if (!user || !users_rights(user)->limits.fanout)
         return true;
     event->user = user;
@@ -221,12 +220,19 @@ static bool foresee_fanout(struct shard *shard, const struct message *message, s
     return wait_ms == 0;
 }
 
+// What another hub has sent has passed its gate, which is alike: the level that is held is satisfied.
+static enum governance required_of(const struct shard *shard, const struct message *message) {
+    enum governance level = message->frame->unit->directives.governance;
+    bool has_passed = message->origin && shard->hub->settings.gate && level >= shard->hub->settings.gate;
+    return has_passed ? GOVERNANCE_AUTONOMOUS : level;
+}
+
 static void publish_alone(struct shard *shard, const struct message *message, const char *name,
                           uint32_t name_bytes) {
     struct event event = {
         .message = message,
         .source = message->peer->name,
-        .required = message->frame->unit->directives.governance,
+        .required = required_of(shard, message),
         .count = 1,
         .name = name,
         .name_bytes = name_bytes,
@@ -244,13 +250,13 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     refuse_for(shard, message, ERROR_OVERLOADED, "there is no memory for the event");
 }
 
-void events_announce(struct shard *shard, const struct held_message *held, const char *name,
+void events_announce(struct shard *shard, uint64_t source, const struct user *user, const char *name,
                      const struct text *body) {
     struct event event = {
         .body = body,
         .guarded = true,
-        .guarded_from = held->user,
-        .source = held->source,
+        .guarded_from = user,
+        .source = source,
         .count = 1,
         .name = name,
         .name_bytes = (uint32_t)strlen(name),
@@ -280,6 +286,20 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
     spread_event(shard, &event);
 }
 
+// Events of other hubs' have been lost on their way here, nobody knows which.
+static void tell_all_unknown(struct shard *shard, uint64_t times) {
+    shard->across.events_unknown = times;
+    for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
+        if (shard->peers.slots[slot] && shard->peers.slots[slot]->subscriber.count > 0)
+            send_missed_unknown(shard, shard->peers.slots[slot]);
+}
+
+void events_tell_unknown(struct shard *shard) {
+    uint64_t times = atomic_load_explicit(&shard->hub->events_unknown, memory_order_acquire);
+    if (times != shard->across.events_unknown)
+        tell_all_unknown(shard, times);
+}
+
 // --- Runs
 
 void events_publish_run(struct shard *shard) {
@@ -303,7 +323,7 @@ static void gather_event(struct shard *shard, const struct message *message, con
     struct event_place event = {
         .frame = message->frame,
         .source = message->peer->name,
-        .required = message->frame->unit->directives.governance,
+        .required = required_of(shard, message),
         .lane = (uint8_t)message_lane(message),
         .name = name,
         .name_bytes = name_bytes,
@@ -323,9 +343,9 @@ static void gather_event(struct shard *shard, const struct message *message, con
 static void events_cross(struct shard *shard, const struct message *message, const char *name,
                          uint32_t name_bytes) {
     struct remote_target to;
-    const struct agent *link = remote_target_find_all(shard, message, SUBJECT_EVENT, name, name_bytes, &to);
-    if (link && remote_route_copy(shard, message, link, parcel_of_event(shard, message), &to))
-        stats_count(&shard->stats, COUNT_CROSSED_EVENTS);
+    if (remote_target_find_all(shard, message, SUBJECT_EVENT, name, name_bytes, &to) &&
+        remote_route_copy(shard, message, parcel_of_event(shard, message), &to))
+        stats_count(&shard->stats, COUNT_EVENTS_SENT);
 }
 
 void events_publish(struct shard *shard, const struct message *message) {

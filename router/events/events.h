@@ -31,15 +31,17 @@ void events_publish_run(struct shard *shard);
 bool events_may_publish(struct shard *shard, const struct message *message);
 // A request or notification `event` without a targetAgent.
 void events_publish(struct shard *shard, const struct message *message);
-// An event of the hub's own, about what is held: for those who may approve that (router/features/gate), and for nobody else.
+// An event of the hub's own, about what is held: for those who may approve that (router/features/gate), but not for its `source` and `user`.
 // The body is copied.
-void events_announce(struct shard *shard, const struct held_message *held, const char *name,
+void events_announce(struct shard *shard, uint64_t source, const struct user *user, const char *name,
                      const struct text *body);
 // Whether there is room for an event of the hub's own now.
 bool events_may_announce(struct shard *shard);
 // An event about an agent: for those who may see that agent, and for nobody else. The body is copied.
 void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
                            const struct text *body);
+// Tells this shard's subscribers that other hubs have lost events, if they have since that was said.
+void events_tell_unknown(struct shard *shard);
 // Whatever isn't the next event of a run is about to happen: the run goes out.
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)
@@ -51,6 +53,7 @@ void events_tell_missed(struct shard *shard);
 static inline void events_follow(struct shard *shard) {
     if (shard->misses || shard->missed_unnamed)
         events_tell_missed(shard);
+    events_tell_unknown(shard);
 }
 // MAIL_EVENT and MAIL_HEARD.
 void events_arrived(struct shard *shard, struct mail *mail);

@@ -2,15 +2,12 @@
 
 #include <assert.h>
 
-#include "core/cluster/hub_header.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/remote_route.h"
 #include "router/rights/authz.h"
-#include "router/rights/remote_acl_check.h"
 
 // Tells all running instances of a child of which each user has its own: without a note the notification is
 // for all.
@@ -26,11 +23,18 @@ static void tell_instances(struct shard *shard, const struct message *message, c
     forward_to(shard, agent->home->connection, parcel);
 }
 
+// What another hub has sent to all has passed its gate, which is alike: the level that is held is satisfied.
+static enum governance required_of(const struct shard *shard, const struct message *message) {
+    enum governance level = message->frame->unit->directives.governance;
+    bool has_passed = message->origin && shard->hub->settings.gate && level >= shard->hub->settings.gate;
+    return has_passed ? GOVERNANCE_AUTONOMOUS : level;
+}
+
 static void tell(struct shard *shard, const struct message *message, struct agent *agent) {
     uint64_t target = agent->home->connection;
     enum error fault = forward_fault(shard, message, target);
     assert(target != message->peer->name && !message_is_request(message));
-    if (message->frame->unit->directives.governance > agent->governance) {
+    if (required_of(shard, message) > agent->governance) {
         drop_one(shard, COUNT_DROP_EVENT_GOVERNANCE, target, message->frame->body.bytes);
         return;
     }
@@ -53,10 +57,11 @@ static bool is_named(const struct message *message, const struct agent *agent) {
     return agent->home->connection != message->peer->name && !agent->resting;
 }
 
-// By this hub's file, and by that of the hub where it comes from.
-static bool may_reach(const struct message *message, const struct user *user, const struct agent *agent) {
-    return authz_reaches(user, agent) && !remote_acl_check_denies(message, agent) &&
-           !remote_acl_check_holds(message, agent);
+// Who may be reached; and of what another hub has sent to all, whom the gate lets it reach.
+static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
+                      const struct agent *agent) {
+    bool is_held = message->origin && shard->gate && authz_holds_at(shard, message, agent);
+    return !is_held && authz_reaches(user, agent);
 }
 
 bool notify_fanout_some(const struct shard *shard, const struct message *message,
@@ -76,7 +81,7 @@ static uint32_t count_homes(struct shard *shard, const struct message *message, 
     size_t at = 0;
     shard->agents.tellings++;
     for (struct agent *agent; (agent = group_next(group, &at));) {
-        if (!is_named(message, agent) || !may_reach(message, user, agent) ||
+        if (!is_named(message, agent) || !may_reach(shard, message, user, agent) ||
             agent->home->told == shard->agents.tellings)
             continue;
         agent->home->told = shard->agents.tellings;
@@ -88,7 +93,7 @@ static uint32_t count_homes(struct shard *shard, const struct message *message, 
 // Takes them out of the user's fan-out, as an event's. False: that was refused.
 static bool may_fan_out(struct shard *shard, const struct message *message, const struct group *group,
                         const struct user *user) {
-    if (!group || !user || !users_rights(user)->limits.fanout)
+    if (!group || !user || !users_rights(user)->limits.fanout || message->origin)
         return true;
     uint64_t wait_ms = account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io),
                                       count_homes(shard, message, group, user));
@@ -97,47 +102,12 @@ static bool may_fan_out(struct shard *shard, const struct message *message, cons
     return wait_ms == 0;
 }
 
-// Where nobody is known to name it, nothing is lost that can't go.
-static bool has_room(struct shard *shard, const struct message *message, const struct agent *link) {
-    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
-    assert(!message_is_request(message));
-    return message->frame->unit->bytes + HUB_HEADER_BYTES_MAX < max &&
-           !forward_fault(shard, message, link->home->connection);
-}
-
-// All other hubs, if there are any to which it may go; NULL: there are none.
-static const struct agent *find_others(struct shard *shard, const struct message *message,
-                                       struct remote_target *to) {
-    if (!shard->hub->settings.cluster || message_is_request(message) || message->method_long)
-        return NULL;
-    return remote_target_find_all(shard, message, SUBJECT_NOTICE, message->method, message->method_bytes, to);
-}
-
-bool notify_fanout_some_elsewhere(struct shard *shard, const struct message *message) {
+// A copy for all other hubs: the server knows at which somebody names it.
+static void cross(struct shard *shard, const struct message *message) {
     struct remote_target to;
-    return find_others(shard, message, &to) && remote_target_is_named(shard, &to);
-}
-
-// A copy for all other hubs, whoever names it there: the server knows at which somebody does. Whether somebody is known to.
-static bool cross(struct shard *shard, const struct message *message, bool named) {
-    struct remote_target to;
-    const struct agent *link = find_others(shard, message, &to);
-    bool there = link && remote_target_is_named(shard, &to);
-    if (link && !remote_target_may_go(shard, message, &to)) {
-        if (there)
-            drop_one(shard, COUNT_DROP_REFUSED, link->home->connection, message->frame->body.bytes);
-        return there;
-    }
-    if (link && (named || there || has_room(shard, message, link)))
-        remote_route_copy(shard, message, link, forward_without_id(shard, message), &to);
-    return there;
-}
-
-// A notification that came from another hub for an agent that offers it isn't for those that name it: these
-// get a copy of their own, which is for nobody else.
-static bool is_for_others(const struct shard *shard, const struct message *message, enum telling telling) {
-    assert(message->peer->transport->is_link);
-    return telling == TELLING_ONE && notify_fanout_some(shard, message, NULL);
+    if (!message->method_long &&
+        remote_target_find_all(shard, message, SUBJECT_NOTICE, message->method, message->method_bytes, &to))
+        remote_route_copy(shard, message, forward_without_id(shard, message), &to);
 }
 
 static bool tell_all(struct shard *shard, const struct message *message) {
@@ -149,27 +119,26 @@ static bool tell_all(struct shard *shard, const struct message *message) {
         return true;
     shard->agents.tellings++;
     for (struct agent *agent; group && (agent = group_next(group, &at));) {
-        if (!is_named(message, agent) || !may_reach(message, user, agent))
+        if (!is_named(message, agent) || !may_reach(shard, message, user, agent))
             continue;
         named = true;
         if (agent->home->told != shard->agents.tellings)
             tell(shard, message, agent);
     }
     if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
-        named |= cross(shard, message, named);
+        cross(shard, message);
     return named;
 }
 
 bool notify_fanout_route(struct shard *shard, const struct message *message) {
-    if (message_is_request(message))
+    const struct origin *origin = message->origin;
+    if (message_is_request(message) || (origin && origin->target))
         return false;
-    if (!message->peer->transport->is_link)
+    if (!origin)
         return tell_all(shard, message);
-    enum telling telling = message->peer->annex->telling;
-    if (is_for_others(shard, message, telling))
-        return true;
-    bool named = tell_all(shard, message);
-    if (!named && telling == TELLING_ALL) // whoever it was has gone
+    if (origin->kind != SUBJECT_NOTICE) // who names it gets a copy that comes so
+        return origin->hub.bytes ? notify_fanout_some(shard, message, NULL) : tell_all(shard, message);
+    if (!tell_all(shard, message)) // whoever it was has gone
         drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->name, message->frame->body.bytes);
-    return named || telling == TELLING_ALL;
+    return true;
 }

@@ -13,5 +13,3 @@ typedef bool notify_fanout_wanted(const struct shard *shard, const struct messag
                                   const struct agent *agent);
 bool notify_fanout_some(const struct shard *shard, const struct message *message,
                         notify_fanout_wanted *wanted);
-// Whether somebody at another hub does, as far as is known.
-bool notify_fanout_some_elsewhere(struct shard *shard, const struct message *message);

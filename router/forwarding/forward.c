@@ -14,13 +14,12 @@
 #include "router/engine/shard/post.h"
 #include "router/features/children/child_mux.h"
 #include "router/forwarding/progress.h"
+#include "router/forwarding/remote_target.h"
 
 // The debts of peers behind the link are bounded by their own hubs, each for itself.
 static bool owes_all(struct shard *shard, uint64_t target) {
-    if (hub_owed(shard->hub, target) < shard_limits(shard)->pending_max)
-        return false;
-    const struct agent *agent = agents_one_at(&shard->agents, target);
-    return !agent || !agent_is_link(agent);
+    return hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max &&
+           target != shard->across.home.connection;
 }
 
 // A target that has gone may still be in the registry: its leaving goes round.
@@ -76,67 +75,56 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     return parcel;
 }
 
-// What goes instead of a message of which nothing is said but where it would go.
-static struct parcel *probe_parcel(struct shard *shard) {
-    struct text body;
-    text_init(&body);
-    text_put(&body, "{}");
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
-    if (!parcel)
-        text_deinit(&body);
-    return parcel;
+// Whom it is for: an agent here, or the link.
+static struct home *home_of(struct shard *shard, const struct agent *agent) {
+    return agent ? agent->home : &shard->across.home;
 }
 
-// Whether it has its line in the journal, or needs none.
-static bool is_noted(struct shard *shard, const struct message *message, const struct agent *agent,
-                     const struct remote_target *to) {
-    return (to && to->probes) || audit_approval(shard, message, agent, NULL);
-}
-
-// Says why it doesn't go, unless it would have been back.
-static bool give_up(struct shard *shard, const struct message *message, const struct agent *agent,
-                    const struct remote_target *to, enum error error) {
-    if (to && to->returns)
-        return false;
-    if (error == ERROR_OVERLOADED)
-        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
+static void refuse_journal(struct shard *shard, const struct message *message, const struct agent *agent) {
+    if (agent)
+        refuse_at(shard, message, agent, ERROR_AUDIT);
     else
-        refuse_at(shard, message, agent, error);
+        refuse(shard, message, ERROR_AUDIT, NULL);
+}
+
+// Gives it the head with which it goes to other hubs. False: it was refused.
+static bool address(struct shard *shard, const struct message *message, struct parcel *parcel,
+                    const struct remote_target *to, uint64_t hub_id, uint32_t time_ms) {
+    uint64_t bytes = 0;
+    enum error error = remote_target_address(shard, message, parcel, to, hub_id, time_ms, &bytes);
+    if (error == ERROR_NONE)
+        return true;
+    struct text data;
+    text_init(&data);
+    if (error == ERROR_FRAME_TOO_LARGE)
+        remote_target_put_sizes(shard, &data, bytes);
+    refuse(shard, message, error, &data);
     return false;
 }
 
-// Once: one that is back was counted when it went. One that is only asked about doesn't go.
-static bool is_counted(const struct message *message, const struct remote_target *to) {
-    const struct spill_reason *returned = message->returned;
-    bool was_asked = returned && returned->sought && returned->probed;
-    assert(!message_is_request(message));
-    return (!returned || was_asked) && !(to && to->probes);
-}
-
-bool forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
+void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct remote_target *to) {
-    assert(!message_is_request(message) && (!to || !to->probes || to->sought));
-    struct parcel *parcel = to && to->probes ? probe_parcel(shard) : forward_without_id(shard, message);
-    if (!parcel)
-        return give_up(shard, message, agent, to, ERROR_OVERLOADED);
-    if (to && !remote_target_address(shard, message, parcel, to, 0, 0)) {
-        parcel_drop(parcel);
-        return false;
+    struct parcel *parcel = forward_without_id(shard, message);
+    uint64_t target = home_of(shard, agent)->connection;
+    assert(!message_is_request(message) && !agent == !!to);
+    if (!parcel) {
+        drop_one(shard, COUNT_DROP_NO_MEMORY, target, message->frame->body.bytes);
+        return;
     }
-    if (!is_noted(shard, message, agent, to)) {
+    if (to && !address(shard, message, parcel, to, 0, 0)) {
         parcel_drop(parcel);
-        return give_up(shard, message, agent, to, ERROR_AUDIT);
+        return;
+    }
+    if (!audit_approval(shard, message, agent, NULL)) {
+        parcel_drop(parcel);
+        refuse_journal(shard, message, agent);
+        return;
     }
     parcel->lane = (uint8_t)message_lane(message);
-    if (child_mux_is(agent))
+    if (agent && child_mux_is(agent))
         child_mux_note(shard, message, agent, parcel);
-    if (to && to->sought) {
-        parcel->is_sought = true;
-        parcel->sought = to->sought;
-    }
-    stats_add(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED, is_counted(message, to));
-    forward_deliver(shard, agent->home->connection, parcel);
-    return true;
+    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    forward_deliver(shard, target, parcel);
 }
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
@@ -197,7 +185,7 @@ static bool keep_tokens(struct shard *shard, struct pending *pending, const stru
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
                  const struct agent *agent) {
-    struct home *home = agent->home;
+    struct home *home = home_of(shard, agent);
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
     pending->source = message->peer->name;
@@ -205,7 +193,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
-    pending->agent = agent->mark & ((1u << AGENT_MARK_BITS) - 1);
+    pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
     pending->timeout_ms = timeout_ms(shard, message);
     pending->timer.kind = TIMER_PENDING;
     request_index_add(&message->peer->request_index, pending, &shard->hub->settings.secrets.tables,
@@ -232,12 +220,12 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-// Counts one more pending request of its user. If those are as many as may be, the request was refused.
+// Its user has one more pending, unless those are as many as may be: then it was refused. What comes from another hub counts there.
 static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
-    const struct user *user = identity_user(message->peer);
+    const struct user *user = message->origin ? NULL : identity_user(message->peer);
     if (__builtin_expect(!user, true))
         return true;
-    if ((message->returned && message_copy_take_place(message, user->account)) ||
+    if ((message->retry && message_copy_take_place(message, user->account)) ||
         account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits)) {
         *account = user->account;
         return true;
@@ -251,33 +239,16 @@ static void give_back(struct shard *shard, struct account *account) {
         account_lease_answer(&shard->account_leases, account);
 }
 
-// It was refused, or can't be offered.
+// It was refused.
 static void withdraw(struct shard *shard, struct pending *pending, struct parcel *parcel,
                      struct account *account) {
     if (parcel)
         parcel_drop(parcel);
-    if (pending->offered)
-        message_copy_drop(shard, pending->offered);
-    pending->offered = NULL;
+    if (pending->copy)
+        message_copy_drop(shard, pending->copy);
+    pending->copy = NULL;
     pending_end(&shard->pending, pending);
     give_back(shard, account);
-}
-
-// Gives it the head with which it goes to another hub; where that doesn't take it, it must be here still.
-static bool address(struct shard *shard, const struct message *message, struct pending *pending,
-                    struct parcel *parcel, const struct remote_target *to) {
-    assert(!pending->offered);
-    if (to->returns || to->kept)
-        pending->offered = message_copy_keep(shard, message, to->offered != 0);
-    if (pending->offered && to->probes) {
-        pending->offered->probed = true;
-        pending->offered->first = to->first;
-        pending->offered->sought = message->returned && message->returned->sought;
-    }
-    if (to->returns && !pending->offered)
-        return false;
-    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
-    return remote_target_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message));
 }
 
 // The target isn't what is full.
@@ -285,80 +256,81 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
                                   const struct agent *agent) {
     struct text data;
     text_init(&data);
-    if (!agent_is_link(agent))
+    if (agent)
         reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_text(&data, "fault", "there is no memory for the request");
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
-bool forward_request(struct shard *shard, const struct message *message, struct agent *agent,
+// What of it may be sent once more is kept. False: there is no memory for that.
+static bool keep_copy(struct shard *shard, const struct message *message, struct pending *pending,
+                      const struct remote_target *to) {
+    pending->less = to->supports_less;
+    pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
+    if (!remote_target_keeps(shard, to))
+        return true;
+    pending->copy = message_copy_keep(shard, message);
+    if (!pending->copy)
+        return false;
+    pending->copy->is_first = to->is_first;
+    pending->copy->first_over = message->retry && message->retry->first_over;
+    pending->copy->is_former = to->is_former;
+    return true;
+}
+
+// A parcel that is ready for its target, with the request in the table. NULL: it was refused.
+static struct parcel *make_request(struct shard *shard, const struct message *message,
+                                   const struct agent *agent, const struct remote_target *to,
+                                   struct pending *pending, const struct progress_tokens *tokens,
+                                   struct account *account) {
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    struct parcel *parcel = parcel_with_splices(shard, message, tokens, hub_id);
+    assert(hub_id_shard(hub_id) == shard->index);
+    if (parcel && to && !address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+        withdraw(shard, pending, parcel, account);
+        return NULL;
+    }
+    if (parcel && (!to || keep_copy(shard, message, pending, to)) &&
+        audit_approval(shard, message, agent, pending))
+        return parcel;
+    bool lacks_memory = !parcel || (to && remote_target_keeps(shard, to) && !pending->copy);
+    withdraw(shard, pending, parcel, account);
+    if (lacks_memory)
+        refuse_without_memory(shard, message, agent);
+    else
+        refuse_journal(shard, message, agent);
+    return NULL;
+}
+
+void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct remote_target *to) {
     struct progress_tokens tokens;
     struct account *account = NULL;
-    if (__builtin_expect(agent->home->leaving, false)) {
+    assert(!agent == !!to);
+    if (agent && __builtin_expect(agent->home->leaving, false)) {
         refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
-        return true;
+        return;
     }
     if (!progress_read(shard, message, &tokens) || !forward_account(shard, message, &account))
-        return true;
+        return;
     struct pending *pending = forward_enter(shard, message, agent, to, &tokens);
     if (!pending) {
         give_back(shard, account);
-        return true;
+        return;
     }
-    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
-    assert(hub_id_shard(hub_id) == shard->index);
-    bool probes = to && to->probes;
-    struct parcel *parcel =
-        probes && !to->judged ? probe_parcel(shard) : parcel_with_splices(shard, message, &tokens, hub_id);
-    if (parcel && to && !address(shard, message, pending, parcel, to)) {
-        withdraw(shard, pending, parcel, account);
-        return !to->returns;
-    }
-    if (!parcel || (!probes && !audit_approval(shard, message, agent, pending))) {
-        withdraw(shard, pending, parcel, account);
-        if (parcel)
-            refuse_at(shard, message, agent, ERROR_AUDIT);
-        else
-            refuse_without_memory(shard, message, agent);
-        return true;
-    }
+    struct parcel *parcel = make_request(shard, message, agent, to, pending, &tokens, account);
+    if (!parcel)
+        return;
     bind(shard, pending, message, agent);
     pending->account = account;
-    parcel->hub_id = hub_id;
-    parcel->returns = to && to->returns;
-    parcel->retriable = to && to->kept && pending->offered;
+    parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = (uint8_t)message_lane(message);
-    if (child_mux_is(agent)) {
+    if (agent && child_mux_is(agent)) {
         child_mux_note(shard, message, agent, parcel);
         pending->aside = child_mux_is_modern(parcel);
         if (child_mux_method(parcel) == MCP_LISTEN)
             wheel_disarm(&pending->timer); // it may take as long as it likes
     }
-    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->returned);
-    forward_deliver(shard, agent->home->connection, parcel);
-    return true;
-}
-
-bool forward_again(struct shard *shard, const struct message *message, struct pending *pending,
-                   const struct remote_target *to) {
-    struct progress_tokens tokens;
-    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
-    const struct agent *link = remote_target_link(shard);
-    assert(to->hub && to->returns && to->kept && pending->offered && !pending->cancelled);
-    if (!link || link->home->connection != pending->target || forward_fault(shard, message, pending->target))
-        return false;
-    progress_find(message, &tokens);
-    struct parcel *parcel = parcel_with_splices(shard, message, &tokens, hub_id);
-    if (!parcel)
-        return false;
-    if (!remote_target_address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
-        parcel_drop(parcel);
-        return false;
-    }
-    parcel->hub_id = hub_id;
-    parcel->retriable = true;
-    parcel->lane = (uint8_t)message_lane(message);
+    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
     forward_deliver(shard, pending->target, parcel);
-    return true;
 }

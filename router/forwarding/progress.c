@@ -5,6 +5,7 @@
 
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
@@ -115,4 +116,35 @@ bool progress_route(struct shard *shard, const struct message *message) {
     parcel->mail.connection = message->peer->name;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return true;
+}
+
+// What another hub reports, looked up. False: it is no report.
+static bool read_report(struct shard *shard, struct peer *link, const struct frame *frame,
+                        struct message *message, struct progress_report *report) {
+    message_begin(message, link, NULL);
+    message->frame = frame;
+    message->body = frame_body(frame);
+    validate_look_up(shard, message);
+    if (message->lookup.verdict != LOOKUP_GOOD || message->lookup.kind != BODY_NOTIFICATION)
+        return false;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
+                                      sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
+    return progress_token_read(message, report) &&
+           hub_id_shard(report->hub_id) < shard->hub->settings.shard_count;
+}
+
+bool progress_number(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t *number) {
+    struct message message;
+    struct progress_report report;
+    bool is_report = read_report(shard, link, frame, &message, &report);
+    *number = is_report ? report.hub_id : 0;
+    return is_report;
+}
+
+bool progress_remote(struct shard *shard, struct peer *link, const struct frame *frame) {
+    struct message message;
+    struct progress_report report;
+    return read_report(shard, link, frame, &message, &report) && progress_route(shard, &message);
 }

@@ -23,3 +23,7 @@ bool progress_read(struct shard *shard, const struct message *message, struct pr
 bool progress_route(struct shard *shard, const struct message *message);
 // One came from another shard by mail: a parcel with a hole where the token was.
 void progress_arrived(struct shard *shard, struct parcel *parcel);
+// Which request of this hub's another hub reports on. False: it is no report.
+bool progress_number(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t *number);
+// Routes what another hub reports. False: it is no report.
+bool progress_remote(struct shard *shard, struct peer *link, const struct frame *frame);

@@ -1,68 +1,22 @@
 #include "router/forwarding/remote_route.h"
 
 #include <assert.h>
+#include <string.h>
 
-#include "router/engine/message/fallback.h"
+#include "core/base/memory.h"
 #include "router/engine/message/message_copy.h"
+#include "router/engine/message/remote_mail.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/drop.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/remote_target.h"
 
-// What can't be kept, or is too large for the server, is for who is here, if anybody is.
-static bool ask(struct shard *shard, const struct message *message, struct agent *link,
-                struct remote_target *to, bool is_here) {
-    if (forward_request(shard, message, link, to))
-        return true;
-    assert(to->returns);
-    if (is_here)
-        return false;
-    to->returns = false;
-    return forward_request(shard, message, link, to);
-}
-
-// Whom it names its source may not ask, but whoever offers the method where that is nobody anywhere: so whether it is is asked.
-static bool settles_denied(struct shard *shard, const struct message *message,
-                           const struct rules_message *asked, struct remote_target *to) {
-    const struct spill_reason *returned = message->returned;
-    if (!asked->by_method_only || !to->first || !remote_target_link(shard) || !message_is_request(message))
-        return false;
-    if (returned && returned->probed && returned->first)
-        refuse_right(shard, message, RULE_CALL);
-    else if (!remote_route_probe(shard, message, to, false))
-        remote_target_refuse(shard, message, ERROR_OVERLOADED);
-    return true;
-}
-
-// It goes to whom it names first, or, where its source may not ask that one, whether anybody is there is asked; it is back where nobody
-// is. False: it can't be kept, or is too large for the server, and nothing has changed.
-static bool seek(struct shard *shard, const struct message *message, const struct rules_message *asked,
-                 struct agent *link, struct remote_target *to) {
-    assert(!message_is_request(message) && to->first);
-    to->probes = asked->by_method_only;
-    to->sought = asked->by_name_only ? 0 : fallback_keep(shard, message, to->probes);
-    to->returns = to->sought != 0;
-    if (to->sought && forward_notification(shard, message, link, to))
-        return true;
-    if (to->sought)
-        fallback_forget(shard, fallback_find(shard, to->sought));
-    to->sought = 0;
-    to->returns = to->probes = false;
-    return false;
-}
-
-// What can't be back is for who is here, if anybody is.
-static bool tell(struct shard *shard, const struct message *message, const struct rules_message *asked,
-                 struct agent *link, struct remote_target *to, bool is_here) {
-    if (to->first && seek(shard, message, asked, link, to))
-        return true;
-    if (to->first && asked->by_method_only)
-        remote_target_refuse(shard, message, ERROR_OVERLOADED);
-    else if (is_here)
-        return false;
-    else
-        forward_notification(shard, message, link, to);
-    return true;
+// The user may ask the named approver alone: whoever offers the method gets nothing of it.
+static bool is_barred(const struct message *message, const struct rules_message *asked,
+                      const struct remote_target *to) {
+    assert(!message->origin);
+    return asked->by_name_only && !to->is_first && message->retry && message->retry->first_over;
 }
 
 bool remote_route_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
@@ -71,50 +25,95 @@ bool remote_route_takes(struct shard *shard, const struct message *message, cons
     assert(verdict->error != ERROR_NONE || verdict->stands_in);
     if (!remote_target_find(shard, message, asked, verdict, &to))
         return false;
-    if (settles_denied(shard, message, asked, &to))
+    if (is_barred(message, asked, &to)) {
+        refuse_right(shard, message, RULE_CALL);
         return true;
-    if (!remote_target_may_go(shard, message, &to)) {
-        if (verdict->error != ERROR_GOVERNANCE_VIOLATION)
-            refuse_right(shard, message, RULE_CALL);
-        return verdict->error != ERROR_GOVERNANCE_VIOLATION;
     }
-    struct agent *link = remote_target_link(shard);
-    enum error fault =
-        link ? forward_fault(shard, message, link->home->connection) : ERROR_TARGET_DISCONNECTED;
-    bool is_here = !verdict->error; // who stands in
-    if (fault && (verdict->error == ERROR_GOVERNANCE_VIOLATION || (is_here && !link)))
+    bool is_request = message_is_request(message), is_here = !verdict->error; // who stands in
+    if (!is_request && is_here)
+        return false;
+    uint64_t link = remote_target_link(shard);
+    enum error fault = link ? forward_fault(shard, message, link) : ERROR_TARGET_DISCONNECTED;
+    if (fault && (to.supports_less || (is_here && !link)))
         return false; // which is known, whoever else there is; or those who are here are served as ever
     if (fault)
         remote_target_refuse(shard, message, fault);
-    else if (message_is_request(message))
-        return ask(shard, message, link, &to, is_here);
+    else if (is_request)
+        forward_request(shard, message, NULL, &to);
     else
-        return tell(shard, message, asked, link, &to, is_here);
+        forward_notification(shard, message, NULL, &to);
     return true;
 }
 
-bool remote_route_copy(struct shard *shard, const struct message *message, const struct agent *link,
-                       struct parcel *parcel, const struct remote_target *to) {
-    enum error error = parcel ? remote_target_address_copy(shard, message, parcel, to) : ERROR_OVERLOADED;
-    assert(!message->peer->transport->is_link);
+bool remote_route_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
+                       const struct remote_target *to) {
+    uint64_t bytes, link = remote_target_link(shard);
+    enum error error =
+        parcel ? remote_target_address(shard, message, parcel, to, 0, 0, &bytes) : ERROR_OVERLOADED;
+    assert(!message->origin && link);
+    if (!error)
+        error = forward_fault(shard, message, link);
     if (!error) {
-        forward_to(shard, link->home->connection, parcel);
+        forward_to(shard, link, parcel);
         return true;
     }
-    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_NO_MEMORY,
-             link->home->connection, message->frame->body.bytes);
+    stats_add(&shard->stats, COUNT_EVENTS_DROPPED, to->kind == SUBJECT_EVENT);
+    if (to->kind == SUBJECT_EVENT)
+        atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
+    drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_OVERLOADED, link,
+             message->frame->body.bytes);
     if (parcel)
         parcel_drop(parcel);
     return false;
 }
 
-bool remote_route_probe(struct shard *shard, const struct message *message, struct remote_target *to,
-                        bool judged) {
-    struct agent *link = remote_target_link(shard);
-    assert(message_is_request(message) && !to->hub && !to->offered);
-    to->probes = to->returns = true;
-    to->judged = judged;
-    to->kept = judged;
-    return link && !forward_fault(shard, message, link->home->connection) &&
-           forward_request(shard, message, link, to);
+void remote_route_decision(struct shard *shard, const struct message *message, const struct hub_name *hub,
+                           const char *checkpoint, size_t bytes) {
+    struct remote_target to = {.kind = SUBJECT_DECIDE, .hub = hub, .bytes = bytes};
+    uint64_t link = remote_target_link(shard);
+    enum error fault = link ? forward_fault(shard, message, link) : ERROR_TARGET_DISCONNECTED;
+    assert(bytes <= SUBJECT_NAME_BYTES_MAX);
+    memcpy(to.token, checkpoint, bytes);
+    if (fault)
+        remote_target_refuse(shard, message, fault);
+    else if (message_is_request(message))
+        forward_request(shard, message, NULL, &to);
+    else
+        forward_notification(shard, message, NULL, &to);
+}
+
+void remote_route_approval(struct shard *shard, const struct text *body) {
+    char subject[SUBJECT_BYTES_MAX];
+    uint64_t bytes, link = remote_target_link(shard);
+    if (!link)
+        return;
+    struct hub_envelope envelope = {.subject = subject,
+                                    .is_json = true,
+                                    .subject_bytes = subject_write_hubs(
+                                        subject, shard->hub->settings.cluster->name, SUBJECT_HUBS_APPROVAL)};
+    char *copy = memory_take(body->length);
+    if (copy)
+        memcpy(copy, body->bytes, body->length);
+    struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
+    if (!parcel)
+        memory_give(copy);
+    else
+        parcel->lane = LANE_NORMAL;
+    if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
+        forward_to(shard, link, parcel);
+        return;
+    }
+    drop_one(shard, COUNT_DROP_NO_MEMORY, link, body->length);
+    if (parcel)
+        parcel_drop(parcel);
+}
+
+bool remote_route_holds(const struct peer *peer, const char *checkpoint, size_t bytes) {
+    const struct list *requests = &peer->request_index.requests;
+    for (const struct list *node = requests->next; node != requests; node = node->next) {
+        const struct remote_end *held = list_entry(node, struct pending, by_source)->hold;
+        if (held && held->checkpoint_bytes == bytes && memcmp(held->checkpoint, checkpoint, bytes) == 0)
+            return true;
+    }
+    return false;
 }

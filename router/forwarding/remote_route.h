@@ -1,4 +1,4 @@
-// What goes to other hubs, since nobody is here for it, or somebody there, too.
+// What goes to other hubs, since nobody is here for it, or somebody there, too. Routing asks here, and nowhere else.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -9,11 +9,14 @@
 // there couldn't.
 bool remote_route_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
                         const struct rules_verdict *verdict);
-// Whether anybody is there for a request is asked, and it is back with the answer (struct spill_reason); `judged`: unless it would be refused
-// there, which then is its answer. False: that can't be asked, and nothing has changed.
-bool remote_route_probe(struct shard *shard, const struct message *message, struct remote_target *to,
-                        bool judged);
-// Sends a copy of what goes to all on its way, to all other hubs; NULL: there was no memory for it. Nobody waits for it, and what
-// can't go is counted. Whether it goes.
-bool remote_route_copy(struct shard *shard, const struct message *message, const struct agent *link,
-                       struct parcel *parcel, const struct remote_target *to);
+// Sends a copy of an event or a notice on its way to all other hubs; NULL: there was no memory for it. What can't go is counted, and
+// other hubs are told of events. Whether it goes.
+bool remote_route_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
+                       const struct remote_target *to);
+// Sends a decision to the hub that holds the message under this checkpoint.
+void remote_route_decision(struct shard *shard, const struct message *message, const struct hub_name *hub,
+                           const char *checkpoint, size_t bytes);
+// Tells all other hubs' approvers of what is held: the event's body.
+void remote_route_approval(struct shard *shard, const struct text *body);
+// Whether a request of this peer's is held under this checkpoint at another hub.
+bool remote_route_holds(const struct peer *peer, const char *checkpoint, size_t bytes);

@@ -67,10 +67,6 @@ void responses_route(struct shard *shard, const struct message *message) {
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {
         parcel->mail.detail = message_is_error(message) ? ANSWER_ERROR : 0;
-        if (message->peer->transport->is_link && message->peer->annex->refuses)
-            parcel->mail.detail |= ANSWER_REFUSAL;
-        if (message->peer->transport->is_link && message->peer->annex->unsaid)
-            parcel->mail.detail |= ANSWER_UNSAID;
         parcel->body = message->frame->body;
     }
     if (parcel)
@@ -90,4 +86,23 @@ void responses_end(struct shard *shard, struct peer *peer, const struct frame *f
     parcel->mail.detail = detail;
     parcel->body = frame->body;
     hand_to_source(shard, hub_id, parcel, peer->name, true);
+}
+
+bool responses_deliver(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t hub_id) {
+    struct message message;
+    uint64_t id = 0;
+    message_begin(&message, link, NULL);
+    message.frame = frame;
+    message.body = frame_body(frame);
+    validate_look_up(shard, &message);
+    const struct lookup *lookup = &message.lookup;
+    bool is_it = lookup->kind == BODY_RESPONSE && lookup->verdict == LOOKUP_GOOD &&
+                 lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER &&
+                 json_number_whole(message.body, lookup->value[KEY_ID], &id) && id == hub_id;
+    if (!is_it || !response_usable(shard, &message))
+        return false;
+    stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
+    responses_end(shard, link, frame, lookup->value[KEY_ID], hub_id,
+                  message_is_error(&message) ? ANSWER_ERROR : 0);
+    return true;
 }

@@ -11,3 +11,6 @@ void responses_route(struct shard *shard, const struct message *message);
 // target. `detail` is of enum answer_detail.
 void responses_end(struct shard *shard, struct peer *peer, const struct frame *frame, struct span id,
                    uint64_t hub_id, uint8_t detail);
+// An answer to a request that was sent to other hubs under this hub id has come, and goes to its source. False: it is none that can be
+// used; then nothing has happened. Without memory the link is closed.
+bool responses_deliver(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t hub_id);

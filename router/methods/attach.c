@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "core/agents/agent_id.h"
-#include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
@@ -19,19 +18,12 @@ static void refuse_unknown(struct shard *shard, const struct message *message,
     refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
 }
 
-// This hub would open the session, and what the server says to its clients doesn't come here.
-static void refuse_serving_there(struct shard *shard, const struct message *message,
-                                 const struct agent_params *offer) {
-    struct text data;
-    text_init(&data);
-    reply_data_string(&data, "agent", offer->agent_id, offer->agent_id_bytes);
-    reply_data_text(&data, "fault", "a server of MCP serves who is at its own hub");
-    refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
-}
-
-size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX]) {
-    struct json_item agent = message_param(message, "agent");
-    if (agent.type != JSON_STRING)
+size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX], bool *end_leaves) {
+    struct json_item agent = message_param(message, "agent"), way = message_param(message, "halfClose");
+    *end_leaves = way.type == JSON_STRING && json_string_is(message->body, way.value, "leave");
+    bool is_known = way.type == JSON_NONE || *end_leaves ||
+                    (way.type == JSON_STRING && json_string_is(message->body, way.value, "answer"));
+    if (agent.type != JSON_STRING || !is_known)
         return 0;
     size_t bytes = json_string_decode(message->body, agent.value, name, AGENT_ID_BYTES_MAX);
     return bytes != SIZE_MAX && agent_id_valid(name, bytes) ? bytes : 0;
@@ -39,48 +31,50 @@ size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX])
 
 bool attach_seeks(const struct shard *shard, const struct message *message) {
     char name[AGENT_ID_BYTES_MAX];
-    if (!shard->hub->settings.cluster || message->returned || !message_is_request(message))
+    bool end_leaves;
+    if (!shard->hub->settings.cluster || !message_is_request(message))
         return false;
-    size_t bytes = attach_read(message, name);
+    size_t bytes = attach_read(message, name, &end_leaves);
     return bytes > 0 && !agents_find(&shard->agents, name, bytes);
 }
 
-static bool keep(struct shard *shard, struct peer *peer, const struct agent_params *offer) {
+// The name is kept, not the agent: who has it may change, and be nobody for a while.
+void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, const char *agent, size_t bytes,
+                 bool end_leaves) {
     struct annex *annex = peer_annex(shard, peer);
-    if (!annex || !annex_attach(&shard->quota, annex, offer->agent_id, offer->agent_id_bytes))
-        return false;
-    annex->end_leaves = offer->end_leaves;
-    return true;
+    struct text result;
+    assert(bytes > 0);
+    if (!annex || !annex_attach(&shard->quota, annex, agent, bytes)) {
+        reply_without_memory(shard, peer, to);
+        return;
+    }
+    annex->end_leaves = end_leaves;
+    if (identity_of(peer))
+        authz_cache_forget_calls(identity_of(peer));
+    if (!to.id)
+        return;
+    text_init(&result);
+    text_put(&result, "{\"agent\":");
+    text_string(&result, agent, bytes);
+    text_put(&result, "}");
+    if (result.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
 }
 
-// The name is kept, not the agent: who has it may change, and be nobody for a while.
 void attach_connection(struct shard *shard, const struct message *message) {
     struct agent_params offer;
     if (!agent_params_read_attachment(shard, message, &offer) ||
         !authz_attachment(shard, message, offer.agent_id, offer.agent_id_bytes))
         return;
     assert(offer.agent_id_bytes > 0);
-    if (message->returned && message->returned->serves_there) {
-        refuse_serving_there(shard, message, &offer);
-        return;
-    }
-    bool is_elsewhere = message->returned && !message->returned->nobody;
-    if (!is_elsewhere && !agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes)) {
+    struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
+    if (agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes))
+        attach_peer(shard, message->peer, to, offer.agent_id, offer.agent_id_bytes, offer.end_leaves);
+    else
         refuse_unknown(shard, message, &offer);
-        return;
-    }
-    if (!keep(shard, message->peer, &offer)) {
-        refuse_keeping(shard, message, NULL);
-        return;
-    }
-    if (identity_of(message->peer))
-        authz_cache_forget_calls(identity_of(message->peer));
-    struct text result;
-    text_init(&result);
-    text_put(&result, "{\"agent\":");
-    text_string(&result, offer.agent_id, offer.agent_id_bytes);
-    text_put(&result, "}");
-    message_answer(shard, message, &result);
 }
 
 // To an instance of its own a peer says all of them. An initialize of MCP's names the version of the protocol; the

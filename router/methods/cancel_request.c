@@ -37,16 +37,6 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
     return parcel;
 }
 
-// Ends a request as MCP has it. A request whose source is at another hub is ended there by an answer, which
-// that hub keeps to itself.
-static void end_unsaid(struct shard *shard, const struct message *message, struct pending *pending) {
-    bool is_elsewhere = message->peer->transport->is_link;
-    assert(!is_elsewhere || pending->exchange);
-    if (is_elsewhere)
-        pending->exchange->is_unsaid = true;
-    completion_given_up(shard, pending, is_elsewhere);
-}
-
 static void forward(struct shard *shard, const struct message *message, struct span named,
                     struct pending *pending) {
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
@@ -63,7 +53,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (cancel_dispatch(shard, pending, parcel, !is_end))
         completion_cancelled(shard, pending);
     else if (is_end)
-        end_unsaid(shard, message, pending);
+        completion_given_up(shard, pending, message->origin != NULL); // another hub waits for an answer
 }
 
 // Whether it names the request by requestId, as MCP and the Agent Client Protocol do, and not by id, as LSP does.
@@ -115,13 +105,25 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
+static bool is_cancel(const struct message *message) {
+    return message_method_is(message, "$/cancelRequest") || message_method_is(message, "$/cancel_request") ||
+           message_method_is(message, "notifications/cancelled");
+}
+
+bool cancel_request_number(struct message *message, uint64_t *number) {
+    struct span method = message->lookup.value[KEY_METHOD];
+    struct json_item id = {0};
+    size_t bytes = json_string_decode(message->body, method, message->method, sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
+    return is_cancel(message) && read_id(message, &id) && id.type == JSON_NUMBER &&
+           json_number_whole(message->body, id.value, number);
+}
+
 bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending) {
     struct json_item id = {0};
-    bool is_cancel = message_method_is(message, "$/cancelRequest") ||
-                     message_method_is(message, "$/cancel_request") ||
-                     message_method_is(message, "notifications/cancelled");
     assert(!message_is_request(message));
-    if (!is_cancel || !read_id(message, &id) || (id.type != JSON_STRING && id.type != JSON_NUMBER))
+    if (!is_cancel(message) || !read_id(message, &id))
         return false;
     forward(shard, message, id.value, pending);
     return true;

@@ -6,6 +6,7 @@
 #include "router/engine/request/validate.h"
 #include "router/features/children/child_methods.h"
 #include "router/features/gate/gate_methods.h"
+#include "router/forwarding/remote_route.h"
 #include "router/methods/attach.h"
 #include "router/methods/cancel_request.h"
 #include "router/methods/session.h"
@@ -56,12 +57,37 @@ bool methods_is_agents(const struct message *message) {
 static bool refuse_event_of_hub(struct shard *shard, const struct message *message) {
     static const char prefix[] = "hub-";
     const struct lookup *lookup = &message->lookup;
-    assert(!message->peer->transport->is_link);
+    assert(!message->origin);
     if (!message_method_is(message, "event") || !lookup_has(lookup, KEY_EVENT) ||
         lookup->type[KEY_EVENT] != JSON_STRING ||
         !json_string_begins(message->body, lookup->value[KEY_EVENT], prefix))
         return false;
     refuse_right(shard, message, RULE_OWN);
+    return true;
+}
+
+// What came from another hub: that one has answered what is a hub's, but for what is held here.
+static bool answer_remote(struct shard *shard, const struct message *message, enum method method) {
+    bool is_own = method < METHODS_COUNT || is_of_the_hub(message);
+    if (is_own)
+        refuse_method(shard, message);
+    if (is_own || gate_methods_decide(shard, message))
+        return true;
+    if (message->origin->kind != SUBJECT_DECIDE)
+        return validate_refuse(shard, message);
+    refuse_method(shard, message);
+    return true;
+}
+
+// Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
+static bool decide_elsewhere(struct shard *shard, const struct message *message) {
+    struct gate_place place;
+    if (!shard->hub->settings.cluster || !gate_methods_elsewhere(shard, message, &place))
+        return false;
+    if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
+        refuse_right(shard, message, RULE_OWN);
+    else
+        remote_route_decision(shard, message, &place.hub, place.checkpoint, place.bytes);
     return true;
 }
 
@@ -74,12 +100,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         refuse_for(shard, message, ERROR_NOT_INITIALIZED, "initialize comes first");
         return true;
     }
-    if (message->peer->transport->is_link) { // its hub has answered what is a hub's
-        if (method < METHODS_COUNT || is_of_the_hub(message))
-            refuse_method(shard, message);
-        return method < METHODS_COUNT || is_of_the_hub(message) || gate_methods_refuse(shard, message) ||
-               validate_refuse(shard, message);
-    }
+    if (message->origin)
+        return answer_remote(shard, message, method);
     if (method == METHODS_COUNT && refuse_event_of_hub(shard, message))
         return true;
     if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
@@ -94,6 +116,6 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     else if (is_of_the_hub(message))
         refuse_method(shard, message);
     else
-        return gate_methods_decide(shard, message);
+        return decide_elsewhere(shard, message) || gate_methods_decide(shard, message);
     return true;
 }

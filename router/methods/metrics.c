@@ -185,7 +185,7 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_seconds(out, uptime_ms * 1000);
     text_put(out, "\n");
     put_one(out, "draining", "1 while the hub ends, else 0.", hub_phase(hub) != HUB_SERVING);
-    put_one(out, "agents", "Registered agents.", hub_agents(&shard->agents));
+    put_one(out, "agents", "Registered agents.", shard->agents.count);
     put_one(out, "memory_bytes", "Memory that counts against the bound.",
             atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed));
     put_one(out, "memory_kept_bytes", "Of it, what registrations, subscriptions and requests take.",

@@ -88,7 +88,7 @@ void session_finish(struct shard *shard, const struct message *message) {
         refuse_for(shard, message, ERROR_INVALID_REQUEST, "this comes alone, as nothing follows");
         return;
     }
-    assert(!message->peer->transport->is_link && !message->peer->transport->answers_only);
+    assert(!message->origin && !message->peer->transport->answers_only);
     session_initialized(shard, message);
     peer_ended(shard, message->peer);
 }

@@ -52,7 +52,7 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_number(out, "shards", hub->settings.shard_count);
     put_number(out, "connections", hub_connection_count(hub));
     put_number(out, "connections_max", shard_limits(shard)->connections_max);
-    put_number(out, "agents", hub_agents(&shard->agents));
+    put_number(out, "agents", shard->agents.count);
     put_number(out, "buffer_bytes", held > kept ? held - kept : 0);
     put_number(out, "kept_bytes", kept);
     put_number(out, "memory_bytes_max", shard_limits(shard)->memory_bytes_max);

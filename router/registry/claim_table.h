@@ -8,8 +8,7 @@
 enum { CLAIM_TABLE_CHAINS = 256 };
 
 struct claim_table {
-    bool open;    // there is somebody to ask
-    bool unasked; // a name has come to be held of which nobody was asked
+    bool open; // there is somebody to ask
     struct list
         all; // struct order.asking; who has been asked longest is first, those for whom nobody was yet are last
     struct list by_id[CLAIM_TABLE_CHAINS], by_connection[CLAIM_TABLE_CHAINS], by_number[CLAIM_TABLE_CHAINS];

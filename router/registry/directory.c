@@ -6,13 +6,14 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/child_record.h"
+#include "router/engine/shard/cluster_server.h"
 #include "router/registry/agent_params.h"
 #include "router/rights/authz.h"
 
 // At which hub an agent is, where that is told.
 struct where {
     bool told;
-    const char *hub; // NULL: this one has no name, since it has no link
+    const struct hub_name *hub; // NULL: this one has no name, since it has no link
 };
 
 static void put_child(struct text *out, const struct shard *shard, const struct agent *agent) {
@@ -31,14 +32,17 @@ static void put_child(struct text *out, const struct shard *shard, const struct 
     text_add(out, agent->answer->text, agent->answer->bytes);
 }
 
-static void put_where(struct text *out, const struct where *where) {
+static void put_where(struct text *out, const struct shard *shard, const struct where *where) {
+    const char *name = where->told ? shard->hub->settings.cluster->hub_name : "";
     if (!where->told)
         return;
     text_put(out, ",\"hub\":");
     if (where->hub)
-        text_string(out, where->hub, HUB_NAME_BYTES);
+        text_string(out, where->hub->text, where->hub->bytes);
     else
         text_put(out, "null");
+    text_put(out, ",\"hubName\":");
+    text_string(out, name, strlen(name));
 }
 
 static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent,
@@ -55,7 +59,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_number(out, hub_owed(shard->hub, agent->home->connection));
     if (agent->child)
         put_child(out, shard, agent);
-    put_where(out, where);
+    put_where(out, shard, where);
     text_put(out, "}");
 }
 
@@ -93,10 +97,10 @@ static const struct agent *next_of_all(struct wanted *wanted) {
     return list_entry(node, struct agent, link);
 }
 
-// The first instance of a child stands for all, and the link is no agent.
+// The first instance of a child stands for all.
 static bool is_shown(const struct wanted *wanted, const struct agent *agent) {
     assert(agent->id_bytes > 0);
-    if (agent_is_link(agent) || (wanted->from_elsewhere && agent->here_only))
+    if (wanted->from_elsewhere && agent->here_only)
         return false;
     return (!agent->pool_bytes || agent->pool_bytes == agent->id_bytes) && authz_sees(wanted->user, agent);
 }
@@ -121,7 +125,10 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent, 
     static const char fixed[] =
         "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
     char digits[20];
-    size_t where_bytes = tells_where ? sizeof ",\"hub\":\"\"" + HUB_NAME_BYTES : 0;
+    enum {
+        WHERE_BYTES = sizeof ",\"hub\":\"\",\"hubName\":\"\"" + HUB_NAME_BYTES_MAX + 6 * HUB_DISPLAY_BYTES_MAX
+    };
+    size_t where_bytes = tells_where ? WHERE_BYTES : 0;
     return sizeof fixed - 1 + where_bytes + agent->id_bytes + agent->capabilities->bytes +
            strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
            text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
@@ -147,7 +154,7 @@ static void put_every_agent(struct text *out, const struct shard *shard, struct 
 }
 
 bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
-                    const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
+                    const struct hub_name *hub, bool (*put)(void *context, const struct text *agent),
                     void *context) {
     struct wanted wanted = wanted_of(shard, user, capability, bytes);
     bool good = true;
@@ -267,7 +274,7 @@ static void answer_inquiry(struct shard *shard, struct peer *peer, struct reply_
     if (!reply_has_memory(shard, peer, to, bytes))
         return;
     text_init(&result);
-    put_every_agent(&result, shard, wanted, &(struct where){true, inquiry->has_hub ? inquiry->hub : NULL});
+    put_every_agent(&result, shard, wanted, &(struct where){true, inquiry->hub.bytes ? &inquiry->hub : NULL});
     if (inquiry->others.length && result.length) {
         bool any = result.bytes[result.length - 2] != '[';
         result.length--; // the bracket

@@ -5,24 +5,20 @@
 #include "router/engine/message/message.h"
 #include "router/engine/shard/post.h"
 
-enum { DIRECTORY_QUERY_WORDS = 4 };
-
-// A request for the agents of all hubs. The query goes to shard 0, which asks them, and home, where it is
-// answered.
+// A request for the agents of all hubs. It goes to shard 0, which asks them, and home, where it is answered.
 struct directory_query {
     struct mail mail; // its connection: who asks
     struct list link; // in shard.inquiries, of shard 0
     struct exchange *exchange;
-    size_t room;             // of the result
-    const struct user *user; // who asks, of an edition that stays; NULL: users aren't on
-    uint64_t number;         // under which it was asked; 0: it wasn't yet
-    uint64_t asked_ms;       // when the other hubs were
-    uint64_t awaited
-        [DIRECTORY_QUERY_WORDS]; // places of hubs that haven't answered (router/features/cluster/cluster_members.h)
-    struct text others;          // agents, with commas between them
+    size_t room;              // of the result
+    const struct user *user;  // who asks, of an edition that stays; NULL: users aren't on
+    uint64_t number;          // under which it was asked; 0: it wasn't yet
+    uint64_t asked_ms;        // when the other hubs were
+    struct hub_name *awaited; // hubs that haven't answered, on shard 0; or NULL
+    uint32_t awaited_count;
+    struct text others;         // agents, with commas between them
     uint64_t counted_bytes;     // of memory that this takes at most
-    char hub[HUB_NAME_BYTES];   // this one's name
-    bool has_hub;               // there is a link, and so a name
+    struct hub_name hub;        // this one's name; bytes 0: there is no link, and so no name
     bool partial;               // a hub didn't answer, or not wholly
     bool too_large, overloaded; // there is no room for the result, or no memory
     uint32_t id_bytes, capability_bytes;
@@ -41,7 +37,7 @@ void directory_inquiry_add(struct shard *shard, struct directory_query *inquiry,
 // with this capability (bytes 0: with any). The callback gets its description; `hub` is told, too. Ends when
 // the callback returns false, or memory is used up: then it returns false.
 bool directory_each(struct shard *shard, const struct user *user, const char *capability, size_t bytes,
-                    const char hub[HUB_NAME_BYTES], bool (*put)(void *context, const struct text *agent),
+                    const struct hub_name *hub, bool (*put)(void *context, const struct text *agent),
                     void *context);
 static inline const char *directory_query_capability(const struct directory_query *inquiry) {
     return inquiry->texts + inquiry->id_bytes;

@@ -7,8 +7,6 @@
 #include "core/base/list.h"
 #include "router/engine/message/message.h"
 
-enum { ORDER_HUB_WORDS = 4 };
-
 enum order_kind {
     ORDER_REGISTER,
     ORDER_UNREGISTER,
@@ -16,6 +14,7 @@ enum order_kind {
     ORDER_LEAVE,  // likewise, and what they owe ends: the connection is gone
     ORDER_REST,   // what a child owes ends, and what it registered itself: it may run again
     ORDER_YIELD,  // an agent, to one of the same name at another hub: whoever has it is told
+    ORDER_LINK,   // the connection is the link to other hubs from now on
 };
 
 enum order_stage {
@@ -73,11 +72,8 @@ struct order {
     struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
     // On shard 0, while other hubs are asked whether they hold the name (claim_table.h):
     struct list asking, by_id, by_connection, by_number;
-    uint64_t asked_by; // the number under which they are; 0: they aren't, or weren't
-    uint64_t asked_ms; // since when
-    uint64_t unheard
-        [ORDER_HUB_WORDS]; // places of hubs that haven't answered (router/features/cluster/cluster_members.h)
-    bool heard;            // one has
+    uint64_t asked_by;                // the number under which they are; 0: they aren't, or weren't
+    uint64_t asked_ms;                // since when
     struct order *again, *again_last; // the same connection's, of the same name, that have come since
     uint64_t confirmed_by;  // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
     uint64_t confirming_ms; // likewise: since when

@@ -59,7 +59,7 @@ static struct capabilities *capabilities_needed(const struct shard *shard, const
 static struct presence_change *note(struct shard *shard, const struct agent *agent,
                                     enum presence_reason reason) {
     struct presence_queue *queue = &shard->presence;
-    assert(is_last(shard) && !agent_is_link(agent));
+    assert(is_last(shard) && agent);
     struct capabilities *capabilities = capabilities_needed(shard, agent, reason);
     size_t bytes = queue->capabilities_bytes + (capabilities ? capabilities->bytes : 0);
     bool has_room = queue->count < PRESENCE_CHANGES_MAX && bytes <= PRESENCE_CAPABILITIES_BYTES_MAX;
@@ -179,7 +179,7 @@ void presence_follow(struct shard *shard, const struct order *order, const struc
 
 void presence_leave(struct shard *shard, struct agent *agent, enum presence_reason reason) {
     assert(reason != PRESENCE_REGISTERED);
-    if (!is_last(shard) || agent_is_link(agent))
+    if (!is_last(shard))
         return;
     if (agent->child)
         presence_stop(shard, agent);

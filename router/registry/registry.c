@@ -159,16 +159,11 @@ static bool apply_here(struct shard *shard, struct order *order) {
 // No hub is asked about a child's own name: it is the child's wherever it runs. The hubs are told, as of all
 // names that came to be held without their word. False: there is more to do, as ORDER_APPLIED.
 static bool judge(struct shard *shard, struct order *order, bool held) {
-    bool is_new = order->kind == ORDER_REGISTER && !registry_apply_find(shard, order);
     order->error = held ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
     if (order->error) {
-        if (order->kind == ORDER_YIELD && shard->asking && registry_apply_find(shard, order))
-            shard->asking->unasked = true; // another hub was told that it is free
         registry_settle(shard, order);
         return true;
     }
-    if (shard->asking && is_new && !order->absent && !order->asked_by)
-        shard->asking->unasked = true;
     confirm_before(shard, order);
     if (order->kind != ORDER_YIELD)
         order->serial = ++shard->agents.serials;
@@ -340,6 +335,8 @@ static void registry_come_home(struct shard *shard, struct order *order) {
         *order->owed |= order->ended > 0;
     if (order->awaited)
         --*order->awaited;
+    if (order->kind == ORDER_LINK && shard->across.home.connection == order->mail.connection)
+        stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1); // all shards know it
     count_for_peer(shard, order, -1);
     if (!order->replaced) {
         registry_end(shard, order);

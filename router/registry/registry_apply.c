@@ -83,10 +83,7 @@ static void apply_register(struct shard *shard, struct order *order) {
     review_later(shard, order);
     admission_applied(shard, order);
     if (shard->index == 0)
-        order->replaced =
-            put && holder != order->mail.connection && !agent_is_link(registry_apply_find(shard, order))
-                ? holder
-                : 0;
+        order->replaced = put && holder != order->mail.connection ? holder : 0;
     if (!put) {
         bool bounded = shard->quota.refused != refused;
         order->over_share = shard->agents.beyond != beyond;
@@ -162,13 +159,26 @@ static bool remove_agents(struct shard *shard, struct home *home) {
     return true;
 }
 
+// Its subscribers may have missed events since.
+static bool apply_link_lost(struct shard *shard, enum error error) {
+    struct home *home = &shard->across.home;
+    if (!home->leaving)
+        subscribe_lost(shard);
+    home->leaving = true;
+    if (!completion_target_gone(shard, home, error))
+        return false;
+    home->connection = 0;
+    home->leaving = false;
+    return true;
+}
+
 // False: there is more to do.
 static bool apply_leave(struct shard *shard, struct order *order) {
+    if (order->mail.connection == shard->across.home.connection)
+        return apply_link_lost(shard, ERROR_TARGET_DISCONNECTED);
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     if (!home)
         return true;
-    if (!home->leaving)
-        subscribe_lost(shard, home);
     home->leaving = true;
     if (!completion_target_gone(shard, home,
                                 order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
@@ -205,6 +215,9 @@ bool registry_apply_order(struct shard *shard, struct order *order) {
         break;
     case ORDER_REST:
         apply_rest(shard, order);
+        break;
+    case ORDER_LINK:
+        shard_set_link(shard, order->mail.connection);
         break;
     }
     subscribe_note(shard);

@@ -32,7 +32,7 @@ enum error registry_check_order(struct shard *shard, struct order *order) {
     assert(shard->index == 0);
     switch (order->kind) {
     case ORDER_REGISTER:
-        if (agent && !own && !order->child && !agent_is_link(agent) && // which may move to another server
+        if (agent && !own && !order->child &&
             (agent->child || !registry_check_may_follow(shard, order, agent->owner)))
             return ERROR_AGENT_ID_TAKEN;
         if (!own && agents_at(shard, order->mail.connection) + waiting_at(shard, order) >=

@@ -240,10 +240,8 @@ void unsubscribe(struct shard *shard, const struct message *message) {
         answer_in_force(shard, message);
 }
 
-void subscribe_lost(struct shard *shard, const struct home *home) {
-    const struct agent *link = agents_find(&shard->agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1);
-    assert(home->connection);
-    if (!link || link->home != home || shard->phase != HUB_SERVING)
+void subscribe_lost(struct shard *shard) {
+    if (shard->phase != HUB_SERVING)
         return;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot] && shard->peers.slots[slot]->subscriber.count > 0)

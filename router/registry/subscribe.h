@@ -29,4 +29,4 @@ void subscribe_leave(struct shard *shard, struct peer *peer);
 // Tells the other shards how many subscriptions there are here now.
 void subscribe_note(struct shard *shard);
 // A home goes; if it is the link's, events of other hubs may be lost with it, and who has subscribed to any is told.
-void subscribe_lost(struct shard *shard, const struct home *home);
+void subscribe_lost(struct shard *shard);

@@ -221,7 +221,7 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
 }
 
 static inline bool refuse_rate(struct shard *shard, const struct message *message) {
-    const struct user *user = identity_user(message->peer);
+    const struct user *user = message->origin ? NULL : identity_user(message->peer); // whose hub counts it
     return user && authn_is_metered(user) && refuse_rate_over(shard, message);
 }
 
@@ -316,7 +316,7 @@ static bool is_known(struct shard *shard, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     enum lookup_key key;
     assert(identity && !identity->guess);
-    if (!message->peer->transport->is_link && is_given(message, &key))
+    if (!message->origin && is_given(message, &key))
         return is_child(identity) ? take_child_given(shard, message, key) : take_given(shard, message, key);
     if (is_child(identity))
         return true;
@@ -341,7 +341,7 @@ static __attribute__((noinline)) bool refuse_source_named(struct shard *shard,
 
 static inline bool refuse_foreign_source(struct shard *shard, const struct message *message) {
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    return lookup_has(&message->lookup, KEY_SOURCE_AGENT) && !message->peer->transport->is_link &&
+    return lookup_has(&message->lookup, KEY_SOURCE_AGENT) && !message->origin &&
            !authz_cache_source(identity_of(message->peer), &shard->agents, message->body + value.at) &&
            refuse_source_named(shard, message);
 }

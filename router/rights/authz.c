@@ -109,9 +109,9 @@ static void keep_to_approver(const struct user *user, const struct right_call *c
 static bool is_where_it_was(const struct message *message) {
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return true;
-    if (message->approved || message->returned)
+    if (message->approved || message->retry)
         return false;
-    return !message->peer->transport->is_link || !message_attachment(message);
+    return !message->origin || !message_attachment(message);
 }
 
 // By all that it says, of which what is plain is remembered.
@@ -143,9 +143,9 @@ static bool may_send(struct shard *shard, const struct message *message, const s
 static bool names_one_elsewhere(const struct shard *shard, const struct message *message,
                                 const struct rules_message *asked) {
     const struct rules_field *approver = &asked->approver;
-    bool is_sought = message->returned && message->returned->sought;
-    return shard->hub->settings.cluster && !message->peer->transport->is_link && !is_sought &&
-           !asked->target.given && rules_read_approver(asked) && approver->text &&
+    bool first_over = message->retry && message->retry->first_over;
+    return shard->hub->settings.cluster && !message->origin && !first_over && !asked->target.given &&
+           rules_read_approver(asked) && approver->text &&
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
 
@@ -204,11 +204,6 @@ bool authz_holds_at(const struct shard *shard, const struct message *message, co
     const struct user *user = authz_user(shard, message->peer);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return user && rights_hold_any(user) && rights_hold_agent(user, agent->id, bytes) != 0;
-}
-
-bool authz_holds_agents(const struct shard *shard, const struct message *message) {
-    const struct user *user = authz_user(shard, message->peer);
-    return user && !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_AGENT]);
 }
 
 bool authz_speaks(struct shard *shard, const struct message *message) {

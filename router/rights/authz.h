@@ -49,8 +49,6 @@ bool authz_admin(struct shard *shard, const struct message *message);
 bool authz_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
 // Whether it names an agent that the message would reach.
 bool authz_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
-// Whether it names any agent.
-bool authz_holds_agents(const struct shard *shard, const struct message *message);
 
 // --- Without a message
 

@@ -34,7 +34,8 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
     struct identity *identity = identity_of(peer);
     assert(shard->settings->users && identity);
     *kind = CREDENTIAL_NONE;
-    if (!connection_established(&peer->connection) || peer->transport->is_link) // its server is nobody's user
+    if (!connection_established(&peer->connection) ||
+        identity->kind == CREDENTIAL_HUB) // its server is nobody's user
         return NULL;
     if (identity->peer_credential.users != shard->settings->users)
         find(shard->settings, peer, &identity->peer_credential);

@@ -8,7 +8,6 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
-#include "router/forwarding/inbound_return.h"
 
 static bool keep_reply_to(struct journal_entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
@@ -139,8 +138,6 @@ bool audit_hook_begin(struct shard *shard, struct message *message) {
         return true;
     if (refuse_invalid(shard, message))
         return false;
-    if (audit == MESSAGE_AUDIT_LOG && inbound_return_asks(message))
-        return true;
     bool may_enter = journal_has_room(shard) && (audit == MESSAGE_AUDIT_LOG || !journal_is_failing(shard));
     if (!may_enter || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
         refuse_unrecorded(shard, message);

@@ -8,8 +8,6 @@
 // Takes what has to be held, and what pretends to be that event; there is a gate. What would be refused anyway
 // isn't taken: whether its target is there is asked here, but not what level it supports.
 bool gate_hook_takes(struct shard *shard, const struct message *message, const struct rules_message *asked);
-// Holds what another hub has handed back since somebody must approve it; where there is no gate, refuses it.
-void gate_hook_hold(struct shard *shard, const struct message *message);
 // The same where it is known which agent it would reach, for what is held because of that agent alone: no other
 // one is chosen meanwhile.
 bool gate_hook_takes_at(struct shard *shard, const struct message *message, const struct agent *agent);

@@ -26,6 +26,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     message.body = frame_body(&frame);
     message.audit = (enum message_audit)held->audit;
     message.approved = true;
+    message.origin = held->origin;
     look_up(&message, held);
     struct speaker speaker = {held->user, (enum credential)held->credential, &held->digest};
     struct deferred_identity before;

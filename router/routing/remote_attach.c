@@ -1,22 +1,101 @@
 #include "router/routing/remote_attach.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "router/engine/request/refuse.h"
-#include "router/forwarding/remote_route.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/shard/post.h"
 #include "router/methods/attach.h"
 #include "router/rights/authz.h"
 
+static void post(struct shard *shard, struct attach_query *query, uint32_t to) {
+    assert(to < shard->hub->settings.shard_count);
+    query->mail.kind = MAIL_ATTACH;
+    if (to == shard->index)
+        remote_attach_arrived(shard, &query->mail);
+    else
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &query->mail);
+}
+
 void remote_attach_route(struct shard *shard, const struct message *message) {
-    struct remote_target to = {.kind = SUBJECT_AGENT, .attaches = true};
     char name[AGENT_ID_BYTES_MAX];
-    size_t bytes = attach_read(message, name);
-    assert(shard->hub->settings.cluster && bytes > 0 && !message->returned);
+    bool end_leaves;
+    size_t bytes = attach_read(message, name, &end_leaves);
+    struct reply_to to = message_reply_to(message);
+    assert(shard->hub->settings.cluster && bytes > 0 && message_is_request(message));
     if (!authz_attachment(shard, message, name, bytes))
         return;
-    to.bytes = subject_escape(to.token, name, bytes);
-    if (!remote_target_link(shard))
-        remote_target_refuse_down(shard, message);
-    else if (!to.bytes || !remote_route_probe(shard, message, &to, false))
-        remote_target_refuse(shard, message, ERROR_OVERLOADED);
+    struct attach_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes + bytes);
+    if (!query) {
+        refuse_keeping(shard, message, NULL);
+        return;
+    }
+    *query = (struct attach_query){.exchange = to.exchange,
+                                   .id_bytes = to.id_bytes,
+                                   .agent_bytes = (uint32_t)bytes,
+                                   .end_leaves = end_leaves};
+    memcpy(query->texts, to.id, to.id_bytes);
+    memcpy(query->texts + to.id_bytes, name, bytes);
+    list_init(&query->link);
+    query->mail.connection = message->peer->name;
+    message->peer->awaited++;
+    shard->inquiries_out++;
+    post(shard, query, 0);
+}
+
+static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
+                   const struct attach_query *query) {
+    const char *agent = attach_query_agent(query);
+    struct text data;
+    if (query->mail.detail == ATTACH_HELD) {
+        attach_peer(shard, peer, to, agent, query->agent_bytes, query->end_leaves);
+        return;
+    }
+    text_init(&data);
+    if (query->mail.detail == ATTACH_DOWN)
+        reply_data_text(&data, "link", "down");
+    else
+        reply_data_string(&data, "agent", agent, query->agent_bytes);
+    if (query->mail.detail == ATTACH_SERVER) // what the server says to its clients doesn't come here
+        reply_data_text(&data, "fault", "a server of MCP serves who is at its own hub");
+    reply_error(shard, peer, to,
+                query->mail.detail == ATTACH_DOWN     ? ERROR_TARGET_DISCONNECTED
+                : query->mail.detail == ATTACH_SERVER ? ERROR_METHOD_NOT_FOUND
+                                                      : ERROR_AGENT_NOT_FOUND,
+                &data);
+}
+
+static void come_home(struct shard *shard, struct attach_query *query) {
+    struct reply_to to = {query->texts, query->id_bytes, query->exchange};
+    struct peer *peer = peer_find(shard, query->mail.connection);
+    assert(shard->inquiries_out > 0);
+    shard->inquiries_out--;
+    if (peer) {
+        assert(peer->awaited > 0);
+        peer->awaited--;
+        answer(shard, peer, to, query);
+        peer_settle(shard, peer);
+    } else {
+        reply_missed(shard, query->mail.connection, to);
+    }
+    quota_give(&shard->quota, query);
+}
+
+void remote_attach_over(struct shard *shard, struct attach_query *query, enum attach_outcome outcome) {
+    assert(shard->index == 0 && !list_empty(&query->link));
+    list_remove(&query->link);
+    list_init(&query->link);
+    query->mail.detail = (uint8_t)outcome;
+    query->number = UINT64_MAX; // it goes home
+    post(shard, query, connection_shard(query->mail.connection));
+}
+
+void remote_attach_arrived(struct shard *shard, struct mail *mail) {
+    struct attach_query *query = list_entry(mail, struct attach_query, mail);
+    assert(mail->kind == MAIL_ATTACH);
+    if (query->number == UINT64_MAX)
+        come_home(shard, query);
+    else
+        list_append(&shard->attach_queries, &query->link);
 }

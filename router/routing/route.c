@@ -6,7 +6,6 @@
 #include "core/agents/rules.h"
 #include "router/engine/message/message.h"
 #include "router/engine/message/message_copy.h"
-#include "router/engine/message/stall_queue.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
@@ -17,7 +16,6 @@
 #include "router/features/children/pool_affinity.h"
 #include "router/features/hcs/hcs_ingress.h"
 #include "router/forwarding/forward.h"
-#include "router/forwarding/inbound_return.h"
 #include "router/forwarding/progress.h"
 #include "router/forwarding/remote_route.h"
 #include "router/forwarding/responses.h"
@@ -31,7 +29,6 @@
 #include "router/routing/gate_hook.h"
 #include "router/routing/remote_attach.h"
 #include "router/routing/route_query.h"
-#include "router/routing/spill.h"
 #include "router/routing/user_header.h"
 
 // --- Requests and notifications
@@ -59,8 +56,6 @@ static void route_to(struct shard *shard, const struct message *message, const s
         return; // the journal has it
     if (!verdict.error && shard->gate && gate_hook_takes_at(shard, message, verdict.agent))
         return;
-    if (spill_takes(shard, message, asked, &verdict))
-        return;
     if (!verdict.error && child_mux_is(verdict.agent) && child_mux_refuses(shard, message, verdict.agent))
         return;
     if (verdict.error)
@@ -80,12 +75,11 @@ static void route_by_rules(struct shard *shard, const struct message *message,
     if (shard->gate && gate_hook_takes(shard, message, &query->asked))
         return;
     if (rules_is_event(&query->asked)) {
-        if (!inbound_return_settles_event(shard, message))
-            events_publish(shard, message);
+        events_publish(shard, message);
         return;
     }
     events_flush(shard);
-    if (query->named || inbound_return_asks(message) || !notify_fanout_route(shard, message))
+    if (query->named || !notify_fanout_route(shard, message))
         route_to(shard, message, query);
 }
 
@@ -116,7 +110,7 @@ static __attribute__((noinline)) bool may_route_first(struct shard *shard, const
                                                       struct route_query *query) {
     if (!may_route_anew(shard, message, query))
         return false;
-    if (!message->peer->transport->is_link && methods_is_agents(message))
+    if (!message->origin && methods_is_agents(message))
         authz_cache_keep_plain(identity_of(message->peer), message);
     return true;
 }
@@ -132,20 +126,15 @@ static inline bool may_route_now(struct shard *shard, const struct message *mess
     return true;
 }
 
-static bool is_attach(const struct message *message) {
-    return message_method_is(message, "hub/attach");
-}
-
 // The rest of what isn't the hub's own to answer.
 static void route_others(struct shard *shard, struct message *message) {
     struct route_query query;
-    if (is_attach(message)) {
+    if (message_method_is(message, "hub/attach")) {
         remote_attach_route(shard, message);
         return;
     }
     route_query_read(message, &query);
-    bool may_report = !query.named && !inbound_return_asks(message);
-    if ((may_report && progress_route(shard, message)) || !may_route_now(shard, message, &query))
+    if ((!query.named && progress_route(shard, message)) || !may_route_now(shard, message, &query))
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
@@ -174,24 +163,12 @@ void route_approved(struct shard *shard, struct message *message) {
     events_flush(shard);
 }
 
-void route_returned(struct shard *shard, struct message *message) {
+void route_retry(struct shard *shard, struct message *message) {
     struct route_query query;
-    assert(message->returned && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
+    assert(message->retry && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     route_query_read_method(message);
-    if (message->returned->probed && shard->phase != HUB_SERVING) {
-        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
-        return;
-    }
-    if (is_attach(message)) {
-        methods_answer(shard, message);
-        return;
-    }
     route_query_read(message, &query);
-    if (!may_route(shard, message, &query))
-        return;
-    if (message->returned->held)
-        gate_hook_hold(shard, message);
-    else
+    if (may_route(shard, message, &query))
         route_by_rules(shard, message, &query);
 }
 
@@ -268,9 +245,7 @@ static void route_message(struct shard *shard, struct message *message) {
     if (message->lookup.kind != BODY_NOTIFICATION)
         events_flush(shard);
     PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
-    if (!message_may_come(shard, message))
-        return;
-    if (responses_is(shard, message)) {
+    if (!message->origin && responses_is(shard, message)) {
         responses_route(shard, message);
         return;
     }
@@ -279,7 +254,7 @@ static void route_message(struct shard *shard, struct message *message) {
     if (is_good)
         route_call(shard, message);
     else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
-             !message->exchange)
+             !message->exchange && !message->origin) // no session crosses
         hcs_ingress_route(shard, message);
     else
         refuse_unread(shard, message);
@@ -294,10 +269,6 @@ static bool take_member(struct shard *shard, struct peer *peer, const struct fra
 static void route_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                          struct exchange *exchange) {
     struct message message;
-    if (peer->stalled) {
-        stall_queue_keep(shard, peer, frame, exchange, true);
-        return;
-    }
     message_begin(&message, peer, exchange);
     look_up(shard, &message, frame);
     route_message(shard, &message);
@@ -317,12 +288,10 @@ static void route_members(struct shard *shard, const struct message *whole, stru
     }
 }
 
-void route_over(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
-    if (!exchange || !exchange->exits || peer->state != PEER_OPEN || stall_queue_has(peer, exchange))
-        return;
-    if (peer->annex && !list_empty(&peer->annex->sought))
-        peer->annex->exits = true; // what is back goes on while its source is there
-    else
+// A batch that has brought an exit is its connection's end, once all of it has been routed.
+static void end_batch(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
+    assert(exchange->is_array);
+    if (exchange->exits && peer->state == PEER_OPEN)
         peer_linger(shard, peer);
 }
 
@@ -340,7 +309,7 @@ static void route_batch(struct shard *shard, struct message *whole) {
     route_members(shard, whole, exchange);
     if (whole->exchange)
         return;
-    route_over(shard, whole->peer, exchange);
+    end_batch(shard, whole->peer, exchange);
     exchange_close(shard, exchange);
 }
 
@@ -376,10 +345,6 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
 
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange) {
     assert(connection_shard(peer->name) == shard->index);
-    if (__builtin_expect(peer->stalled, false)) {
-        stall_queue_keep(shard, peer, frame, exchange, false);
-        return;
-    }
     if (__builtin_expect(shard->settings->users != NULL, false)) {
         if (frame->unit->names_user) {
             route_unsigned(shard, peer, frame, exchange);
@@ -390,13 +355,34 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
     route_looked_up(shard, peer, frame, exchange);
 }
 
-void route_waited(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange,
-                  bool is_member) {
-    assert(!peer->stalled && peer->state == PEER_OPEN);
-    if (!is_member) {
-        route_frame(shard, peer, frame, exchange);
+// Where users are on, its link's peer speaks for its user.
+static void route_signed(struct shard *shard, struct peer *link, struct frame *frame,
+                         struct exchange *exchange, const struct origin *origin) {
+    struct message message;
+    assert(connection_shard(link->name) == shard->index);
+    if (shard->settings->users)
+        sign(shard, link, frame);
+    message_begin(&message, link, exchange);
+    message.origin = origin;
+    look_up(shard, &message, frame);
+    route_message(shard, &message);
+}
+
+void route_remote(struct shard *shard, struct peer *link, struct frame *frame, struct exchange *exchange,
+                  const struct origin *origin) {
+    struct unit unit;
+    struct frame copy;
+    if (!shard->settings->users || !frame->unit->names_user) {
+        route_signed(shard, link, frame, exchange, origin);
+        events_flush(shard);
         return;
     }
-    struct frame signed_frame = route_sign(shard, peer, frame);
-    route_member(shard, peer, &signed_frame, exchange);
+    struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
+    if (!buffer) {
+        peer_close(shard, link, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    route_signed(shard, link, &copy, exchange, origin);
+    events_flush(shard);
+    buffer_drop(buffer);
 }

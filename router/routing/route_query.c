@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "router/rights/authz_cache.h"
-#include "router/rights/remote_acl_check.h"
 
 // A block at a time, be it behind the body.
 static inline void copy_method(struct message *message, struct span method) {
@@ -65,9 +64,9 @@ void route_query_read(const struct message *message, struct route_query *query) 
     asked->tool = asked->approver = asked->command = (struct rules_field){0};
     asked->required = message->frame->unit->directives.governance;
     asked->source = message->peer->name;
-    asked->from_elsewhere = message->peer->transport->is_link;
-    asked->reaching = remote_acl_check_by(message);
-    asked->reaches = asked->reaching ? remote_acl_check_in_reach : NULL;
+    asked->from_elsewhere = message->origin != NULL;
+    asked->reaching = NULL;
+    asked->reaches = NULL;
     asked->by_name_only = asked->by_method_only = false;
     if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
         asked->target = field_as_it_lies(message);

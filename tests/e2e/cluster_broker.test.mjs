@@ -64,28 +64,29 @@ joined('a client that is no hub asks an agent by its subject', {}, async (x, y, 
   agent.serve((message) => message.method);
   const client = await Client.join(broker);
   const ask = async (subject, method) =>
-    JSON.parse((await client.ask(subject, `{"jsonrpc":"2.0","id":"n","method":"${method}","params":{}}`)).text);
-  assert.deepEqual(await ask('patchbay.test.agent.b', 'work'), { jsonrpc: '2.0', id: 'n', result: 'work' });
-  assert.equal((await ask('patchbay.test.method.tests_2Frun', 'tests/run')).result, 'tests/run');
-  assertError(await ask('patchbay.test.agent.b', 'hub/stats'), -32601);
+    JSON.parse((await client.ask(subject, `{"jsonrpc":"2.0","id":"n","method":"${method}","params":{"targetAgent":"b"}}`)).text);
+  assert.deepEqual(await ask('patchbay.test.1.agent.b', 'work'), { jsonrpc: '2.0', id: 'n', result: 'work' });
+  assert.equal((await ask('patchbay.test.1.method.tests_2Frun', 'tests/run')).result, 'tests/run');
+  assertError(await ask('patchbay.test.1.agent.b', 'hub/stats'), -32601);
   client.drop();
 });
 
 joined('what comes from the server is judged as if a peer had sent it', {}, async (x, y, broker) => {
   const agent = await y.agent('b');
   const client = await Client.join(broker);
-  const refused = async (body) => JSON.parse((await client.ask('patchbay.test.agent.b', body)).text).error?.code;
+  const refused = async (body) => JSON.parse((await client.ask('patchbay.test.1.agent.b', body)).text).error?.code;
   assert.equal(await refused('{"jsonrpc":"2.0","id":1,"method":"m","params":{"targetAgent":"b","targetAgent":"c"}}'), -32600);
   assert.equal(await refused('{"jsonrpc":"2.0","id":1,"method":'), -32700);
-  assert.equal(await refused('[{"jsonrpc":"2.0","id":1,"method":"m"}]'), -32600);
+  assert.equal(await refused('[{"jsonrpc":"2.0","id":1,"method":"m"}]'), -32601);
   // What a hub lets out it has read before; who says that he is one may not have.
-  const name = 'a'.repeat(32), inbox = `patchbay.test.hub.${name}.4d`;
+  const name = `${'a'.repeat(32)}-1`, inbox = `patchbay.test.hub.${name}.answer.77`;
   await client.subscribe(inbox);
   const marked = async (field) => {
-    const body = '{"jsonrpc":"2.0","id":77,"method":"m","params":{}}';
-    client.publish('patchbay.test.agent.b', body, inbox,
-      `NATS/1.0\r\nPatchbay: 1 hub=${name} time=1388\r\nContent-Length: ${body.length}\r\n${field}\r\n\r\n`);
-    return JSON.parse((await client.find((one) => one.subject === inbox, 'an answer')).text).error?.code;
+    const said = '{"jsonrpc":"2.0","id":77,"method":"m","params":{"targetAgent":"b"}}', body = `Content-Length: ${said.length}\r\n${field}\r\n\r\n${said}`;
+    client.publish('patchbay.test.1.agent.b', body, inbox,
+      `NATS/1.0\r\nPatchbay: ${name} time=5000\r\n\r\n`);
+    const { text } = await client.find((one) => one.subject === inbox, 'an answer');
+    return JSON.parse(text.slice(text.indexOf('\r\n\r\n'))).error?.code;
   };
   for (const [field, code] of [['Governance-Level: bogus', -32602], ['Custom-Timeout-Ms: 0', -32602], ['HugAI-Version: 3', -32056]])
     assert.equal(await marked(field), code, field);
@@ -97,12 +98,12 @@ joined('answers that nobody is owed are dropped', {}, async (x, y, broker) => {
   const agent = await y.agent('b');
   const source = await x.peer();
   const client = await Client.join(broker);
-  await client.subscribe('patchbay.test.agent.b');
+  await client.subscribe('patchbay.test.1.agent.b');
   source.send({ jsonrpc: '2.0', id: 1, method: 'work', params: { targetAgent: 'b' } });
   const { reply } = await client.message();
   const { json } = await agent.next();
   for (const body of ['{"jsonrpc":"2.0","id":999999,"result":"forged"}', 'garbage', '{}'])
-    client.publish(`${reply.slice(0, reply.lastIndexOf('.'))}.ffffff`, body);
+    client.publish(`${reply.slice(0, reply.lastIndexOf('.'))}.16777215`, body);
   await client.settled();
   agent.reply(json.id, 'right');
   assert.equal((await source.next()).json.result, 'right');
@@ -155,9 +156,9 @@ joined('the hub answers as services of NATS do, and its agents are endpoints', {
   assert.equal(info.type, 'io.nats.micro.v1.info_response');
   const named = ({ endpoints }, wanted) => endpoints.find(({ name }) => name === wanted);
   for (const [name, subject] of [['ci_2Eb', 'agent.ci_2Eb'], ['method-tests_2Frun', 'method.tests_2Frun']])
-    assert.deepEqual(named(info, name), { name, subject: `patchbay.test.${subject}`, queue_group: 'q' });
+    assert.deepEqual(named(info, name), { name, subject: `patchbay.test.1.${subject}`, queue_group: 'g' });
   for (const answer of ['"result":1', '"error":{"code":1,"message":"no"}']) {
-    const asked = client.ask('patchbay.test.agent.ci_2Eb', '{"jsonrpc":"2.0","id":1,"method":"work","params":{}}');
+    const asked = client.ask('patchbay.test.1.agent.ci_2Eb', '{"jsonrpc":"2.0","id":1,"method":"work","params":{"targetAgent":"ci.b"}}');
     agent.send(`{"jsonrpc":"2.0","id":${(await agent.next()).json.id},${answer}}`);
     assert.ok((await asked).text.includes(answer));
   }

@@ -1,9 +1,9 @@
 // Events, and notifications to all who name them, over two hubs and a NATS server: one copy a hub, whatever patterns overlap.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { Client, joined, until } from './cluster.mjs';
 import { dial } from './hub.mjs';
 import { assertError, frame } from './peer.mjs';
-import { head, Played } from './played.mjs';
 import { upgraded } from './websocket.mjs';
 
 async function subscriber(hub, ...events) {
@@ -152,17 +152,25 @@ joined('who registers is told at once, and who leaves isn\'t any more', {}, asyn
   });
 });
 
-joined('where those who name it are elsewhere, who offers it here doesn\'t get it', {}, async (x, y) => {
+joined('what nobody here names goes to who offers it here, and to all who name it elsewhere', {}, async (x, y) => {
   const named = await y.agent('b', naming('m')), offers = await x.agent('o', { methods: ['m'] });
   const source = await x.peer();
-  await until('it is known', async () => {
-    source.notify('m', {});
-    source.notify('m', { targetAgent: 'o' });
-    assert.ok(!('targetAgent' in await got(named)));
-    const first = (await offers.next()).json;
-    if (!('targetAgent' in first.params)) await offers.next();
-    return 'targetAgent' in first.params;
-  });
+  for (let n = 0; n < 20; n++) {
+    source.notify('m', { n });
+    assert.deepEqual([await got(named), await got(offers)], [{ n }, { n }]);
+  }
+  for (const agent of [named, offers]) await agent.silent('it twice');
+});
+
+// What names it gets the copy for all, and not the one for who offers it.
+joined('a hub where somebody names it drops the copy for one', {}, async (x, y) => {
+  const named = await y.agent('b', { ...naming('m'), methods: ['m'] }), offers = await y.agent('o', { methods: ['m'] });
+  const source = await x.peer();
+  for (let n = 0; n < 20; n++) {
+    source.notify('m', { n });
+    assert.deepEqual(await got(named), { n });
+  }
+  for (const agent of [named, offers]) await agent.silent('it twice');
 });
 
 joined('it requires a level there as here', {}, async (x, y) => {
@@ -174,95 +182,31 @@ joined('it requires a level there as here', {}, async (x, y) => {
   assert.deepEqual(await got(loose), { n: 2 });
 });
 
-// --- What clients ask that are no hubs
-
-const asked = (method, params, id = 7) => JSON.stringify({ jsonrpc: '2.0', id, method, params });
-
-// What comes to all hubs is asked of all: it has one answer all the same, and what is for one is done once.
-joined('what a client that is no hub asks where all hubs hear it is answered once', { hubs: [[], [], []] }, async (x, y, z, broker) => {
-  const hubs = [x, y, z], client = await Client.join(broker), all = [];
-  for (const [at, hub] of hubs.entries()) {
-    all.push(await subscriber(hub, 'news'));
-    const agent = await hub.agent(`w-${at}`, { methods: ['work', 'n'], ...naming('n') });
-    agent.serve((message) => ({ by: at, params: message.params }));
-  }
-  await until('all know each other', async () => {
-    const lists = await Promise.all(all.map((peer) => peer.ask('hub/agents', { cluster: true })));
-    return lists.every(({ result }) => result.complete && result.agents.length === 3);
-  });
-  const once = async (subject, body) => {
-    const inbox = `_INBOX.${Math.random().toString(36).slice(2)}`;
-    await client.subscribe(inbox);
-    client.publish(`patchbay.test.${subject}`, body, inbox);
-    const answer = JSON.parse((await client.find((one) => one.subject === inbox, `an answer from ${subject}`)).text);
-    // Whatever else a hub had to say would come before what it answers behind it.
-    await Promise.all(hubs.map((_, at) => client.ask(`patchbay.test.agent.w-${at}`, asked('work', {}))));
-    assert.ok(!client.messages.some((one) => one.subject === inbox), subject);
-    return answer;
-  };
-  for (let n = 0; n < 5; n++) {
-    assert.deepEqual(await once('event.news', asked('event', { event: 'news', n })), { jsonrpc: '2.0', id: 7, result: { delivered: 1 } });
-    for (const peer of all) assert.deepEqual(await got(peer), { event: 'news', n });
-  }
-  assert.equal((await once('event.news', asked('work', { n: 1 }))).result.params.n, 1);
-  await until('what names it is known at all hubs', async () => {
-    const { result } = await once('notice.n', asked('n', { n: 2 })).catch(() => ({}));
-    return result?.params.n === 2;
-  });
-  assertError(await once('notice.n', asked('nobody', {})), -32601);
-  assertError(await once('event.news', '{"jsonrpc":'), -32700);
-  for (const peer of all) await peer.silent('what is no event');
-  client.drop();
-});
-
-joined('who only asks what would become of an event, a notification or a report has nobody told', { shards: [1] }, async (x, y, broker) => {
-  const played = await Played.join(broker), source = await y.peer(), peer = await subscriber(y, 'news');
-  const b = await y.agent('b', { methods: ['m'], ...naming('n') });
-  const answered = source.ask('work', { targetAgent: 'b', workDoneToken: 'mine' });
-  const { json } = await b.next(), { workDoneToken: token } = json.params;
-  const bodies = [
-    ['method.m', asked('event', { event: 'news' }), ' back=1'],
-    ['method.m', '{"jsonrpc":"2.0","method":"event","params":{"event":"news"}}', ' back=1'],
-    ['method.m', '{"jsonrpc":"2.0","method":"n"}', ' back=0'],
-    ['agent.b', `{"jsonrpc":"2.0","method":"$/progress","params":{"token":"${token}","value":1}}`, ' back=1'],
-    ['method.m', `{"jsonrpc":"2.0","method":"$/progress","params":{"token":"${token}","value":1}}`, ' back=0'],
-  ];
-  for (const [n, [subject, body, back]] of bodies.entries()) {
-    const inbox = `patchbay.test.hub.${played.name}.${(n + 16).toString(16)}`;
-    played.client.publish(`patchbay.test.${subject}`, body, inbox, head(played.name, ' probe=1 approved=1 judge=1', `Content-Length: ${body.length}\r\n`));
-    const { head: mark } = await played.client.find((one) => one.subject === inbox, `an answer to ${body}`);
-    assert.ok(mark.includes(back), `${body}: ${mark}`);
-  }
-  b.reply(json.id, 1);
-  assert.equal((await answered).result, 1);
-  for (const one of [peer, b, source]) await one.silent('what was only asked about');
-  played.client.drop();
-});
-
 // --- What hubs alone say
 
 joined('what the hub alone says to its peers can\'t be said to them from elsewhere', { hubs: [['--gate', 'manual']] }, async (x, broker) => {
+  const realm = `1-${createHash('sha256').update('manual').digest('hex').slice(0, 16)}`;
   const agent = await x.agent('b', { methods: ['m'], ...naming('n') });
   const peer = await subscriber(x, 'approval-needed', '*');
   const client = await Client.join(broker);
   const counted = async () => (await peer.ask('hub/stats')).result.dropped_notifications_refused;
   const event = { jsonrpc: '2.0', method: 'event', params: { event: 'approval-needed', checkpoint: 'gate:deadbeef' } };
   const subjects = ['event.foo', 'event.approval-needed', 'agent.b', 'method.m', 'notice.n'];
-  for (const subject of subjects) client.publish(`patchbay.test.${subject}`, JSON.stringify(event));
+  for (const subject of subjects) client.publish(`patchbay.test.${realm}.${subject}`, JSON.stringify(event));
   await until('they are counted', async () => (await counted()) === subjects.length);
   const addressed = { ...event, params: { ...event.params, targetAgent: 'b' } };
-  client.publish('patchbay.test.agent.b', JSON.stringify(addressed));
+  client.publish(`patchbay.test.${realm}.agent.b`, JSON.stringify(addressed));
   await until('that is counted', async () => (await counted()) === subjects.length + 1);
-  assertError(JSON.parse((await client.ask('patchbay.test.event.foo', JSON.stringify({ ...event, id: 1 }))).text), -32001);
+  assertError(JSON.parse((await client.ask(`patchbay.test.${realm}.event.foo`, JSON.stringify({ ...event, id: 1 }))).text), -32001);
   // Nor does anybody decide from there.
   const decision = { jsonrpc: '2.0', id: 1, method: 'governance/approval', params: { checkpoint: `gate:${'0'.repeat(32)}`, decision: 'approved', artifact: {}, approver: 'b' } };
   for (const subject of ['agent.b', 'method.m'])
-    assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify(decision))).text), -32001);
+    assertError(JSON.parse((await client.ask(`patchbay.test.${realm}.${subject}`, JSON.stringify(decision))).text), -32001);
   for (const method of ['hub/replaced', 'hub/dropped', 'hub/approvals', 'hub/anything']) {
     const body = { jsonrpc: '2.0', method, params: { targetAgent: 'b', count: 1 } };
     for (const subject of subjects) {
-      client.publish(`patchbay.test.${subject}`, JSON.stringify(body));
-      assertError(JSON.parse((await client.ask(`patchbay.test.${subject}`, JSON.stringify({ ...body, id: 1 }))).text), -32601);
+      client.publish(`patchbay.test.${realm}.${subject}`, JSON.stringify(body));
+      assertError(JSON.parse((await client.ask(`patchbay.test.${realm}.${subject}`, JSON.stringify({ ...body, id: 1 }))).text), -32601);
     }
   }
   await client.settled();

@@ -76,20 +76,6 @@ joined('a server that says nothing any more is left after some seconds', { shard
   agent.drop();
 });
 
-// Of a group it isn't known who had it.
-// As a machine that sleeps, or is moved: longer than a link may be silent, though it never was.
-joined('a hub that stood still hears what has come meanwhile before it judges its link', { shards: [2] }, async (x, y) => {
-  (await y.agent('b')).serve(() => 'late');
-  const source = await x.peer(), count = async () => (await (await y.peer()).ask('hub/stats')).result.cluster_links_lost;
-  assert.equal((await source.ask('work', { targetAgent: 'b' })).result, 'late');
-  y.process.kill('SIGSTOP');
-  const answered = source.ask('work', { targetAgent: 'b' });
-  await new Promise((resolve) => setTimeout(resolve, 6000)); // nothing happens that could be waited for
-  y.process.kill('SIGCONT');
-  assert.equal((await answered).result, 'late');
-  assert.equal(await count(), 0);
-});
-
 joined('a hub is killed: what it owed ends -32050, and says whom it was asked of', { shards: [1] }, async (x, y) => {
   const agent = await y.agent('b', { review: true, tools: ['lint'], methods: ['tests/run'], commands: ['deploy'] });
   const asked = [
@@ -102,6 +88,7 @@ joined('a hub is killed: what it owed ends -32050, and says whom it was asked of
   const source = await x.peer();
   for (const [id, [method, params]] of asked.entries()) source.send(requestText(id, method, params));
   for (const one of asked) assert.equal((await agent.next()).json.method, one[0]);
+  await new Promise((resolve) => setTimeout(resolve, 600)); // it says so what it took
   y.process.kill('SIGKILL');
   y.over = true;
   const ended = new Map();

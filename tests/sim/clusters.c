@@ -201,18 +201,19 @@ static void send_any(unsigned by) {
         guest_send(by, kind, address, random_below(&stage.random, NAMES));
 }
 
-static void reload(unsigned site) {
-    unsigned by = site * GUESTS_A_SITE + random_below(&stage.random, GUESTS_A_SITE);
-    for (unsigned name = 0; stage.known[site] && name < NAMES; name++) {
+static void reload(void) {
+    unsigned by = random_below(&stage.random, stage.guest_count);
+    for (unsigned name = 0; stage.by_users && name < NAMES; name++) {
         unsigned holder = stage_holder(name);
-        if (holder < stage.guest_count && stage.guests[holder].site != site)
+        if (holder < stage.guest_count && stage.guests[holder].site != stage.guests[by].site)
             guest_send(by, KIND_REQUEST, TO_AGENT, name);
     }
     go_on(); // who has just shown a credential is judged by the file as it was
-    if (!rights_reload(site, by))
+    if (!rights_reload(by))
         return;
     go_on();
-    rights_recalled(site);
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
+        rights_recalled(site);
 }
 
 static void act(void) {
@@ -243,7 +244,7 @@ static void act(void) {
     else if (dice < 960)
         stray_ask();
     else if (dice < 965)
-        reload(any_site());
+        reload();
     else if (dice < 970)
         guest_list(by);
     else if (dice < 980)
@@ -260,6 +261,7 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     fresh->secure = hub->settings.secure ? toy_source() : NULL;
     fresh->children = kids_read(site->index);
     fresh->users = rights_read(site->index, hub_settings(hub)->users);
+    rights_realm(site->index, &fresh->realm);
     return true;
 }
 
@@ -271,13 +273,14 @@ static void prepare(struct site *site) {
     settings->read_again = read_again;
     settings->read_context = site;
     settings->gate = stage.gated[site->index] ? GOVERNANCE_MANUAL : 0;
+    rights_realm(site->index, &settings->realm);
 }
 
 static void choose_gates(struct hub_settings *settings) {
     struct random *random = &stage.random;
     bool any = random_chance(random, 400);
     for (unsigned site = 0; any && site < SITES_MAX; site++)
-        stage.gated[site] = random_chance(random, 700);
+        stage.gated[site] = true;
     stage.gate_wait_ns = random_between(random, 5, 30) * SECOND;
     settings->limits.gate_wait_ns = stage.gate_wait_ns;
 }
@@ -306,8 +309,6 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
         options->world.no_memory = (uint16_t)random_between(random, 1, 30);
     *settings = (struct hub_settings){.limits = options->world.limits};
     settings->limits.request_timeout_ns = TIMEOUT_S * SECOND;
-    if (random_chance(random, 700)) // most of what may be offered to other hubs is
-        settings->limits.spill = random_between(random, 1, 3);
     stage.busy = random_chance(random, 400);
     options->world.settings = settings;
     options->world.secure = random_chance(random, 200);
@@ -321,6 +322,7 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
     for (unsigned site = 0; site < SITES_MAX; site++)
         stage.journaled[site] = random_chance(random, 400);
     choose_gates(settings);
+    stage.apart = random_chance(random, 80) ? options->site_count - 1 : SITES_MAX;
     rights_choose();
 }
 
@@ -329,10 +331,8 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
 // Whether it may come from one hub to another, for all that their files say, and nobody holds it.
 static bool is_free(const struct letter *letter, unsigned to) {
     unsigned from = stage.guests[letter->source].site;
-    return rights_may_be(letter, from, JUDGED_ALLOWED) &&
-           (to == from ||
-            (rights_may_be(letter, to, JUDGED_ALLOWED) && stage.known[to] <= stage.known[from])) &&
-           !gate_may_hold(letter) && !gate_may_hand_back(letter) && !letter->big;
+    return rights_may_be(letter, from, JUDGED_ALLOWED) && stage_together(from, to) &&
+           !gate_may_hold(letter) && !letter->big;
 }
 
 static void check_probe(unsigned tag) {
@@ -418,8 +418,6 @@ static void end(void) {
     for (unsigned at = 0; at < CALLERS; at++)
         free(stage.callers[at].in);
     stray_leave();
-    sums.offers += stage.fleet.offers;
-    sums.offers_back += stage.fleet.offers_back;
     fleet_settle(&stage.fleet);
     fleet_close(&stage.fleet);
 }
@@ -479,18 +477,17 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
            " answered, %" PRIu64 " ended with errors, %" PRIu64 " events heard, %" PRIu64
            " names refused, %" PRIu64 " lost, %" PRIu64 " faults, %" PRIu64 " cancels, %" PRIu64
-           " reports of progress, %" PRIu64 " answers to strays, who asked %" PRIu64
-           " times where all hubs hear it, %" PRIu64 " for sure, %" PRIu64 " orders for sure, %" PRIu64
-           " of them to another hub, %" PRIu64 " offers, %" PRIu64 " handed back, %" PRIu64
-           " denied, %" PRIu64 " of nobody, %" PRIu64 " strangers turned away, %" PRIu64
-           " changes of files, %" PRIu64 " of credentials, with %" PRIu64 " requests elsewhere, %" PRIu64
-           " held, %" PRIu64 " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
+           " reports of progress, %" PRIu64 " answers to strays, %" PRIu64 " for sure, %" PRIu64
+           " orders for sure, %" PRIu64 " of them to another hub, %" PRIu64 " denied, %" PRIu64
+           " of nobody, %" PRIu64 " strangers turned away, %" PRIu64 " changes of files, %" PRIu64
+           " of credentials, with %" PRIu64 " requests elsewhere, %" PRIu64 " held, %" PRIu64
+           " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
            " refusals in journals\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
-           sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_all, sums.strays_sure,
-           sums.orders, sums.orders_crossed, sums.offers, sums.offers_back, sums.denied, sums.foreign,
-           sums.strangers, sums.reloads, sums.revoked, sums.revoked_away, sums.held, sums.approved,
-           sums.turned_down, sums.kids, sums.kids_ask, sums.calls, sums.started, sums.starts, sums.journaled);
+           sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
+           sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
+           sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
+           sums.calls, sums.started, sums.starts, sums.journaled);
     return 0;
 }

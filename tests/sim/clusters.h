@@ -20,9 +20,8 @@ enum {
     ID_SUBSCRIBE,
     ID_LIST,
     ID_ENTER,
-    ID_WATCH,            // subscribes to what is held
-    ID_DECIDE = 300000,  // and the letter's number
-    ID_STRANGE = 400000, // likewise, at a hub that doesn't have it
+    ID_WATCH,           // subscribes to what is held
+    ID_DECIDE = 300000, // and the letter's number
     LETTERS_MAX = 500,
     LATE_MAX = 200,
     STRAY_MAX = 200,
@@ -72,9 +71,8 @@ struct letter {
     int64_t code;                  // of its error
     int refused_by;                // which hub did that for sure; NOBODY: any may have
     bool by_call;                  // it was sent over HTTP
-    bool strange;                  // somebody has tried to decide on it at another hub
     uint32_t site_life[SITES_MAX]; // of each hub, as it was sent
-    char checkpoint[48];           // under which it is held; empty: nobody has been told that it is
+    char checkpoint[96];           // under which it is held; empty: nobody has been told that it is
     uint32_t noticed;              // bits: guests who have
     uint64_t sent_ns;
     unsigned said;             // bits: decisions of those who may decide
@@ -131,13 +129,11 @@ struct caller {
 // What who is no hub asks one, and what has come of it.
 struct question {
     unsigned answers, by_hubs; // by_hubs: those that aren't the server's, which found nobody there
-    bool is_sure;              // all hubs hear it, or those at which somebody names it, and nothing was wrong
-    bool is_event, is_named;   // somebody does, or needn't
+    bool is_sure;              // nothing was wrong
     unsigned epoch, wrongs;    // when it was asked
-    // Of one agent:
-    bool is_of_agent, is_hubs_own; // is_hubs_own: what a hub answers itself, and not for others
-    unsigned name, copies;         // that have come to somebody
-    bool is_found;                 // who got it has said so
+    bool is_hubs_own;          // what a hub answers itself, and not for others
+    unsigned name, copies;     // that have come to somebody
+    bool is_found;             // who got it has said so
 };
 
 // A notification that somebody carry out a command.
@@ -175,7 +171,6 @@ struct cluster_stage {
     unsigned settled;            // the epoch in which all last knew of all
     bool scarce;                 // allocations fail until the end
     struct broker_client *stray; // a client of the first server that is no hub; NULL: there is none
-    uint64_t posed_ns;           // when it last spoke as a hub that nobody has heard beat; 0: never
     struct {
         uint8_t bytes[1 << 20];
         size_t count;
@@ -189,8 +184,9 @@ struct cluster_stage {
     bool probes;                           // what is sent now must arrive
     bool busy;                             // most answers come late, and most is asked of groups
     bool events_only, no_events, no_names; // no_names: nobody asks for a name that another one has
-    bool by_users;                         // some hubs know users
+    bool by_users;                         // the hubs know users
     bool known[SITES_MAX];                 // this one does
+    unsigned apart;                        // a hub whose REALM is another one; SITES_MAX: there is none
     struct model models[SITES_MAX][EDITIONS_MAX];
     unsigned edition[SITES_MAX];
     bool gated[SITES_MAX]; // what requires the strictest level, or what a file holds, is held
@@ -207,9 +203,8 @@ extern struct cluster_stage stage;
 
 struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, strays_all, strays_sure, orders, orders_crossed, offers, offers_back, denied, foreign,
-        strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask, calls, starts,
-        started, journaled;
+        strays, strays_sure, orders, orders_crossed, denied, foreign, strangers, reloads, revoked,
+        revoked_away, held, approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
 };
 extern struct sums sums;
 
@@ -218,6 +213,10 @@ void stage_disturb(bool wrong);
 // Who holds a name as far as it has been told; guest_count: nobody.
 unsigned stage_holder(unsigned name);
 
+// Whether hubs serve each other.
+static inline bool stage_together(unsigned one, unsigned other) {
+    return (one == stage.apart) == (other == stage.apart);
+}
 // Nothing is wrong, and all know of all.
 static inline bool stage_is_well(void) {
     return stage.calm && stage.settled == stage.epoch;
@@ -278,8 +277,10 @@ enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: whos
 void rights_choose(void);
 // What the hub is to know users by; NULL: nothing.
 struct users *rights_read(unsigned site, const struct users *before);
-// The file changes at one hub, which reads it again; false when it doesn't. It may be this guest's credential that goes.
-bool rights_reload(unsigned site, unsigned by);
+// The file changes at all hubs, which read it again; false when it doesn't. It may be this guest's credential that goes.
+bool rights_reload(unsigned by);
+// Which hubs belong together with it.
+void rights_realm(unsigned site, struct realm *realm);
 // The hub has taken back what isn't allowed any more.
 void rights_recalled(unsigned site);
 // Who comes to a hub.
@@ -288,8 +289,6 @@ int rights_any_user(unsigned by);
 unsigned rights_generation(unsigned site, int user);
 // Whether by some edition, since it was sent, a hub may judge so of a message.
 bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
-// Whether a hub may refuse to let it go elsewhere, since somebody there may not heed its file.
-bool rights_may_keep_here(const struct letter *letter, unsigned site);
 // Whether by some edition it may go to this agent at a hub, as one of a group.
 bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name);
 // Whether by any edition since that one a registration is allowed, or isn't.
@@ -305,16 +304,16 @@ bool rights_is_admin(unsigned site, int user);
 // Whether its source's hub holds it, by some edition since it was sent; and by each.
 bool gate_may_hold(const struct letter *letter);
 bool gate_must_hold(const struct letter *letter);
-// Whether another hub's file may hold it, by some edition since it was sent: that hub hands a request back, and delivers nothing.
-bool gate_may_hand_back(const struct letter *letter);
 // Asks for what is held to be told.
 void gate_watch(unsigned by);
 // It is told of something that is held.
 void gate_notice(unsigned by, struct bit body);
-// Decides on something that is held, or not any more; now and then at another hub.
+// Decides on something that is held, or not any more, at any hub.
 void gate_decide(unsigned by);
 // What the hub says to a decision.
-void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body);
+void gate_decided(unsigned by, unsigned tag, struct bit body);
+// The hub that holds it, or held it; SITES_MAX: nobody has been told.
+unsigned gate_site(const struct letter *letter);
 // It has come to somebody.
 void gate_arrival(const struct letter *letter, unsigned tag);
 // And at that hub to one of these names (bits; 0: nobody knows which).
@@ -380,7 +379,7 @@ void journals_check(void);
 void stray_ask(void);
 // What it asked an agent comes to a guest.
 void stray_comes(unsigned by, unsigned number);
-// It asks what all hubs hear, and what those do at which somebody names it.
+// It asks each agent.
 void stray_ask_all(void);
 bool stray_hear(void);
 // All that was said has arrived: what nothing has kept from a hub, one has answered.

@@ -92,7 +92,7 @@ static void take(struct kid *kid, struct program *program, struct bit body) {
 }
 
 bool kids_serve(unsigned site, unsigned from) {
-    return site == from || stage.kid_kinds[site] != KID_EACH;
+    return site == from || (stage_together(site, from) && stage.kid_kinds[site] != KID_EACH);
 }
 
 static bool has_asked(unsigned by, unsigned site) {

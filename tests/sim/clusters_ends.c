@@ -8,8 +8,7 @@
 static void check_order(unsigned by, const struct letter *letter) {
     unsigned tag = (unsigned)(letter - stage.letters);
     int *last = &stage.guests[by].worked[letter->source];
-    if (letter->address != TO_AGENT || letter->by_call || letter->checkpoint[0] || gate_may_hold(letter) ||
-        gate_may_hand_back(letter))
+    if (letter->address != TO_AGENT || letter->by_call || letter->checkpoint[0] || gate_may_hold(letter))
         return;
     const struct letter *before = *last >= 0 ? &stage.letters[*last] : NULL;
     if (*last > (int)tag && stage_still(letter->epoch) && before->epoch == letter->epoch)

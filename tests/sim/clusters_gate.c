@@ -1,11 +1,12 @@
-// What is held until somebody approves it: once, at its source's hub, by what that hub's file and the message say; whoever may
-// approve there decides, and nobody elsewhere.
+// What is held until somebody approves it: once, at the hub of its target, or of its source where it goes to all; whoever may approve at any
+// hub decides.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/requests/checkpoint.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 
@@ -44,17 +45,35 @@ static bool may_be_held_by(const struct letter *letter, unsigned site) {
     return stage.gated[site] && stage.known[site] && any;
 }
 
-bool gate_may_hand_back(const struct letter *letter) {
+// What goes to all and reaches one alone may be held there, if somebody's name is.
+static bool may_be_held_at(const struct letter *letter, unsigned site) {
     bool any = false;
-    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
-        any |= site != site_of(letter) && may_be_held_by(letter, site);
+    for (unsigned at = site < SITES_MAX ? letter->editions[site] : UINT32_MAX;
+         letter->user != NOBODY && site < SITES_MAX && at <= stage.edition[site]; at++)
+        any |= holds_by_target(&stage.models[site][at], letter);
     return any;
 }
 
 bool gate_may_hold(const struct letter *letter) {
     unsigned site = site_of(letter);
-    bool handed_back = letter->kind == KIND_REQUEST && gate_may_hand_back(letter);
-    return stage.gated[site] && (letter->level == STRICTEST || may_be_held_by(letter, site) || handed_back);
+    return stage.gated[site] && (letter->level == STRICTEST || may_be_held_by(letter, site));
+}
+
+static unsigned site_named(const char *checkpoint) {
+    const char *name = strchr(checkpoint, '@');
+    for (unsigned site = 0; name && site < stage.fleet.options.site_count; site++) {
+        char node[NODE_BYTES];
+        if (!stage.fleet.sites[site].runs)
+            continue;
+        hub_node(stage.fleet.sites[site].world.hub, node);
+        if (memcmp(name + 1, node, sizeof node) == 0)
+            return site;
+    }
+    return SITES_MAX;
+}
+
+unsigned gate_site(const struct letter *letter) {
+    return site_named(letter->checkpoint);
 }
 
 // By each edition since it was sent: itself, or every one of these names, of whom one got it.
@@ -73,8 +92,6 @@ static bool must_be_held_by(const struct letter *letter, unsigned site, unsigned
 
 void gate_arrival_at(const struct letter *letter, unsigned tag, unsigned to, unsigned names) {
     bool is_approved = letter->said >> APPROVED & 1;
-    if (!is_approved && must_be_held_by(letter, site_of(letter), names))
-        letter_fails("it came to whom its source is held from, and nobody has approved it", tag);
     if (!is_approved && must_be_held_by(letter, to, names))
         letter_fails("it came though the hub it came to holds it, and nobody has approved it", tag);
 }
@@ -92,13 +109,12 @@ void gate_arrival(const struct letter *letter, unsigned tag) {
         letter_fails("it came, and nobody has approved it", tag);
     if (letter->decided != UNDECIDED && letter->decided != APPROVED)
         letter_fails("it came, and was turned down", tag);
-    if (letter->checkpoint[0] && !(letter->said >> APPROVED & 1))
+    bool is_one_of_many = letter->address == TO_ALL && gate_site(letter) != site_of(letter);
+    if (letter->checkpoint[0] && !(letter->said >> APPROVED & 1) && !is_one_of_many)
         letter_fails("it came though it is held", tag);
 }
 
 bool gate_may_end(const struct letter *letter, int64_t code) {
-    if (!stage.gated[site_of(letter)] && code == -32012 && gate_may_hand_back(letter))
-        return true;
     if (!gate_may_hold(letter))
         return false;
     bool waited = stage.fleet.now_ns - letter->sent_ns + SLACK_NS >= stage.gate_wait_ns;
@@ -131,9 +147,12 @@ static unsigned tag_shown(struct bit entry) {
     return (unsigned)strtoul((const char *)found + strlen(mark), NULL, 10);
 }
 
-static void check_notice(unsigned by, const struct letter *letter, unsigned tag) {
-    if (stage.guests[by].site != site_of(letter))
-        letter_fails("it is held at another hub than its source's", tag);
+static void check_notice(unsigned by, const struct letter *letter, unsigned tag, unsigned site) {
+    bool is_for_all = letter->kind == KIND_NEWS || letter->address == TO_ALL;
+    if (is_for_all && stage_still(letter->epoch) && site != site_of(letter) && !may_be_held_at(letter, site))
+        letter_fails("it goes to all, and is held at another hub than its source's", tag);
+    if (!stage_together(stage.guests[by].site, site_of(letter)))
+        letter_fails("it is told to a hub with another REALM", tag);
     if (!gate_may_hold(letter))
         letter_fails("it is held, and nothing says that it should be", tag);
     if (letter->copies && !letter->said) // how it ended others may have heard before
@@ -151,9 +170,9 @@ void gate_notice(unsigned by, struct bit body) {
     char text[sizeof letter->checkpoint];
     if (tag >= stage.letter_count || checkpoint.count < 3 || checkpoint.count - 2 >= sizeof text)
         kernel_fail("something is held that nobody sent");
-    check_notice(by, letter, tag);
     snprintf(text, sizeof text, "%.*s", (int)checkpoint.count - 2, (const char *)checkpoint.bytes + 1);
-    if (letter->checkpoint[0] && strcmp(letter->checkpoint, text) != 0)
+    check_notice(by, letter, tag, site_named(text));
+    if (letter->checkpoint[0] && strncmp(letter->checkpoint, text, CHECKPOINT_BYTES) != 0)
         letter_fails("it is held twice", tag);
     sums.held += !letter->checkpoint[0];
     memcpy(letter->checkpoint, text, sizeof text);
@@ -164,10 +183,10 @@ void gate_notice(unsigned by, struct bit body) {
 
 // --- Deciding
 
-static struct letter *something_held(const struct guest *guest, bool strange) {
+static struct letter *something_held(void) {
     for (unsigned tries = 0; tries < TRIES && stage.letter_count; tries++) {
         struct letter *letter = &stage.letters[random_below(&stage.random, stage.letter_count)];
-        if (letter->checkpoint[0] && (site_of(letter) != guest->site) == strange)
+        if (letter->checkpoint[0])
             return letter;
     }
     return NULL;
@@ -176,16 +195,18 @@ static struct letter *something_held(const struct guest *guest, bool strange) {
 // Who sent it may not.
 static bool is_own(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
-    return guest->user == NOBODY ? by == letter->source && guest->life == letter->life && !letter->by_call
-                                 : guest->user == letter->user;
+    bool is_known =
+        letter->kind == KIND_REQUEST || gate_site(letter) == site_of(letter); // of others its hub isn't told
+    return guest->user == NOBODY
+               ? by == letter->source && guest->life == letter->life && !letter->by_call && is_known
+               : guest->user == letter->user;
 }
 
 void gate_decide(unsigned by) {
     static const char *const words[] = {
         [APPROVED] = "approved", [REJECTED] = "rejected", [REVISED] = "needs_revision"};
     struct guest *guest = &stage.guests[by];
-    bool strange = random_chance(&stage.random, 150);
-    struct letter *letter = guest->http_owner.cable ? something_held(guest, strange) : NULL;
+    struct letter *letter = guest->http_owner.cable ? something_held() : NULL;
     char body[512];
     if (!letter || letter->asked_by >> by & 1) // its answer names the message alone
         return;
@@ -193,10 +214,9 @@ void gate_decide(unsigned by) {
                              : random_chance(&stage.random, 500) ? REJECTED
                                                                  : REVISED;
     unsigned tag = (unsigned)(letter - stage.letters);
-    letter->strange |= strange;
     letter->asked_by |= UINT32_C(1) << by;
     letter->words[by] = (uint8_t)decision;
-    if (!strange && rights_is_admin(guest->site, guest->user) && !is_own(by, letter)) {
+    if (rights_is_admin(guest->site, guest->user) && !is_own(by, letter)) {
         if (decision == APPROVED && !letter->said) {
             letter->epoch = stage.epoch;
             letter->sure = stage_is_well() && !letter->big;
@@ -209,11 +229,11 @@ void gate_decide(unsigned by) {
         body, sizeof body,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"governance/approval\",\"params\":{\"checkpoint\":\"%s\","
         "\"artifact\":{},\"approver\":\"somebody\",\"decision\":\"%s\"}}",
-        (strange ? ID_STRANGE : ID_DECIDE) + tag, letter->checkpoint, words[decision]);
+        ID_DECIDE + tag, letter->checkpoint, words[decision]);
     guest_say(guest, "", body);
 }
 
-void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body) {
+void gate_decided(unsigned by, unsigned tag, struct bit body) {
     struct guest *guest = &stage.guests[by];
     struct letter *letter = &stage.letters[tag];
     bool applied = bit_is(naive_find(body, "result.applied"), "true");
@@ -221,12 +241,9 @@ void gate_decided(unsigned by, unsigned tag, bool strange, struct bit body) {
     if (tag >= stage.letter_count || !(letter->asked_by >> by & 1))
         kernel_fail("guest %u is answered a decision that it hasn't made", by);
     letter->asked_by &= ~(UINT32_C(1) << by);
-    if (strange && applied)
-        letter_fails("it was decided on at a hub that doesn't hold it", tag);
     if (naive_find(body, "error").bytes && code != -32001 && !stage.scarce && stage.calm)
         letter_fails("a decision is refused as it must not be", tag);
-    if (code == -32001 && !strange && rights_is_admin(guest->site, guest->user) && !is_own(by, letter) &&
-        !stage.by_users)
+    if (code == -32001 && rights_is_admin(guest->site, guest->user) && !is_own(by, letter) && !stage.by_users)
         letter_fails("who may decide is refused", tag);
     if (!applied)
         return;

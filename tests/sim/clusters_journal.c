@@ -49,10 +49,8 @@ static void check_held(const struct letter *letter, unsigned tag, unsigned site,
     bool is_there = says(text, letter->checkpoint);
     if (letter->site_life[site] != stage.fleet.sites[site].lives)
         return;
-    if (is_there != (site_of(letter) == site) && !(is_there && letter->strange))
-        letter_fails(is_there ? "another hub's journal tells of what is held"
-                              : "a journal doesn't tell of what is held",
-                     tag);
+    if (!is_there && gate_site(letter) == site)
+        letter_fails("a journal doesn't tell of what is held", tag);
 }
 
 static void check_refusals(unsigned site, struct bit text) {

@@ -1,11 +1,9 @@
-// Orders, `command/execute` without an id: each is for who carries out its command, at any hub, else for who offers the method, here before
-// elsewhere; some name whom they are for, and each comes behind those that were given before it. Where nobody here carries it out, who isn't there for the command is known by the server's word alone, and then it goes by
-// its method (router/engine/message/fallback.h). Of several that are under way some go that way and some don't; each comes once.
+// Orders, `command/execute` without an id: each is for who carries out its command, or offers the method, at its own hub; else it goes to other
+// hubs once, for the command. Some name whom they are for, and each comes behind those that were given before it, once.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
 
-#include "tests/sim/keeps.h"
 #include "tests/sim/kernel.h"
 
 static bool holds(unsigned by, unsigned name) {
@@ -24,11 +22,17 @@ static unsigned holder_at(unsigned name, unsigned site) {
 static unsigned target(const struct order *order) {
     unsigned from = stage.guests[order->source].site, by = stage.guest_count;
     if (order->is_named)
-        return stage_holder(NAME_ORDERS);
-    unsigned sites[] = {from, SITES_MAX}, names[] = {NAME_COMMAND, NAME_ORDERS};
-    for (unsigned at = order->is_known ? 0 : 2; at < 4 && by == stage.guest_count; at++)
-        by = holder_at(names[at / 2], sites[at % 2]);
-    return by;
+        by = stage_holder(NAME_ORDERS);
+    if (order->is_named)
+        return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count
+                                                                                      : by;
+    if (order->is_known)
+        by = holder_at(NAME_COMMAND, from);
+    if (by == stage.guest_count)
+        by = holder_at(NAME_ORDERS, from);
+    if (by == stage.guest_count && order->is_known)
+        by = holder_at(NAME_COMMAND, SITES_MAX);
+    return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count : by;
 }
 
 // What is under way may be at the hub already, and its source is none of those it is for.
@@ -92,20 +96,7 @@ void order_comes(unsigned by, struct bit body) {
                     target(order));
 }
 
-// Of those that have been asked for elsewhere nothing is kept any more.
-static void check_kept(void) {
-    for (unsigned site = 0; site < stage.fleet.options.site_count; site++) {
-        const struct site *at = &stage.fleet.sites[site];
-        if (!at->runs || !stage_is_well())
-            continue;
-        size_t kept = keeps_sought(at->world.hub);
-        if (kept)
-            kernel_fail("hub %u keeps %zu orders that have arrived", site, kept);
-    }
-}
-
 void orders_check(void) {
-    check_kept();
     for (unsigned number = 0; number < stage.order_count; number++) {
         struct order *order = &stage.orders[number];
         if (!order->is_sure || !stage_still(order->epoch))

@@ -1,5 +1,5 @@
-// Who may do what in a cluster, by the model of users (users_model.h): each hub has a file of its own, which knows most users
-// and changes, and a message that crosses is judged by two of them. Some hubs know no users at all.
+// Who may do what in a cluster, by the model of users (users_model.h): all hubs have one file, which changes. A hub may have another one,
+// and is served by nobody then.
 #include "tests/sim/clusters.h"
 
 #include <signal.h>
@@ -8,9 +8,6 @@
 
 #include "core/rights/users.h"
 #include "tests/sim/kernel.h"
-
-// A hub that says nothing is forgotten after ten seconds, by a look that may come late.
-#define POSED_NS UINT64_C(12000000000)
 
 static struct model *now(unsigned site) {
     return &stage.models[site][stage.edition[site]];
@@ -67,15 +64,24 @@ void rights_choose(void) {
         return;
     model_make(&base, random, true);
     give_much(&base);
+    settle(&base, NULL, stage.gated[0]);
+    if (random_chance(random, 300))
+        base.users[random_below(random, MODEL_USERS - 1)].absent = true;
     for (unsigned site = 0; site < SITES_MAX; site++) {
-        stage.known[site] = random_chance(random, 900);
+        stage.known[site] = true;
         *now(site) = base;
-        if (random_chance(random, 500))
-            model_change(now(site), random);
-        settle(now(site), NULL, stage.gated[site]);
-        if (random_chance(random, 300))
-            now(site)->users[random_below(random, MODEL_USERS - 1)].absent = true;
     }
+}
+
+void rights_realm(unsigned site, struct realm *realm) {
+    static char text[MODEL_TEXT_BYTES + 8];
+    size_t bytes = stage.known[site] ? model_write(now(site), text) : 0;
+    if (site == stage.apart) {
+        memcpy(text + bytes, "# apart\n", 8);
+        bytes += 8;
+    }
+    if (!realm_make(realm, text, bytes, stage.gated[site] ? GOVERNANCE_MANUAL : 0))
+        kernel_fail("there is no memory for a realm");
 }
 
 static void complain(void *context, const struct users_fault *fault) {
@@ -127,7 +133,8 @@ static void take_credential(unsigned by) {
     unsigned site = guest->site;
     if (!guest->http_owner.cable || !random_chance(&stage.random, 600))
         return;
-    now(site)->users[guest->user].generation[0]++;
+    for (unsigned other = 0; other < SITES_MAX; other++)
+        now(other)->users[guest->user].generation[0]++;
     sums.revoked++;
     for (unsigned tag = 0; tag < stage.letter_count; tag++) {
         const struct letter *letter = &stage.letters[tag];
@@ -141,17 +148,20 @@ unsigned rights_generation(unsigned site, int user) {
     return stage.known[site] ? now(site)->users[user].generation[0] : 0;
 }
 
-bool rights_reload(unsigned site, unsigned by) {
-    if (!stage.known[site] || stage.scarce || stage.edition[site] + 1 == EDITIONS_MAX ||
-        !stage.fleet.sites[site].runs)
+bool rights_reload(unsigned by) {
+    if (!stage.by_users || stage.scarce || stage.edition[0] + 1 == EDITIONS_MAX)
         return false;
-    const struct model *before = now(site);
-    stage.edition[site]++;
-    *now(site) = *before;
-    model_change(now(site), &stage.random);
-    settle(now(site), before, stage.gated[site]);
+    struct model fresh = *now(0);
+    model_change(&fresh, &stage.random);
+    settle(&fresh, now(0), stage.gated[0]);
+    for (unsigned site = 0; site < SITES_MAX; site++) {
+        stage.edition[site]++;
+        *now(site) = fresh;
+    }
     take_credential(by);
-    kernel_signal(stage.fleet.sites[site].world.kernel, SIGHUP);
+    for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
+        if (stage.fleet.sites[site].runs)
+            kernel_signal(stage.fleet.sites[site].world.kernel, SIGHUP);
     stage_disturb(false);
     sums.reloads++;
     return true;
@@ -217,21 +227,6 @@ bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name)
                           model_agents[name]))
             return true;
     return false;
-}
-
-// While somebody is taken for a hub that may not heed whom a file keeps its users from, they reach nobody elsewhere but by name.
-bool rights_may_keep_here(const struct letter *letter, unsigned site) {
-    bool any = false, by_name = letter->address == TO_AGENT || letter->address == TO_KID;
-    if (!stage.known[site] || letter->user == NOBODY || by_name || !stage.posed_ns ||
-        stage.fleet.now_ns - stage.posed_ns > POSED_NS)
-        return false;
-    for (unsigned edition = letter->editions[site]; edition <= stage.edition[site]; edition++)
-        for (unsigned name = 0; name < NAMES; name++) {
-            const struct model *model = &stage.models[site][edition];
-            any |= model_denies(model, (unsigned)letter->user, MAY_CALL, AN_AGENT, model_agents[name]) ||
-                   model_holds(model, (unsigned)letter->user, AN_AGENT, model_agents[name]);
-        }
-    return any;
 }
 
 static bool registers(const struct model *model, unsigned user, unsigned name, unsigned offers, int level) {

@@ -123,7 +123,7 @@ void guest_list(unsigned by) {
 void guest_claim(unsigned by, unsigned name) {
     struct guest *guest = &stage.guests[by];
     struct claim *claim = &guest->claims[name];
-    if (!guest->http_owner.cable || claim->open || guest->holds[name])
+    if (!guest->http_owner.cable || claim->open || guest->holds[name] || guest->site == stage.apart)
         return;
     unsigned holder = stage_holder(name);
     if (stage.no_names && (holder < stage.guest_count || anybody_claims(name)))
@@ -199,7 +199,7 @@ bool letter_is_peopled(const struct letter *letter) {
     for (unsigned by = 0; by < stage.guest_count; by++)
         for (unsigned name = 0; name < NAMES; name++) {
             const struct guest *guest = &stage.guests[by];
-            if (!is_meant(letter, by, name))
+            if (!is_meant(letter, by, name) || !stage_together(guest->site, from))
                 continue;
             bool is_group = letter->address != TO_AGENT;
             bool reached = !is_group || (rights_may_reach(letter, guest->site, name) &&
@@ -260,7 +260,7 @@ static void compose_fields(char fields[FIELDS_BYTES], const struct letter *lette
         count += (size_t)snprintf(fields + count, FIELDS_BYTES - count, "Patchbay-User: user-x\r\n");
     if (random_chance(&stage.random, 30))
         snprintf(fields + count, FIELDS_BYTES - count,
-                 "Patchbay: 1 hub=00112233445566778899aabbccddeeff time=1 level=0 user=user-x agent=a-1\r\n");
+                 "Patchbay: 00112233445566778899aabbccddeeff-1 time=1 user=user-x agent=a-1\r\n");
 }
 
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name) {

@@ -22,24 +22,28 @@ static void ask_who_is_there(void) {
     stray_say(line);
 }
 
-// What it says in the place of a hub's own line: nothing; a line of a version that nobody knows; or one that says nothing that is
-// known. It is nobody's each time.
+// What it says in the place of a hub's own line: nothing; or a line that is none. It is nobody's each time.
 static const char *any_head(void) {
     static const char *const heads[] = {
         "",
         "",
-        "NATS/1.0\r\nPatchbay: 2 hub=00112233445566778899aabbccddeeff user=user-0\r\n\r\n",
-        "NATS/1.0\r\nPatchbay: 1 later=7 more=than that=is= =known\r\n\r\n",
-        "NATS/1.0\r\nPatchbay: 1 user=user-0\r\n\r\n",
-        "NATS/1.0\r\nPatchbay: 1 hub=00112233445566778899aabbccddeeff user=user-x\r\n\r\n"};
+        "NATS/1.0\r\nPatchbay: 1 hub=00112233445566778899aabbccddeeff user=user-0\r\n\r\n",
+        "NATS/1.0\r\nPatchbay: later=7 more=than that=is= =known\r\n\r\n",
+        "NATS/1.0\r\nPatchbay: 00112233445566778899aabbccddeeff-0 user=user-0\r\n\r\n",
+        "NATS/1.0\r\nOther: 00112233445566778899aabbccddeeff-1\r\n\r\n"};
     return heads[random_below(&stage.random, sizeof heads / sizeof *heads)];
+}
+
+// A subject under the REALM of the first hub.
+static void write_subject(char out[160], const char *rest) {
+    struct realm realm;
+    rights_realm(0, &realm);
+    snprintf(out, 160, "patchbay." CLUSTER_NAME ".%.*s.%s", (int)realm.bytes, realm.text, rest);
 }
 
 static void publish(const char *subject, const char *reply, const char *head, const char *body) {
     char line[1024];
     size_t head_bytes = strlen(head), bytes = strlen(body);
-    if (strstr(head, "Patchbay: 1 hub="))
-        stage.posed_ns = stage.fleet.now_ns;
     if (head_bytes)
         snprintf(line, sizeof line, "HPUB %s %s %zu %zu\r\n%s%s\r\n", subject, reply, head_bytes,
                  head_bytes + bytes, head, body);
@@ -56,26 +60,27 @@ static bool is_claimed(unsigned name) {
 }
 
 static void ask_agent(void) {
-    char subject[128], reply[64], body[128];
+    char subject[160], rest[64], reply[64], body[192];
     unsigned number = stage.stray_asked++, name = random_below(&stage.random, NAMES);
     bool is_hubs_own = random_chance(&stage.random, 200);
     stage.questions[number] = (struct question){.is_sure = stage_is_well() && !is_claimed(name),
                                                 .epoch = stage.epoch,
                                                 .wrongs = stage.wrongs,
-                                                .is_of_agent = true,
                                                 .is_hubs_own = is_hubs_own,
                                                 .name = name};
-    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s", subjects[name]);
+    snprintf(rest, sizeof rest, "agent.%s", subjects[name]);
+    write_subject(subject, rest);
     snprintf(reply, sizeof reply, "_INBOX.stray.%u", number);
     snprintf(body, sizeof body,
-             "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"number\":%u}}", number,
-             is_hubs_own ? "hub/agents" : "stray", number);
+             "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{\"targetAgent\":\"%s\","
+             "\"number\":%u}}",
+             number, is_hubs_own ? "hub/agents" : "stray", model_agents[name], number);
     publish(subject, reply, any_head(), body);
 }
 
 // It comes to whom its subject names, once.
 void stray_comes(unsigned by, unsigned number) {
-    if (number >= stage.stray_asked || !stage.questions[number].is_of_agent)
+    if (number >= stage.stray_asked)
         kernel_fail("guest %u is asked what no client has", by);
     struct question *question = &stage.questions[number];
     if (question->copies++ || question->is_hubs_own)
@@ -99,46 +104,12 @@ static void check_agent(const struct question *question) {
                     question->is_found ? "well" : "not well", question->copies);
 }
 
-static bool anybody_names_it(void) {
-    for (unsigned by = 0; by < stage.guest_count; by++)
-        for (unsigned name = 0; name < NAMES; name++)
-            if (stage.guests[by].holds[name] && stage.guests[by].offers[name] & OFFERS_TELLING)
-                return true;
-    return false;
-}
-
-// Where all hubs hear it, and know each other, one of them answers; those who come and go meanwhile may do so, too. They do know each
-// other where nothing is wrong: healing takes longer than a hub that says nothing is waited for.
-static void ask_all(bool is_event) {
-    char reply[64];
-    if (stage.stray_asked == STRAY_MAX)
-        return;
-    stage.questions[stage.stray_asked] = (struct question){.is_sure = stage_is_well(),
-                                                           .is_event = is_event,
-                                                           .is_named = is_event || anybody_names_it(),
-                                                           .epoch = stage.epoch,
-                                                           .wrongs = stage.wrongs};
-    snprintf(reply, sizeof reply, "_INBOX.stray.%u", stage.stray_asked++);
-    publish(is_event ? "patchbay." CLUSTER_NAME ".event.e-1" : "patchbay." CLUSTER_NAME ".notice.m_2F2",
-            reply, any_head(), "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"nobody\",\"params\":{}}");
-    sums.strays_all++;
-}
-
-// What all hubs hear is one's to answer whoever has come or gone meanwhile; for what somebody has to name, that mustn't have changed.
 void stray_check(void) {
     for (unsigned number = 0; number < stage.stray_asked; number++) {
         struct question *question = &stage.questions[number];
-        bool still =
-            question->wrongs == stage.wrongs && (question->is_event || question->epoch == stage.epoch);
-        if (!question->is_sure || !still)
+        if (!question->is_sure || question->wrongs != stage.wrongs || question->epoch != stage.epoch)
             continue;
-        if (question->is_of_agent)
-            check_agent(question);
-        else if (question->answers != 1 || (question->is_named && question->by_hubs != 1))
-            kernel_fail(
-                "a client that is no hub is answered %u times, by hubs %u times, what it asked all %s",
-                question->answers, question->by_hubs,
-                question->is_event ? "hubs" : "at which somebody names it");
+        check_agent(question);
         question->is_sure = false;
         sums.strays_sure++;
     }
@@ -146,22 +117,24 @@ void stray_check(void) {
 
 // Where all hubs know users, it comes to nobody.
 static void tell_all(void) {
+    char subject[160];
     bool all = true;
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++)
         all &= stage.known[site];
     if (!all)
         return;
-    publish("patchbay." CLUSTER_NAME ".event.e-1", "", any_head(),
+    write_subject(subject, "event.e-1");
+    publish(subject, "", any_head(),
             "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"e-1\"}}");
-    publish("patchbay." CLUSTER_NAME ".notice.m_2F2", "", any_head(),
-            "{\"jsonrpc\":\"2.0\",\"method\":\"m/2\",\"params\":{}}");
+    write_subject(subject, "notice.m_2F2");
+    publish(subject, "", any_head(), "{\"jsonrpc\":\"2.0\",\"method\":\"m/2\",\"params\":{}}");
 }
 
 // A session that has no client at any hub.
 static void start_stream(void) {
-    char subject[128];
-    snprintf(subject, sizeof subject, "patchbay." CLUSTER_NAME ".agent.%s",
-             subjects[random_below(&stage.random, NAMES)]);
+    char subject[160], rest[64];
+    snprintf(rest, sizeof rest, "agent.%s", subjects[random_below(&stage.random, NAMES)]);
+    write_subject(subject, rest);
     publish(subject, "", any_head(), "{\"type\":\"start\",\"request_id\":\"r\",\"session_id\":\"strange\"}");
 }
 
@@ -184,8 +157,6 @@ void stray_ask(void) {
         ask_who_is_there();
     else if (dice < 350)
         tell_all();
-    else if (stage_is_well() && dice < 600)
-        ask_all(random_chance(&stage.random, 500));
     else if (dice < 450)
         start_stream();
     else if (stage.stray_asked < STRAY_MAX)
@@ -195,8 +166,6 @@ void stray_ask(void) {
 void stray_ask_all(void) {
     if (!comes())
         kernel_fail("nobody listens at the first server though all is well");
-    ask_all(true);
-    ask_all(false);
     for (unsigned more = 0; more < NAMES && stage.stray_asked < STRAY_MAX; more++)
         ask_agent();
 }

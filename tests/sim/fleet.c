@@ -272,37 +272,6 @@ void fleet_kill_server(struct fleet *fleet, uint32_t server) {
 
 // --- All of them
 
-// The number behind a key in the hubs' own line, the first of a message's headers; -1: it isn't there.
-static int64_t marked(const struct broker_message *message, const char *key) {
-    char head[512];
-    size_t count = message->head < sizeof head - 1 ? message->head : sizeof head - 1;
-    memcpy(head, message->bytes, count);
-    head[count] = '\0';
-    char *line = strstr(head, "\r\nPatchbay: 1"), *end = line ? strstr(line + 2, "\r\n") : NULL;
-    if (!end)
-        return -1;
-    *end = '\0';
-    const char *at = strstr(line, key);
-    return at ? (int64_t)strtoull(at + strlen(key), NULL, 16) : -1;
-}
-
-// A request is offered to a group, never to one agent, and only where all here owe as much as they may before that. What is
-// handed back has no body.
-static void check_offer(struct fleet *fleet, uint32_t site, const struct broker_message *message) {
-    static const char *const groups[] = {"can.", "tool.", "method.", "command."};
-    int64_t offer = marked(message, " offer="), back = marked(message, " back=");
-    const char *kind = message->subject + sizeof subjects - 1;
-    bool is_group = false;
-    for (unsigned index = 0; index < 4; index++)
-        is_group |= strncmp(kind, groups[index], strlen(groups[index])) == 0;
-    if (offer >= 0 && (!is_group || offer < fleet->sites[site].settings.limits.spill))
-        kernel_fail("hub %u offers %.200s for %" PRId64, site, message->subject, offer);
-    if (back >= 0 && (message->count != message->head || strncmp(kind, "hub.", 4) != 0))
-        kernel_fail("hub %u hands back to %.200s, %zu bytes", site, message->subject, message->count);
-    fleet->offers += offer >= 0;
-    fleet->offers_back += back >= 0;
-}
-
 static void check_message(void *context, const struct broker_client *from,
                           const struct broker_message *message) {
     struct fleet *fleet = context;
@@ -312,7 +281,6 @@ static void check_message(void *context, const struct broker_client *from,
         if (!fleet->links[index].cable || fleet->links[index].client != from)
             continue;
         fleet->messages++;
-        check_offer(fleet, fleet->links[index].site, message);
         if (message->count > fleet->published_bytes_max)
             fleet->published_bytes_max = message->count;
         if (!lawful && strncmp(message->subject, "_INBOX.", 7) != 0)

@@ -67,8 +67,6 @@ struct fleet {
     uint64_t now_ns;
     uint64_t messages;            // that hubs have published
     uint64_t published_bytes_max; // of one
-    uint64_t offers,
-        offers_back; // requests that hubs have offered each other, and those that were handed back
 };
 
 void fleet_open(struct fleet *fleet, const struct fleet_options *options);

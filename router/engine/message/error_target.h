@@ -13,3 +13,7 @@ bool error_target_keep(struct pending_table *table, struct pending *pending, enu
 void error_target_put(struct text *data, enum subject_kind kind, const char *token, size_t bytes);
 // The same of one that was kept; where nothing was, nothing.
 void error_target_put_kept(struct text *data, const struct pending *pending);
+// What kind of name was kept; SUBJECT_KINDS_COUNT: nothing was.
+enum subject_kind error_target_kind(const struct pending *pending);
+// The name that was kept, decoded; SIZE_MAX where it is longer than any name.
+size_t error_target_name(const struct pending *pending, char out[METHOD_BYTES_MAX]);

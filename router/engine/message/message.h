@@ -6,6 +6,7 @@
 #include "core/base/limits.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
+#include "router/engine/message/origin.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
@@ -14,7 +15,7 @@
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 
 struct authz_cache_call;
-struct spill_reason;
+struct remote_retry;
 
 struct message {
     struct peer *peer;
@@ -23,11 +24,10 @@ struct message {
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    bool approved; // it was held, and may go now (router/features/gate)
-    const struct spill_reason
-        *returned; // it was, and is back (router/engine/message/message_copy.h); or NULL
-    // The same call was found right before (router/rights/authz_cache.h): nothing else of it is judged. NULL:
-    // it wasn't.
+    bool approved;                    // it was held, and may go now (router/features/gate)
+    const struct origin *origin;      // who sent it through another hub; NULL: its peer did
+    const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
+    // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`
@@ -41,7 +41,8 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
     message->approved = false;
-    message->returned = NULL;
+    message->origin = NULL;
+    message->retry = NULL;
     message->again = NULL;
     message->method_bytes = 0;
     message->method_long = false;
@@ -57,11 +58,6 @@ static inline bool message_method_is(const struct message *message, const char *
 static inline bool message_is_error(const struct message *message) {
     return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
 }
-// Whether its peer may send such a one now; if not, it was counted.
-static inline bool message_may_come(struct shard *shard, const struct message *message) {
-    const struct transport *transport = message->peer->transport;
-    return __builtin_expect(!transport->vets, true) || transport->vets(shard, message);
-}
 // Where the answer to a request goes.
 static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
@@ -75,8 +71,12 @@ static inline void message_blot(const struct message *message) {
 
 // The agent that its peer is attached to, where it names no target itself; or NULL.
 static inline const struct attachment *message_attachment(const struct message *message) {
+    if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
+        return NULL;
+    if (__builtin_expect(message->origin != NULL, false))
+        return message->origin->target;
     const struct annex *annex = message->peer->annex;
-    return annex && !lookup_has(&message->lookup, KEY_TARGET_AGENT) ? annex->attachment : NULL;
+    return annex ? annex->attachment : NULL;
 }
 // Whether a target decides alone where it goes.
 static inline bool message_has_target(const struct message *message) {

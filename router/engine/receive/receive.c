@@ -11,7 +11,6 @@
 #include "router/engine/shard/probe.h"
 #include "router/events/events.h"
 #include "router/rights/peer_credential.h"
-#include "router/routing/fallback_route.h"
 #include "router/routing/route.h"
 
 // --- The unit that is coming in
@@ -234,10 +233,10 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && !(peer->stalled | peer->held_back) && peer->frames % LOOK_AT_FRAMES))
+        (!share->heavy && !peer->held_back && peer->frames % LOOK_AT_FRAMES))
         return false;
     share->heavy = false;
-    return peer->stalled || peer->held_back || io_clock(shard->io) >= share->until_ns;
+    return peer->held_back || io_clock(shard->io) >= share->until_ns;
 }
 
 // Returns where it was cut short; 0: it wasn't.
@@ -359,7 +358,6 @@ static void end_unit(struct shard *shard, struct peer *peer) {
 static void receive_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
-    fallback_route_hurry(shard, peer); // what came with its end
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving ||
                   (peer->annex && peer->annex->end_leaves);
     // The stream may have ended for others before: HTTP hears nothing behind a last request.

@@ -43,11 +43,6 @@ static bool is_acp(struct shard *shard, uint64_t target) {
     return agent && agent->child && child_record_cancels_acp(agent->child);
 }
 
-static bool is_elsewhere(struct shard *shard, uint64_t target) {
-    const struct agent *agent = agents_one_at(&shard->agents, target);
-    return agent && agent_is_link(agent);
-}
-
 // Towards such a server, or from it.
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
@@ -79,7 +74,7 @@ static struct parcel *own_cancel(struct shard *shard, uint64_t target, uint64_t 
 }
 
 static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
-    if (pending->cancelled && (answer || !is_elsewhere(shard, pending->target)))
+    if (pending->cancelled && (answer || pending->target != shard->across.home.connection))
         return false;
     struct parcel *parcel = own_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
                                        cancel_is_end(shard, pending));
@@ -136,7 +131,7 @@ static bool take_back(struct shard *shard, struct peer *peer, uint64_t hub_id) {
 }
 
 // The parcel goes home by itself, to say so.
-static bool taken_back(struct shard *shard, struct parcel *parcel) {
+bool cancel_home(struct shard *shard, struct parcel *parcel) {
     uint32_t to = parcel->pool->shard;
     bool answer = parcel->mail.detail;
     if (to == shard->index || !answer) {
@@ -158,13 +153,16 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
         send_release(shard, parcel);
         return false;
     }
+    if (peer->transport->cancel)
+        return peer->transport->cancel(shard, peer, parcel, parcel->mail.detail) &&
+               cancel_home(shard, parcel);
     struct peer *asked = peer;
     if (asked->transport->forget)
         peer = asked->transport->forget(shard, asked, parcel->hub_id, parcel->mail.detail);
     if (peer && take_back(shard, peer, parcel->hub_id)) {
         if (asked->transport->forget && parcel->mail.detail)
             asked->transport->forget(shard, asked, parcel->hub_id, false);
-        return taken_back(shard, parcel);
+        return cancel_home(shard, parcel);
     }
     if (!peer || peer->connection.held) { // who would have to know it has ended
         send_release(shard, parcel);

@@ -19,3 +19,5 @@ bool cancel_at_target(struct shard *shard, struct pending *pending);
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // A cancel has come to the target's shard; takes the parcel. True as cancel_dispatch.
 bool cancel_arrived(struct shard *shard, struct parcel *parcel);
+// A request was taken out of the queue for which this cancel came, which goes home to say so. True as cancel_dispatch.
+bool cancel_home(struct shard *shard, struct parcel *parcel);

@@ -4,7 +4,6 @@
 
 #include "core/base/text.h"
 #include "router/audit/audit.h"
-#include "router/audit/audit_remote.h"
 #include "router/engine/message/error_target.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/cancel.h"
@@ -21,9 +20,9 @@ static void completion_end(struct shard *shard, struct pending *pending) {
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
         account_lease_answer(&shard->account_leases, pending->account);
-    if (pending->offered)
-        message_copy_drop(shard, pending->offered);
-    pending->offered = NULL;
+    if (pending->copy)
+        message_copy_drop(shard, pending->copy);
+    pending->copy = NULL;
     pending_end(&shard->pending, pending);
 }
 
@@ -90,8 +89,8 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
-// Returns the agent that was asked, as long as it is there: others may live at its connection. For an agent
-// on another hub that is the link, and for a client that an instance asked there is no name.
+// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub, and of a
+// client that an instance asked, there is no name.
 static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
     const struct home *home = agents_home(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
@@ -105,7 +104,7 @@ static const struct agent *asked_agent(struct shard *shard, const struct pending
 
 static void put_agent(struct text *data, const struct pending *pending, const struct agent *agent) {
     error_target_put_kept(data, pending);
-    if (agent && !agent_is_link(agent))
+    if (agent)
         reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
 
@@ -141,11 +140,6 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         send_release(shard, parcel);
         return;
     }
-    if (pending->cancelled && parcel->mail.detail & ANSWER_UNSAID) {
-        send_release(shard, parcel);
-        completion_forget(shard, pending);
-        return;
-    }
     if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);
@@ -161,8 +155,6 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     assert(source->name == pending->source);
     parcel->hub_id = 0;
     bool is_own = parcel->mail.detail & ANSWER_BY_HUB;
-    if (parcel->mail.detail & ANSWER_REFUSAL)
-        audit_remote_refused(shard, source, pending, parcel);
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
     completion_end(shard, pending);
@@ -191,6 +183,27 @@ void completion_refused(struct shard *shard, uint64_t hub_id, enum error error) 
     begin_data(shard, pending, &data, NULL);
     refuse_full_put(shard, &data, false); // what is owed was looked at before it was sent there
     end_with_error(shard, pending, error, &data);
+}
+
+void completion_error(struct shard *shard, struct pending *pending, enum error error, struct text *data) {
+    end_with_error(shard, pending, error, data);
+}
+
+void completion_result(struct shard *shard, struct pending *pending, struct text *result) {
+    struct peer *source = source_of(shard, pending);
+    struct reply_to to = {pending->id, pending->id_bytes, pending->exchange};
+    assert(!pending->outcome);
+    if (!source) {
+        text_deinit(result);
+        abandon(shard, pending);
+        return;
+    }
+    if (result->failed)
+        reply_failed(shard, source, to);
+    else
+        reply_result(shard, source, to, result->bytes, result->length);
+    text_deinit(result);
+    completion_end(shard, pending);
 }
 
 void completion_cancelled(struct shard *shard, struct pending *pending) {
@@ -225,8 +238,8 @@ static void end_left(struct shard *shard, struct pending *pending, enum error er
     struct text data;
     text_init(&data);
     put_agent(&data, pending, agent);
-    if (agent && agent_is_link(agent))
-        reply_data_text(&data, "link", "down");
+    if (pending->target == shard->across.home.connection)
+        reply_data_text(&data, "link", "lost");
     stats_count(&shard->stats, COUNT_TARGETS_LEFT);
     end_with_error(shard, pending, error, &data);
 }

@@ -19,7 +19,11 @@ void completion_refused(struct shard *shard, uint64_t hub_id, enum error error);
 void completion_given_up(struct shard *shard, struct pending *pending, bool told);
 // Ends a request that goes on otherwise: nobody is told of this end.
 void completion_withdraw(struct shard *shard, struct pending *pending);
-// Ends a request that was cancelled in its target's queue.
+// Ends a request with an error, whose data is taken over.
+void completion_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
+// Ends a request with a result, JSON, which is taken over.
+void completion_result(struct shard *shard, struct pending *pending, struct text *result);
+// It was cancelled while it waited in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
 // Ends a request whose time is up.
 void completion_timed_out(struct shard *shard, struct pending *pending);

@@ -90,7 +90,7 @@ void refuse_field(struct shard *shard, const struct message *message, const char
 void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct text data;
     text_init(&data);
-    if (agent && !agent_is_link(agent))
+    if (agent)
         reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_number(&data, "limit", (int64_t)quota_bytes_max(&shard->quota));
     refuse(shard, message, ERROR_OVERLOADED, &data);

@@ -36,20 +36,12 @@ struct exchange {
     uint32_t due;    // and one while what came is still being routed
     bool is_array;   // what came was a batch
     bool is_error;   // the answer that came last is an error (parcel->mail.detail)
-    bool is_unsaid;  // of what came from another hub: its source isn't told that it has ended
     bool is_bad;     // what came, as a whole, was no message
     bool is_ended;   // nothing is due any more
     bool exits;      // a member of it was an exit, for when all of it has been routed
     uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was
-    // Of what another hub offers: that who takes it owes less than this, 0: it is none; and what who owes least owes, where
-    // that is too much.
-    uint32_t offered, owed;
-    // Of what comes from another hub, too.
-    bool probed;   // what would become of it is asked, and nothing else
-    bool is_found; // then: somebody would get it
-    bool is_held;  // somebody must approve it, where it comes from
     void *
-        inbound; // of what came from another hub: who asked there (router/features/cluster/inflight.h); or NULL
+        inbound; // of what came from another hub: who asked there (router/features/cluster/inbound_request.h); or NULL
     struct http_note http;
 };
 

@@ -15,8 +15,6 @@ struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_
     timer_init(&annex->timer, timer_kind);
     list_init(&annex->exchanges);
     list_init(&annex->held);
-    list_init(&annex->sought);
-    list_init(&annex->stalled);
     return annex;
 }
 
@@ -25,7 +23,6 @@ void annex_give(struct quota *quota, struct quota *places, struct annex *annex) 
         return;
     assert(annex->kept_bytes == 0);
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
-    assert(list_empty(&annex->sought) && list_empty(&annex->stalled));
     assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct pool_affinity *affinity; (affinity = annex->affinities);) {
         annex->affinities = affinity->next;

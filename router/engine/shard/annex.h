@@ -33,37 +33,19 @@ struct pool_affinity {
 
 struct child;
 struct per_client;
-struct remote_acl;
 struct identity;
 struct mail;
 struct mcp;
 struct hcs_viewer;
 
-// The link to other hubs: the receivers of a notification without a target that comes now.
-enum telling {
-    TELLING_ANY,
-    TELLING_ALL, // those who name it, and nobody else
-    TELLING_ONE, // one who offers it: those who name it get it in another message
-};
-
 struct annex {
-    struct peer *peer;             // whose it is
-    uint64_t origin;               // where it comes from, as a hash; 0: nobody has asked
-    uint64_t kept_for;             // whose its subscriptions are (core/base/quota_shares.h)
-    uint64_t kept_bytes;           // of these, as they are counted
-    struct attachment *attachment; // NULL: none
-    bool end_leaves;               // the end of its stream is its leaving, as it has said in hub/attach
-    struct identity *identity;     // where users are on (identity.h); else NULL
-    enum telling telling;
-    // Likewise: the source's own agent in whose name the message is said, as the source's hub has it; in the
-    // message. Bytes 0: none.
-    const char *named;
-    uint32_t named_bytes;
-    const char *hub; // likewise: which hub says so, HUB_NAME_BYTES; NULL: none
-    const struct remote_acl
-        *acl;     // likewise: whom it says that it may reach (core/cluster/remote_acl.h); NULL: anybody
-    bool refuses; // likewise: what answers is no agent, but its hub
-    bool unsaid;  // likewise: whoever has cancelled what it answers isn't told
+    struct peer *peer;                // whose it is
+    uint64_t origin;                  // where it comes from, as a hash; 0: nobody has asked
+    uint64_t kept_for;                // whose its subscriptions are (core/base/quota_shares.h)
+    uint64_t kept_bytes;              // of these, as they are counted
+    struct attachment *attachment;    // NULL: none
+    bool end_leaves;                  // the end of its stream is its leaving, as it has said in hub/attach
+    struct identity *identity;        // where users are on (identity.h); else NULL
     struct pool_affinity *affinities; // one for each pool that it has used
     struct child *child;              // whose seat it is (router/features/children); or NULL
     struct mcp *mcp;                  // of such a seat (router/features/mcp/mcp.h); or NULL
@@ -85,9 +67,6 @@ struct annex {
     struct list held;             // struct held_message.by_source: what it has sent that waits for approval
     uint32_t held_count;
     uint64_t held_bytes; // of these
-    struct list stalled; // struct stalled_unit.link: what it has said behind those
-    struct list sought;  // struct fallback.by_source: notifications that are asked for elsewhere first
-    bool exits;          // a batch has brought an exit, which counts once none of those are there any more
 };
 
 // Makes one for a peer; its timer is of this kind. NULL without memory.

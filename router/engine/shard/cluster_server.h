@@ -12,7 +12,7 @@
 struct resolver;
 struct secure_source;
 
-enum { CLUSTER_SERVERS_MAX = 16 };
+enum { CLUSTER_SERVERS_MAX = 16, HUB_DISPLAY_BYTES_MAX = 64 };
 
 struct cluster_server {
     struct nats_url url;
@@ -24,6 +24,8 @@ struct cluster_server {
 // The cluster's part of the hub's settings, as constant as these.
 struct cluster_settings {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
+    char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // as lists and logs call this hub
+    uint64_t realm_grace_ns;                  // so long hubs of the former REALM are served; 0: they aren't
     struct cluster_server servers[CLUSTER_SERVERS_MAX];
     uint32_t server_count;
     bool insecure; // servers on other machines may be spoken to without TLS and credentials

@@ -14,6 +14,7 @@
 
 struct attachment;
 struct exchange;
+struct origin;
 struct user;
 
 // Checkpoints are random, so that nobody can have many of them in one bucket.
@@ -27,6 +28,7 @@ struct held_message {
     struct checkpoint checkpoint;
     uint64_t source;           // connection
     const struct user *user;   // who has sent it, of whatever edition; NULL: users are not on
+    struct origin *origin;     // of what came from another hub; or NULL
     struct exchange *exchange; // of a request, that its answer belongs to, or NULL
     struct unit unit;
     struct frame frame;                           // of its unit; one reference on its buffer

@@ -8,6 +8,7 @@
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "io/secure.h"
+#include "router/engine/shard/cluster_server.h"
 
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
@@ -33,10 +34,7 @@ static bool hub_make(struct hub *hub) {
     hub->mailboxes = memory_take_aligned(alignof(struct mailbox), count * count * sizeof *hub->mailboxes);
     if (hub->settings.users)
         hub->demand = subscriber_count_create(&hub->settings.secrets.tables);
-    if (hub->settings.cluster)
-        hub->named = memory_take_zeroed(NAMED_PLACES, sizeof *hub->named);
-    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users ||
-        !hub->named != !hub->settings.cluster)
+    if (!hub->shards || !hub->mailboxes || !make_counters(hub) || !hub->demand != !hub->settings.users)
         return false;
     for (size_t index = 0; index < count * count; index++)
         mailbox_init(&hub->mailboxes[index]);
@@ -114,7 +112,20 @@ static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
     return false;
 }
 
-bool hub_reload(struct hub *hub) {
+// Which hubs belong together may change: those before are served for a while still.
+static void keep_former(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
+    const struct hub_settings *before = hub_settings(hub);
+    uint64_t grace_ms = hub->settings.cluster ? hub->settings.cluster->realm_grace_ns / 1000000 : 0;
+    fresh->former = before->former;
+    fresh->former_until_ms = before->former_until_ms;
+    if (realm_same(&fresh->realm, &before->realm))
+        return;
+    fresh->former = grace_ms ? before->realm : (struct realm){.bytes = 0};
+    fresh->former_until_ms = now_ms + grace_ms;
+    assert(!realm_same(&fresh->former, &fresh->realm));
+}
+
+bool hub_reload(struct hub *hub, uint64_t now_ms) {
     struct hub_settings fresh = hub->settings;
     if (!hub->settings.read_again)
         return true;
@@ -123,6 +134,8 @@ bool hub_reload(struct hub *hub) {
     fresh.users = NULL;
     bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
     fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
+    if (good)
+        keep_former(hub, &fresh, now_ms);
     if (good && suffices_for_shards(hub, fresh.limits.memory_bytes_max) &&
         leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
         forget_editions(hub);
@@ -142,9 +155,13 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     if (!hub)
         return -ENOMEM;
     hub->settings = *settings;
+    if (!hub->settings.realm.bytes && !realm_make(&hub->settings.realm, NULL, 0, settings->gate)) {
+        memory_give(hub);
+        return -ENOMEM;
+    }
     atomic_init(&hub->phase, HUB_SERVING);
     hub->strangers = account_create(0);
-    if (!hub->strangers || !put_into_effect(hub, settings) || !hub_make(hub)) {
+    if (!hub->strangers || !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -168,7 +185,6 @@ void hub_destroy(struct hub *hub) {
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
     memory_give(hub->demand);
-    memory_give((void *)hub->named);
     memory_give((void *)hub->slowest);
     memory_give((void *)hub->unknown_oldest);
     memory_give(hub->mailboxes);
@@ -224,25 +240,12 @@ uint32_t hub_connection_count(const struct hub *hub) {
     return count;
 }
 
-// --- Names at other hubs
-
-uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes) {
-    uint64_t hash = siphash_table(&hub->settings.secrets.tables, token, bytes);
-    return hash ? hash : 1;
+void hub_node(const struct hub *hub, char out[NODE_BYTES]) {
+    static_assert((int)NODE_BYTES == (int)HUB_SESSION_BYTES,
+                  "a node is named as a connection is, of which no shard has the number");
+    hub_session(hub, UINT64_MAX, out);
 }
 
-void hub_put_named(struct hub *hub, uint64_t hash) {
-    assert(hub->named && hash);
-    uint64_t place = hash % NAMED_PLACES, there;
-    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
-        place = (place + 1) % NAMED_PLACES;
-    atomic_store_explicit(&hub->named[place], hash, memory_order_relaxed);
-}
-
-bool hub_has_named(const struct hub *hub, uint64_t hash) {
-    assert(hub->named && hash);
-    uint64_t place = hash % NAMED_PLACES, there;
-    while ((there = atomic_load_explicit(&hub->named[place], memory_order_relaxed)) && there != hash)
-        place = (place + 1) % NAMED_PLACES;
-    return there == hash;
+void hub_lose_events(struct hub *hub) {
+    atomic_fetch_add_explicit(&hub->events_unknown, 1, memory_order_release);
 }

@@ -13,6 +13,8 @@
 #include "core/base/limits.h"
 #include "core/base/siphash.h"
 #include "core/child/child_settings.h"
+#include "core/cluster/hub_name.h"
+#include "core/cluster/realm.h"
 #include "io/io.h"
 #include "io/sandbox_layer.h"
 #include "router/engine/shard/allowlist.h"
@@ -66,6 +68,10 @@ struct hub_settings {
     struct allowlist origins;     // whose pages may speak to the hub, besides its own
     struct secure_source *secure; // what TLS is made from; one reference, the edition's; NULL: there is none
     bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
+    struct realm realm;           // which hubs belong together, by the users file and the gate
+    struct realm
+        former; // the realm before that, under which hubs may still be asked until former_until_ms; bytes 0: none
+    uint64_t former_until_ms; // by the shards' clock
     struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
 
     // These stay.
@@ -92,10 +98,6 @@ struct hub_settings {
     void (*notice)(void *context, enum hub_notice notice); // of read_context, on shard 0; or NULL
     uint64_t watchdog_ms; // how often it is told that the hub is alive; 0: never
 };
-
-// The link to other hubs is a peer of shard 0, another one each time that it comes to be. In the registry it stands as an agent
-// that nobody finds by its id: what is forwarded to it goes to another hub.
-#define HUB_LINK_ID "." // no agent's is like this (core/agents/agent_id.h)
 
 // Settings that took effect once, and those before them.
 struct hub_edition {
@@ -130,20 +132,20 @@ struct hub {
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
     _Atomic uint32_t presence_subscriptions; // of all shards, to events that the hub publishes of agents
-    _Atomic uint64_t *
-        named; // hashes of methods that agents at other hubs name; shard 0 sets them; NULL: there are no others
-    struct subscriber_count *demand; // all of them, counted by all shards; NULL: users aren't on
-    // Large frames near the bound of memory (pressure.c).
-    _Atomic uint64_t *slowest;               // of [shard]: the rank of its slowest sender, set by the shard
-    _Atomic uint64_t waiting_ms;             // when a shard last saw that a frame had waited for long
-    _Atomic uint64_t give_way_ms;            // when a slow sender may be closed for it
-    _Atomic uint64_t relieved_ms;            // when a shard last closed a slow reader
-    uint64_t began_ms;                       // by the shards' clock; set before they run
-    struct authn_throttle authn_throttle;    // wrong credentials
-    struct quota_shares shares;              // what peers have the hub keep, by user or address
-    struct account *strangers;               // refusals of those of whom it isn't known who they are
-    _Atomic uint32_t link_neighbours;        // other hubs that are known; likewise
-    _Atomic uint32_t link_unfenced;          // those that don't heed fences; likewise
+    struct subscriber_count *demand;         // all of them, counted by all shards; NULL: users aren't on
+    // Of large frames near the bound of memory (pressure.c).
+    _Atomic uint64_t *slowest;            // of [shard]: the rank of its slowest sender, set by the shard
+    _Atomic uint64_t waiting_ms;          // when a shard last saw that a frame had waited for long
+    _Atomic uint64_t give_way_ms;         // when a slow sender may be closed for it
+    _Atomic uint64_t relieved_ms;         // when a shard last closed a slow reader
+    uint64_t began_ms;                    // by the shards' clock; set before they run
+    struct authn_throttle authn_throttle; // wrong credentials
+    struct quota_shares shares;           // what peers have the hub keep, by user or address
+    struct account *strangers;            // refusals of those of whom it isn't known who they are
+    _Atomic uint32_t link_number;         // N of the link that stands, or stood last; shard 0 sets it
+    _Atomic uint32_t hubs_unserved; // other hubs that speak another protocol, or have another REALM; likewise
+    _Atomic uint64_t events_dropped; // that could not be published to other hubs
+    _Atomic uint64_t events_unknown; // how often other hubs have lost events for subscribers of this one
     _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it
     _Atomic uint64_t asked_ms;      // when somebody last asked how the hub is (survey.c); 0: nobody has
     _Atomic uint32_t phase;         // enum hub_phase
@@ -154,14 +156,10 @@ struct hub {
 int hub_create(struct hub **out, const struct hub_settings *settings);
 // Reads the configuration again, on shard 0's thread. False when it can't be used or memory is used up: the
 // hub goes on as before.
-bool hub_reload(struct hub *hub);
+bool hub_reload(struct hub *hub, uint64_t now_ms);
 // Every shard must have been closed.
 void hub_destroy(struct hub *hub);
 
-// How many agents there are: the link is none.
-static inline uint64_t hub_agents(const struct agents *agents) {
-    return agents->count - (agents_find(agents, HUB_LINK_ID, sizeof HUB_LINK_ID - 1) != NULL);
-}
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
     assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
     return &hub->mailboxes[from * hub->settings.shard_count + to];
@@ -205,10 +203,7 @@ uint32_t hub_emptiest_shard(const struct hub *hub);
 // Connections of all shards together.
 uint32_t hub_connection_count(const struct hub *hub);
 
-// Notifications that agents at other hubs name for themselves (hub.named).
-enum { NAMED_PLACES = 1 << 12 };
-uint64_t hub_named_hash(const struct hub *hub, const void *token, size_t bytes);
-// There must be room.
-void hub_put_named(struct hub *hub, uint64_t hash);
-// Whether somebody names this, by its hash.
-bool hub_has_named(const struct hub *hub, uint64_t hash);
+// Writes the NODE under which other hubs know this one, which is the same until the process ends.
+void hub_node(const struct hub *hub, char out[NODE_BYTES]);
+// Tells the subscribers of all shards that events of other hubs have been lost.
+void hub_lose_events(struct hub *hub);

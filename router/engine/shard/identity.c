@@ -48,8 +48,9 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
     assert(!user || shard->settings->users);
     if (user)
         return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
-    struct annex *annex =
-        peer->connection.socket < 0 || peer->transport->is_link ? NULL : peer_annex(shard, peer);
+    bool is_whole =
+        peer->connection.socket < 0 || peer->name == shard->across.home.connection; // all hubs speak there
+    struct annex *annex = is_whole ? NULL : peer_annex(shard, peer);
     if (annex && !annex->origin) {
         struct io_origin origin;
         io_peer_origin(shard->io, peer->connection.socket, &origin);

@@ -74,8 +74,7 @@ struct peer {
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
-    bool stalled : 1;               // what it says waits (router/engine/message/stall_queue.h)
-    bool held_back : 1;             // the same, until the peer reads (send_holds_back)
+    bool held_back : 1;             // what it says waits, until the peer reads (send_holds_back)
 
     // The unit that is coming in (receive.c).
     struct unit unit;

@@ -43,20 +43,16 @@ enum mail_kind {
     MAIL_STREAM_TURNED, // it comes back: the producer takes no more
     MAIL_ERRAND, // asks shard after shard about what is held, and goes home (router/features/gate/gate_query.h)
     MAIL_INQUIRY, // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
-    MAIL_OFFER_TAKEN, // a request that was offered to another hub is that hub's (router/features/cluster/spill_report.h)
-    MAIL_OFFER_BACK,  // or is handed back by it
-    MAIL_OFFER_AGAIN, // or, refused by it, is for another one; and from there: it isn't any more
-    MAIL_SOUGHT, // whether anybody is there for a notification's first target (router/features/cluster/fallback_watch.h); mail.connection is its number
-    MAIL_PART,   // a parcel: the program to which mail.connection has said exit has ended
+    MAIL_ATTACH, // asks other hubs for an agent's name, on shard 0, and goes home (router/routing/remote_attach.h)
+    MAIL_REMOTE,    // what has become of a request to another hub (router/routing/remote_end.h)
+    MAIL_PART,      // a parcel: the program to which mail.connection has said exit has ended
     MAIL_DEPARTURE, // mail.connection, a user of shared servers, has gone; shard 0 gives it back
 };
 
 // The kind of an answer that travels, in mail.detail.
 enum answer_detail {
-    ANSWER_ERROR = 1,   // it is one
-    ANSWER_REFUSAL = 2, // of the hub's that should have asked its target, and hasn't
-    ANSWER_BY_HUB = 4,  // of this hub's, for a request that it had sent to others
-    ANSWER_UNSAID = 8,  // whoever has cancelled what it answers isn't told
+    ANSWER_ERROR = 1,  // it is one
+    ANSWER_BY_HUB = 4, // of this hub's, for a request that it had sent to others
 };
 
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).

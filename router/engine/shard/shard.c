@@ -4,9 +4,30 @@
 #include <errno.h>
 
 #include "core/base/memory.h"
+#include "core/rights/users.h"
+#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/publication_types.h"
 
 // --- Opening and closing
+
+void shard_set_hub(struct shard *shard) {
+    struct across *across = &shard->across;
+    const struct hub *hub = shard->hub;
+    char node[NODE_BYTES];
+    assert(hub->settings.cluster);
+    hub_node(hub, node);
+    hub_name_write(&across->hub, node, atomic_load_explicit(&hub->link_number, memory_order_relaxed));
+    across->inbox_bytes = (uint32_t)subject_write_hub(across->inbox, hub->settings.cluster->name,
+                                                      &across->hub, SUBJECT_ANSWER, 0);
+}
+
+void shard_set_link(struct shard *shard, uint64_t connection) {
+    struct home *home = &shard->across.home;
+    assert(connection && !home->connection && list_empty(&home->pending));
+    shard_set_hub(shard);
+    home->connection = connection;
+    home->leaving = false;
+}
 
 bool shard_take_settings(struct shard *shard) {
     const struct hub_edition *edition = atomic_load(&shard->hub->edition);
@@ -43,7 +64,11 @@ static void init_tables(struct shard *shard) {
     shard->agents.topics.demand = hub->demand;
     shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
-    hash_table_init(&shard->sought.by_number, &shard->quota);
+    list_init(&shard->across.home.pending);
+    list_init(&shard->across.home.agents);
+    list_init(&shard->across.home.streams);
+    list_init(&shard->across.home.link);
+    list_init(&shard->attach_queries);
     list_init(&shard->to_send);
     turn_bounds_defaults(&shard->bounds);
     if (hub->settings.bounds)
@@ -165,7 +190,6 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
-    hash_table_deinit(&shard->sought.by_number);
     freelist_release(&shard->exchange_spares, &shard->quota);
     quota_deinit(&shard->quota);
     quota_deinit(&shard->places);

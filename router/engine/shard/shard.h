@@ -13,7 +13,6 @@
 #include "core/base/hash_table.h"
 #include "core/base/quota.h"
 #include "core/base/wheel.h"
-#include "core/cluster/remote_acl.h"
 #include "core/cluster/subject.h"
 #include "core/requests/pending.h"
 #include "core/rights/account_lease.h"
@@ -45,7 +44,6 @@ enum timer_kind {
     TIMER_SESSION,
     TIMER_STREAMS,
     TIMER_HELD,
-    TIMER_SOUGHT,
     TIMER_IDENTITY,
     TIMER_UNTOLD,
     TIMER_WATCHDOG,
@@ -151,16 +149,7 @@ struct shard {
     } presence;
     struct rejects untaken;
     struct hcs_shard streams;
-    struct gate *gate; // NULL: nothing is held
-    // Notifications that are asked for at other hubs first, by their numbers (router/engine/message/fallback.h).
-    struct sought_table {
-        struct hash_table by_number;
-        uint64_t last;
-        size_t bytes; // of them, with what each takes besides
-        struct mail *settled,
-            *settled_last; // of which it is known what has become (router/routing/fallback_route.h)
-    } sought;
-
+    struct gate *gate;   // NULL: nothing is held
     uint32_t sending_us; // the clock when what is to be sent now is handed over
     struct list to_send; // struct peer.to_send
     struct turn_bounds bounds;
@@ -221,26 +210,25 @@ struct shard {
     struct journal *journal;   // NULL: the hub keeps none
     struct children *children; // NULL: there is no keeper
     struct link *link;         // to other hubs (router/features/cluster/link.h); NULL: there are none
-    // How what this shard sends to other hubs leaves (router/forwarding/remote_target.c), so that it isn't looked up for each message.
+    // What this shard has asked of other hubs, and how that leaves (router/forwarding/remote_target.c).
     struct across {
-        uint64_t changes;    // of the registry, up to which `agent` is what it has
-        struct agent *agent; // that the link is there; NULL: it is down
-        uint64_t link;       // whose name is here; 0: none
-        char name[HUB_SESSION_BYTES];
-        uint32_t inbox_bytes; // and where it takes answers, by their numbers
-        char inbox[SUBJECT_INBOX_BYTES_MAX];
+        struct home home;    // of the link: what it owes; connection 0: it is down
+        struct hub_name hub; // this hub's name under that link
+        uint32_t inbox_bytes;
+        char inbox[SUBJECT_BYTES_MAX]; // where it takes answers, up to their numbers
+        uint64_t events_unknown;       // of hub.events_unknown, that this shard's subscribers have been told
         // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
         uint64_t vouched_connection, vouched_changes;
         uint32_t vouched_bytes;
         char vouched[AGENT_ID_BYTES_MAX];
-        struct remote_acl_text acl; // of who sent last, of those who may not reach all
     } across;
     struct claim_table
         *asking; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
     struct list
         confirming; // orders that wait for its server, oldest first (router/features/cluster/register_barrier.c)
-    struct list inquiries;  // to all other hubs, likewise (router/registry/directory.h)
-    uint32_t inquiries_out; // of this shard's peers
+    struct list inquiries;      // to all other hubs, likewise (router/registry/directory.h)
+    struct list attach_queries; // hub/attach, likewise (router/routing/remote_attach.h)
+    uint32_t inquiries_out;     // of this shard's peers, of both kinds
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
@@ -251,6 +239,10 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 // Closes it after the last turn of all shards and when its journal is closed, on its own thread; asserts that
 // all memory has come home.
 void shard_close(struct shard *shard);
+// The link to other hubs has a new number, and this hub a new name.
+void shard_set_hub(struct shard *shard);
+// The link stands, with this connection.
+void shard_set_link(struct shard *shard, uint64_t connection);
 // Takes up the settings that are in effect now; false when it had them already.
 bool shard_take_settings(struct shard *shard);
 // How many buffers it lends to the kernel, by the settings.

@@ -195,24 +195,26 @@
       "Tries to reach a NATS server that came to nothing.")                                                  \
     X(COUNT_LINK_FAULTS, "cluster_server_faults", "cluster_server_faults_total", NULL,                       \
       "What the NATS server called a fault.")                                                                \
-    X(COUNT_CROSSED_OUT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                       \
-      "Requests that went to another hub.")                                                                  \
-    X(COUNT_CROSSED_AGAIN, "cluster_requests_sent_again", "cluster_requests_sent_again_total", NULL,         \
-      "Of those, how often one that a hub refused was sent to another one.")                                 \
-    X(COUNT_OFFERED, "cluster_requests_offered", "cluster_requests_offered_total", NULL,                     \
-      "Of those, requests that were offered there since all here who might have taken them owed too much.")  \
-    X(COUNT_OFFERS_BACK, "cluster_offers_returned", "cluster_offers_returned_total", NULL,                   \
-      "Offers that nobody took there, and so who is here got.")                                              \
-    X(COUNT_OFFERS_DECLINED, "cluster_offers_declined", "cluster_offers_declined_total", NULL,               \
-      "Other hubs' offers that this one handed back.")                                                       \
-    X(COUNT_CROSSED_EVENTS, "cluster_events_sent", "cluster_events_sent_total", NULL,                        \
+    X(COUNT_REQUESTS_SENT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                     \
+      "Requests that went to other hubs.")                                                                   \
+    X(COUNT_REQUESTS_UNHEARD, "cluster_requests_unheard", "cluster_requests_unheard_total", NULL,            \
+      "Requests to other hubs for which nobody was there.")                                                  \
+    X(COUNT_REQUESTS_NOT_TAKEN, "cluster_requests_not_taken", "cluster_requests_not_taken_total", NULL,      \
+      "Requests to other hubs that none has said to have in time.")                                          \
+    X(COUNT_REQUESTS_LOST, "cluster_requests_lost", "cluster_requests_lost_total", NULL,                     \
+      "Requests whose hub was gone before it answered.")                                                     \
+    X(COUNT_REQUESTS_FROM_HUBS, "cluster_requests_received", "cluster_requests_received_total", NULL,        \
+      "Requests and notifications that came from other hubs.")                                               \
+    X(COUNT_EVENTS_SENT, "cluster_events_sent", "cluster_events_sent_total", NULL,                           \
       "Events that went to other hubs.")                                                                     \
-    X(COUNT_CROSSED_IN, "cluster_messages_received", "cluster_messages_received_total", NULL,                \
-      "Requests and notifications that came from another hub.")                                              \
-    X(COUNT_CROSSED_NOBODY, "cluster_requests_unheard", "cluster_requests_unheard_total", NULL,              \
-      "Requests for which nobody was on another hub, either.")                                               \
-    X(COUNT_CROSSED_UNREADABLE, "cluster_messages_unreadable", "cluster_messages_unreadable_total", NULL,    \
-      "What came from a NATS server and meant nothing to the hub.")                                          \
+    X(COUNT_EVENTS_DROPPED, "cluster_events_dropped", "cluster_events_dropped_total", NULL,                  \
+      "Events that could not go to other hubs.")                                                             \
+    X(COUNT_ANSWERS_LATE, "cluster_answers_late", "cluster_answers_late_total", NULL,                        \
+      "Answers of other hubs to what had ended, or from one that hasn't the request.")                       \
+    X(COUNT_NAMES_YIELDED, "cluster_names_yielded", "cluster_names_yielded_total", NULL,                     \
+      "Agents that were held at another hub, too, and given up here.")                                       \
+    X(COUNT_MESSAGES_UNREADABLE, "cluster_messages_unreadable", "cluster_messages_unreadable_total", NULL,   \
+      "Messages of the NATS server that could not be read, or were for nobody here.")                        \
     X(COUNT_TURNS, "turns", "turns_total", NULL, "Turns of the shards' loops.")                              \
     X(COUNT_SENDS, "sends", "sends_total", NULL, "Sends handed to the kernel.")                              \
     X(COUNT_KERNEL_ENTRIES, "kernel_entries", "kernel_entries_total", NULL, "Entries into the kernel.")      \
@@ -238,6 +240,9 @@
     X(GAUGE_CHILDREN_DOWN, "children_down", "children", "state=\"down\"", NULL)                              \
     X(GAUGE_CHILDREN_OTHER, "children_other", "children", "state=\"other\"", NULL)                           \
     X(GAUGE_CLUSTER_LINK, "cluster_link", "cluster_link", NULL, "Whether there is a link to a NATS server.") \
+    X(GAUGE_HUBS, "cluster_hubs", "cluster_hubs", NULL, "Other hubs that are there.")                        \
+    X(GAUGE_HUBS_UNSERVED, "cluster_hubs_unserved", "cluster_hubs_unserved", NULL,                           \
+      "Other hubs that speak another protocol, or have other users or another gate.")                        \
     X(GAUGE_BUFFERS, "receive_buffers", "receive_buffers", NULL, "Receive buffers in being.")                \
     X(GAUGE_SESSIONS, "hcs_sessions", "hcs_sessions", NULL, "Sessions of HCS that live.")                    \
     X(GAUGE_SESSIONS_PAUSED, "hcs_sessions_paused", "hcs_sessions_paused", NULL,                             \

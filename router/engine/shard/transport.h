@@ -65,6 +65,12 @@ struct transport {
     // it: this one, another to which it was diverted, or NULL for none. NULL as a function: nothing is kept
     // of requests.
     struct peer *(*forget)(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
+    // A cancel has come for a request that was asked of the peer, under parcel->hub_id; takes the parcel. `lasts`: its source waits for
+    // its answer still. True: the request was taken out of the queue, and the source is to be answered here. NULL: as `forget` says.
+    bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
+    // What the peer's exchange brought is held until somebody approves it, under this checkpoint. NULL: nobody need know.
+    void (*held)(struct shard *shard, struct peer *peer, struct exchange *exchange, const char *checkpoint,
+                 size_t bytes);
     // The program behind it has ended, and won't answer what it was asked: of one whose debts the registry doesn't
     // know. NULL: it does.
     void (*rest)(struct shard *shard, struct peer *peer);
@@ -89,8 +95,6 @@ struct transport {
     // a large one may go on. False: it may not; if the peer isn't open any more, none may, and it was answered. NULL: none is
     // judged.
     bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
-    // Whether a body of this kind may come from the peer now; if not, it was counted. NULL: any may.
-    bool (*vets)(struct shard *shard, const struct message *message);
     // A report on a request of the peer's, its token restored, is about to be queued for it, which is done here
     // instead: the parcel is taken over. NULL: it is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
@@ -98,7 +102,6 @@ struct transport {
     // Ends a peer whose records over TLS can't be opened: an alert is sent, as far as it can be at once.
     // NULL: it is sent, and the peer hears nothing more.
     void (*mistrust)(struct shard *shard, struct peer *peer);
-    bool is_link;            // it is the link to other hubs (cluster_server.h)
     const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
     bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say
     bool serves_drain;       // connections are taken in also while the hub drains

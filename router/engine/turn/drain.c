@@ -74,7 +74,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
 
 static bool all_are_home(const struct shard *shard) {
     return shard->events_out == 0 && shard->inquiries_out == 0 && !shard->misses && !shard->missed_unnamed &&
-           list_empty(&shard->presence.changes) && !shard->sought.settled;
+           list_empty(&shard->presence.changes);
 }
 
 static bool gate_is_open(const struct shard *shard) {

@@ -13,7 +13,6 @@
 #include "router/engine/turn/peer_teardown.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
-#include "router/features/cluster/spill_report.h"
 #include "router/features/gate/gate_query.h"
 #include "router/features/hcs/hcs.h"
 #include "router/features/mcp/child_transport.h"
@@ -21,7 +20,8 @@
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
 #include "router/routing/audit_hook.h"
-#include "router/routing/fallback_route.h"
+#include "router/routing/remote_attach.h"
+#include "router/routing/remote_end.h"
 
 static struct parcel *inbox_parcel_of(struct mail *mail) {
     return list_entry(mail, struct parcel, mail);
@@ -157,13 +157,11 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_DEPARTURE:
         take_departure(shard, mail);
         break;
-    case MAIL_OFFER_BACK:
-    case MAIL_OFFER_TAKEN:
-    case MAIL_OFFER_AGAIN:
-        spill_report_arrived(shard, mail);
+    case MAIL_ATTACH:
+        remote_attach_arrived(shard, mail);
         break;
-    case MAIL_SOUGHT:
-        fallback_route_take(shard, mail);
+    case MAIL_REMOTE:
+        remote_end_arrived(shard, mail);
         break;
     case MAIL_ERRAND:
         gate_query_arrived(shard, mail);

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 
-#include "router/engine/message/fallback.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
@@ -30,7 +29,6 @@ static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     if (shard->gate)
         gate_hold_leave(shard, peer);
-    fallback_leave(shard, peer);
     completion_abandon_in_parts(shard, peer);
     hcs_leave(shard, peer);
     subscribe_leave(shard, peer);

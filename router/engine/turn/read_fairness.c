@@ -212,8 +212,7 @@ void read_fairness_begin(struct shard *shard) {
 }
 
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    bool waits =
-        peer->arrears || peer->stalled || peer->held_back || shard->share.from_ns >= shard->share.until_ns;
+    bool waits = peer->arrears || peer->held_back || shard->share.from_ns >= shard->share.until_ns;
     if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
         return;
     if (peer->arrears)
@@ -226,7 +225,7 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 // Returns whether a peer's reading must wait. Its messages go to many, and haven't gone out. Or many of its
 // requests are under way still. Or its messages wait, also for its own reading.
 static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
-    if (arrears->peer->stalled || send_holds_back(arrears->peer))
+    if (send_holds_back(arrears->peer))
         return true;
     bool ahead = !list_empty(&shard->spreading.waiting) &&
                  arrears->spread_passes == shard->spreading.passes &&

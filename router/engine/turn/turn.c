@@ -31,7 +31,6 @@
 #include "router/features/hcs/hcs.h"
 #include "router/methods/rights_review.h"
 #include "router/routing/audit_hook.h"
-#include "router/routing/fallback_route.h"
 #include "router/routing/gate_release.h"
 
 enum {
@@ -74,7 +73,7 @@ static void give_notice(const struct shard *shard, enum hub_notice notice) {
 static void turn_read_again(struct shard *shard) {
     give_notice(shard, HUB_RELOADS);
     journal_reopen(shard);
-    if (!hub_reload(shard->hub))
+    if (!hub_reload(shard->hub, shard_now_ms(shard)))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     follow_settings(shard);
     children_configure(shard);
@@ -186,9 +185,6 @@ static void expire(struct shard *shard) {
         case TIMER_STREAMS:
             hcs_look(shard);
             break;
-        case TIMER_SOUGHT:
-            fallback_route_expired(shard, timer);
-            break;
         case TIMER_HELD:
             gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
             break;
@@ -202,7 +198,7 @@ static void expire(struct shard *shard) {
             watchdog_look(shard);
             break;
         case TIMER_LINK:
-            nats_look(shard, timer);
+            nats_tick(shard, timer);
             break;
         }
         peer_teardown_carry_out(shard);
@@ -231,8 +227,9 @@ static bool has_news(struct shard *shard) {
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
            !list_empty(&shard->shaking) || (shard->gate && !list_empty(&shard->gate->released)) ||
-           shard->sought.settled || (shard->children && atomic_load(&hub->child_orders)) ||
-           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings || is_over(shard);
+           (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
+           hub_settings(hub) != shard->settings || is_over(shard) ||
+           atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
 }
 
 // Hands all that was noted to the kernel and waits. First says that this shard sleeps, then looks once more
@@ -271,13 +268,16 @@ static void hear(struct shard *shard) {
 }
 
 bool turn_take(struct shard *shard) {
-    users_judge_by(shard->settings->users); // a thread may have several shards
     run(shard);
+    users_judge_by(
+        shard->settings->users); // a thread may have several shards, which have had their turns meanwhile
     follow_settings(shard);
     stats_count(&shard->stats, COUNT_TURNS);
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     stats_set(&shard->stats, COUNT_WAITS_HELD, io_held_waits(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
+    if (shard->link)
+        nats_awake(shard);
     tls_receive_shake(shard);
     peer_teardown_carry_out(shard);
     read_fairness_begin(shard);
@@ -292,7 +292,6 @@ bool turn_take(struct shard *shard) {
     expire(shard);
     completion_abandon_on(shard);
     gate_release_follow(shard);
-    fallback_route_follow(shard);
     peer_teardown_carry_out(shard);
     drain_follow(shard, phase);
     peer_teardown_carry_out(shard);

@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "io/keeper.h"
-#include "router/engine/message/fallback.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
@@ -59,7 +58,6 @@ static void forget_partial(struct peer *seat) {
 // Lets the program leave: its requests are abandoned, its subscriptions and registrations go. Its name stays.
 static void leave(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
-    fallback_leave(shard, seat);
     completion_abandon_all(shard, seat);
     hcs_leave(shard, seat);
     subscribe_leave(shard, seat);

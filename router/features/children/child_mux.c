@@ -40,15 +40,14 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
         bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;
         parcel->note |= (uint8_t)(NOTE_MODERN | (logs ? NOTE_LOG : 0));
     }
-    if (message->peer->transport->answers_only ||
-        message->peer->transport->is_link) // nothing else goes there
+    if (message->peer->transport->answers_only || message->origin) // nothing else goes there
         parcel->note |= NOTE_ANSWERS_ONLY;
     parcel->source = prepare_departure(shard, message->peer) ? message->peer->name : 0;
     parcel->body = message->frame->body;
 }
 
 bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent) {
-    if (!message->peer->transport->is_link || message->method_long || !child_record_is_mcp(agent->child))
+    if (!message->origin || message->method_long || !child_record_is_mcp(agent->child))
         return false;
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
     bool lasts = method == MCP_LISTEN || method == MCP_SUBSCRIBE || method == MCP_UNSUBSCRIBE ||

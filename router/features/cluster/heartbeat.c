@@ -1,327 +1,255 @@
 #include "router/features/cluster/heartbeat.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "router/engine/request/cancel.h"
-#include "router/engine/request/completion.h"
-#include "router/engine/send/exchange.h"
-#include "router/features/cluster/hub_message.h"
-#include "router/features/cluster/interest.h"
-#include "router/features/cluster/name_conflict.h"
+#include "core/child/log_line.h"
+#include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/nats_publish.h"
-#include "router/features/cluster/outbound_cancel.h"
 #include "router/features/cluster/outbound_request.h"
-#include "router/features/cluster/outbound_retry.h"
-#include "router/features/cluster/spill_report.h"
 
-// Lists of requests that nobody took, a second: the oldest; others are asked after later.
-enum { SEEK_LISTS_MAX = 32 };
+enum { UNSERVED_LOG_MS = 60 * 1000 };
 
-static struct cluster_members *neighbours_of(struct link *link) {
+// --- The log
+
+// As it calls itself, with its name in the cluster; escaped, since anybody could have said it.
+static void log_member(const struct cluster_member *member, const char *what) {
+    char name[4 * CLUSTER_MEMBER_NAME_BYTES_MAX];
+    size_t bytes = log_escape((const uint8_t *)member->name, member->name_bytes, name);
+    assert(bytes <= sizeof name);
+    fprintf(stderr, "patchbayd: cluster: hub %.*s%s%.*s%s %s\n", member->hub.bytes, member->hub.text,
+            bytes ? " (" : "", (int)bytes, name, bytes ? ")" : "", what);
+}
+
+static void log_unserved(struct link *link, struct cluster_member *member) {
+    const struct realm *own = &link->shard->settings->realm, *realm = &member->realm;
+    char why[160], theirs[4 * REALM_BYTES_MAX];
+    uint64_t now_ms = shard_now_ms(link->shard);
+    assert(link->shard->index == 0);
+    if (member->logged_ms && now_ms - member->logged_ms < UNSERVED_LOG_MS)
+        return;
+    member->logged_ms = now_ms;
+    size_t bytes = log_escape((const uint8_t *)realm->text, (uint32_t)realm->bytes, theirs);
+    if (member->protocol != CLUSTER_PROTOCOL)
+        snprintf(why, sizeof why, "is not served: it speaks protocol %llu, this hub %d",
+                 (unsigned long long)member->protocol, CLUSTER_PROTOCOL);
+    else
+        snprintf(why, sizeof why, "is not served: its users or its gate are others (%.*s, here %.*s)",
+                 (int)bytes, theirs, (int)own->bytes, own->text);
+    log_member(member, why);
+}
+
+// --- Who is there
+
+static struct cluster_members *members_of(struct link *link) {
     assert(link->peer);
-    return &link->inflight.cluster_members;
+    return &link->members;
 }
 
-static bool has_room(const struct text *list) {
-    return list->length + 17 <= HUB_HEADER_NUMBERS_BYTES_MAX;
-}
-
-// --- Hubs that have gone
-
-// The request that was forwarded for a visitor; NULL: it has ended, or isn't forwarded yet.
-static struct pending *pending_of(struct link *link, const struct inbound_request *inbound) {
-    uint64_t hub_id = inbound->exchange->hub_id;
-    struct pending *pending = hub_id ? pending_find(&link->shard->pending, hub_id) : NULL;
-    assert(!pending || pending->exchange == inbound->exchange);
-    return pending;
-}
-
-static void cancel_visitor(struct link *link, const struct inbound_request *inbound, bool lasts) {
+// What other shards are told of them.
+static void publish_counts(struct link *link) {
     struct shard *shard = link->shard;
-    struct pending *pending = pending_of(link, inbound);
-    if (!pending || (lasts && pending->cancelled))
-        return;
-    assert(pending->source == link->peer->name);
-    if (lasts && cancel_is_end(shard, pending)) {
-        completion_given_up(shard, pending, true);
-    } else if (lasts) {
-        if (cancel_at_target(shard, pending))
-            completion_cancelled(shard, pending);
-    } else {
-        cancel_downstream(shard, pending);
-        if (pending->cancelled)
-            completion_given_up(shard, pending, false);
-    }
+    assert(shard->index == 0);
+    stats_gauge(&shard->stats, GAUGE_HUBS, link->members.served);
+    stats_gauge(&shard->stats, GAUGE_HUBS_UNSERVED, link->members.unserved);
+    atomic_store_explicit(&shard->hub->hubs_unserved, link->members.unserved, memory_order_relaxed);
 }
 
-// It denies nothing any more: what it hasn't denied, it may have had.
-static void forget_denials(struct link *link, const struct cluster_member *remote) {
-    struct list *untaken = &link->inflight.untaken;
-    if (remote->place == CLUSTER_MEMBERS_MAX)
-        return;
-    uint64_t bit = UINT64_C(1) << remote->place % 64;
-    for (struct list *node = untaken->next; node != untaken; node = node->next) {
-        struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
-        uint64_t none = 0, *word = outbound->rest ? &outbound->rest->denied[remote->place / 64] : &none;
-        outbound->unsure |= !(*word & bit);
-        *word &= ~bit;
-    }
+static void lose(struct link *link, struct cluster_member *member) {
+    outbound_request_lose(link, member);
+    inbound_request_lose(link, member);
+    assert(list_empty(&member->owes));
 }
 
-// What can't be cancelled yet, since it isn't forwarded, is looked at again a second later.
-static void leave(struct link *link, struct cluster_member *remote) {
-    for (struct list *node = remote->owes.next, *next; node != &remote->owes; node = next) {
-        next = node->next;
-        outbound_request_lost(link, list_entry(node, struct outbound_request, link));
-    }
-    for (struct list *node = remote->asked.next, *next; node != &remote->asked; node = next) {
-        next = node->next;
-        cancel_visitor(link, list_entry(node, struct inbound_request, link), false);
-    }
-    assert(list_empty(&remote->owes));
-    forget_denials(link, remote);
-    cluster_members_displace(neighbours_of(link), remote);
-    if (list_empty(&remote->asked))
-        cluster_members_remove(neighbours_of(link), remote);
+void heartbeat_end(struct link *link, struct cluster_member *member) {
+    outbound_request_lose(link, member);
+    inbound_request_end(link, member);
+    assert(list_empty(&member->owes));
 }
 
-void heartbeat_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]) {
-    struct cluster_member *remote = cluster_members_find(neighbours_of(link), hub);
-    if (remote)
-        leave(link, remote);
+// Requests that it asked and that aren't forwarded yet are ended first.
+static void forget(struct link *link, struct cluster_member *member) {
+    lose(link, member);
+    cluster_members_remove(members_of(link), member);
+    publish_counts(link);
+}
+
+// A link of that hub's has come after the one that is known.
+static void replace(struct link *link, struct cluster_member *member, const struct hub_name *hub) {
+    char what[32 + HUB_NAME_BYTES_MAX];
+    assert(hub->number > member->hub.number);
+    lose(link, member);
+    snprintf(what, sizeof what, "came back as %.*s", hub->bytes, hub->text);
+    log_member(member, what);
+    member->hub = *hub;
+    member->is_new = true;
+}
+
+struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub) {
+    struct cluster_members *members = members_of(link);
+    uint64_t now_ms = shard_now_ms(link->shard);
+    assert(link->shard->index == 0);
+    if (hub_name_compare_nodes(hub, &link->hub) == 0)
+        return NULL;
+    struct cluster_member *member = cluster_members_find(members, hub);
+    if (!member)
+        return cluster_members_add(members, hub, now_ms);
+    if (hub->number < member->hub.number)
+        return NULL;
+    if (hub->number > member->hub.number)
+        replace(link, member, hub);
+    cluster_members_hear(members, member, now_ms);
+    return member;
+}
+
+// --- Beats
+
+// A string, as far as it has room; its bytes.
+static size_t read_text(const uint8_t *body, struct json_item item, char *out, size_t capacity) {
+    size_t bytes = item.type == JSON_STRING ? json_string_decode(body, item.value, out, capacity) : 0;
+    return bytes == SIZE_MAX ? 0 : bytes;
+}
+
+static uint64_t read_number(const uint8_t *body, struct json_item item) {
+    uint64_t number = 0;
+    return item.type == JSON_NUMBER && json_number_whole(body, item.value, &number) ? number : 0;
+}
+
+// It could not publish some events since: who has subscribed here is told, once a second at most.
+static void note_dropped(struct link *link, struct cluster_member *member, uint64_t dropped) {
+    if (member->has_beaten && dropped > member->dropped)
+        link->is_missing = true;
+    member->dropped = dropped;
+}
+
+static void take_served(struct link *link, struct cluster_member *member) {
+    bool was_served = member->has_beaten && member->is_served, was_known = member->has_beaten;
+    bool is_served =
+        member->protocol == CLUSTER_PROTOCOL && realm_same(&member->realm, &link->shard->settings->realm);
+    assert(link->shard->index == 0);
+    cluster_members_judge(members_of(link), member, is_served);
+    publish_counts(link);
+    if (!is_served)
+        log_unserved(link, member);
+    else if (!was_served)
+        log_member(member, "is there");
+    if (!was_known)
+        heartbeat_beat(link); // who has just come knows nobody yet
+}
+
+bool heartbeat_take(struct link *link, const uint8_t *body, uint32_t bytes) {
+    struct span all = {0, bytes};
+    struct hub_name hub;
+    char text[HUB_NAME_BYTES_MAX];
+    assert(link->shard->index == 0);
+    if (!bytes || !json_valid(body, bytes))
+        return false;
+    size_t name_bytes = read_text(body, json_member(body, all, "hub"), text, sizeof text);
+    if (!hub_name_read(&hub, text, name_bytes))
+        return false;
+    struct cluster_member *member = heartbeat_hear(link, &hub);
+    if (!member)
+        return true;
+    if (json_member(body, all, "leaving").type == JSON_TRUE) {
+        log_member(member, "has left");
+        forget(link, member);
+        return true;
+    }
+    member->protocol = read_number(body, json_member(body, all, "protocol"));
+    member->realm.bytes =
+        read_text(body, json_member(body, all, "realm"), member->realm.text, sizeof member->realm.text);
+    member->name_bytes =
+        (uint8_t)read_text(body, json_member(body, all, "name"), member->name, sizeof member->name);
+    note_dropped(link, member, read_number(body, json_member(body, all, "dropped")));
+    take_served(link, member);
+    return true;
+}
+
+static void put_beat(struct text *json, const struct link *link, bool leaves) {
+    const struct shard *shard = link->shard;
+    const char *name = shard->hub->settings.cluster->hub_name;
+    assert(link->shard->index == 0);
+    text_put(json, "{\"protocol\":");
+    text_number(json, CLUSTER_PROTOCOL);
+    text_put(json, ",\"realm\":");
+    text_string(json, shard->settings->realm.text, shard->settings->realm.bytes);
+    text_put(json, ",\"hub\":");
+    text_string(json, link->hub.text, link->hub.bytes);
+    text_put(json, ",\"agents\":");
+    text_number(json, (int64_t)shard->agents.count);
+    text_put(json, ",\"dropped\":");
+    text_number(json, (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
+    text_put(json, ",\"name\":");
+    text_string(json, name, strlen(name));
+    text_put(json, leaves ? ",\"leaving\":true}" : "}");
+}
+
+void heartbeat_beat(struct link *link) {
+    struct text json;
+    assert(link->state == LINK_UP);
+    link->beat_ms = shard_now_ms(link->shard);
+    text_init(&json);
+    put_beat(&json, link, false);
+    nats_publish_to(link, NULL, SUBJECT_HUBS_BEAT, 0, &json);
 }
 
 void heartbeat_farewell(struct shard *shard) {
     struct link *link = shard->link;
+    struct text json;
     assert(shard->phase == HUB_CLOSING);
-    if (link && link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN)
-        nats_publish_farewell(link);
+    if (!link || link->state != LINK_UP || !link->peer || link->peer->state != PEER_OPEN)
+        return;
+    text_init(&json);
+    put_beat(&json, link, true);
+    nats_publish_to(link, NULL, SUBJECT_HUBS_BEAT, 0, &json);
+    link->has_left = true;
 }
+
+void heartbeat_realm(struct link *link) {
+    struct list *all = &members_of(link)->all;
+    assert(link->shard->index == 0);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct cluster_member *member = list_entry(node, struct cluster_member, link);
+        member->logged_ms = 0;
+        if (member->has_beaten)
+            take_served(link, member);
+    }
+    heartbeat_beat(link);
+}
+
+// --- Each tick
 
 static void expire(struct link *link) {
-    struct list *all = &neighbours_of(link)->all;
+    struct list *all = &members_of(link)->all;
     uint64_t now_ms = shard_now_ms(link->shard);
-    if (now_ms >= LINK_QUIET_MS)
-        cluster_members_forget_strangers(neighbours_of(link), now_ms - LINK_QUIET_MS);
-    for (struct list *node = all->next, *next; node != all; node = next) {
-        struct cluster_member *remote = list_entry(node, struct cluster_member, link);
-        next = node->next;
-        if (now_ms - remote->heard_ms < LINK_QUIET_MS)
+    assert(link->shard->index == 0);
+    while (!list_empty(all) && link->peer->state == PEER_OPEN) {
+        struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
+        if (now_ms - member->heard_ms < CLUSTER_GONE_MS)
             return;
-        leave(link, remote);
+        log_member(member, "is silent");
+        nats_publish_to(link, &member->hub, SUBJECT_GONE, 0, NULL);
+        forget(link, member);
     }
 }
 
-// --- Asking
+// --- What other hubs have lost
 
-// About all that this hub has of ours.
-static void ask(struct link *link, const struct cluster_member *remote) {
-    struct text list;
-    text_init(&list);
-    for (struct list *node = remote->owes.next; node != &remote->owes; node = node->next) {
-        if (!has_room(&list))
-            nats_publish_ask(link, remote->name, &list);
-        nats_publish_put_number(&list, list_entry(node, struct outbound_request, link)->hub_id);
-    }
-    nats_publish_ask(link, remote->name, &list);
-    text_deinit(&list);
-}
-
-static void ask_all(struct link *link) {
-    struct list *all = &neighbours_of(link)->all;
-    uint64_t now_ms = shard_now_ms(link->shard);
-    for (struct list *node = all->next; node != all; node = node->next) {
-        const struct cluster_member *remote = list_entry(node, struct cluster_member, link);
-        bool is_missed = now_ms - remote->heard_ms >= LINK_MISSED_MS;
-        if (is_missed || !list_empty(&remote->owes) || !list_empty(&remote->asked))
-            ask(link, remote);
-    }
-}
-
-// Ends what all hubs say that they don't have. Where one that may have had it has gone, nobody knows.
-static bool settle(struct link *link, struct outbound_request *outbound) {
-    assert(!outbound->taker);
-    static const uint64_t none[CLUSTER_MEMBER_WORDS] = {0};
-    if (shard_now_ms(link->shard) - outbound->sent_ms < LINK_DENY_MS ||
-        !cluster_members_all(neighbours_of(link), outbound->rest ? outbound->rest->denied : none))
-        return false;
-    if (outbound->unsure)
-        outbound_request_lost(link, outbound);
-    else
-        outbound_request_nobody(link, outbound);
-    return true;
-}
-
-// Whether to ask after it. Where no hub has been heard of for long, whoever may have had it is there no more.
-static bool is_sought(struct link *link, struct outbound_request *outbound, uint64_t now_ms) {
-    bool alone = list_empty(&neighbours_of(link)->all);
-    if (alone && now_ms - outbound->sent_ms >= LINK_QUIET_MS)
-        outbound_request_lost(link, outbound);
-    else if (!alone && now_ms - outbound->sent_ms >= LINK_SEEK_MS)
-        return !settle(link, outbound);
-    return false;
-}
-
-// A publication may be lost on its way between two servers, and a hub's sign that it took a request, too.
-static void seek(struct link *link) {
-    struct list *untaken = &link->inflight.untaken;
-    uint64_t now_ms = shard_now_ms(link->shard);
-    unsigned lists = 0;
-    struct text list;
-    text_init(&list);
-    for (struct list *node = untaken->next, *next; node != untaken && lists < SEEK_LISTS_MAX; node = next) {
-        struct outbound_request *outbound = list_entry(node, struct outbound_request, link);
-        next = node->next;
-        if (now_ms - outbound->sent_ms < LINK_SEEK_MS)
-            break;
-        if (!is_sought(link, outbound, now_ms))
-            continue;
-        nats_publish_put_number(&list, outbound->hub_id);
-        if (has_room(&list))
-            continue;
-        nats_publish_seek(link, &list);
-        lists++;
-    }
-    if (list.length || list.failed)
-        nats_publish_seek(link, &list);
-    text_deinit(&list);
-}
-
-void heartbeat_beat(struct link *link) {
-    struct shard *shard = link->shard;
+static void tell_missing(struct link *link) {
     assert(link->state == LINK_UP);
-    link->beat_ms = shard_now_ms(shard);
-    if (link->peer->state != PEER_OPEN)
-        return; // there was no memory for what was to be said just before
-    nats_publish_beat(link);
+    if (!link->is_missing)
+        return;
+    link->is_missing = false;
+    hub_lose_events(link->shard->hub);
+    shard_wake_others(link->shard);
+}
+
+void heartbeat_tick(struct link *link) {
+    assert(link->shard->index == 0);
     expire(link);
-    name_conflict_beat(link);
-    interest_beat(link);
-    ask_all(link);
-    seek(link);
-}
-
-// --- What another hub says
-
-// A request that has ended here meanwhile is cancelled there: its answer would be nobody's.
-static void note_taker(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
-    if (outbound && (outbound->taker || !outbound_retry_may_have(outbound, hub)))
+    if (link->peer->state != PEER_OPEN || shard_now_ms(link->shard) - link->beat_ms < CLUSTER_BEAT_MS)
         return;
-    struct cluster_member *taker =
-        outbound ? cluster_members_find(neighbours_of(link), hub) : NULL; // it is heard
-    if (outbound && !taker)
-        taker = cluster_members_hear(neighbours_of(link), hub, shard_now_ms(link->shard), true);
-    if (outbound && !taker)
-        return; // it is sought, and then there may be memory
-    if (outbound)
-        inflight_take(outbound, taker);
-    if (outbound && (outbound->returns || outbound->kept))
-        spill_report_taken(link, outbound);
-    if (!outbound)
-        nats_publish_cancel(link, hub, number, true);
-    else if (outbound->cancelled)
-        outbound_cancel_tell(link, outbound);
-    if (outbound && outbound->is_nobodys) {
-        nats_publish_cancel(link, hub, number, true);
-        inflight_remove(&link->inflight, outbound);
-    }
-}
-
-// What it took and doesn't have any more ends, unless the answer has come meanwhile.
-static void note_gone(struct link *link, const struct cluster_member *remote, uint64_t number) {
-    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
-    if (outbound && remote && outbound->taker == remote)
-        outbound_request_lost(link, outbound);
-}
-
-static void note_none(struct link *link, const struct cluster_member *remote, uint64_t number) {
-    struct outbound_request *outbound = inflight_find_sent(&link->inflight, number);
-    if (!outbound || outbound->taker || !remote || remote->place == CLUSTER_MEMBERS_MAX)
-        return;
-    struct outbound_request_rest *rest = inflight_rest(&link->inflight, outbound);
-    if (!rest)
-        return; // it is sought again, and then there may be memory
-    rest->denied[remote->place / 64] |= UINT64_C(1) << remote->place % 64;
-    settle(link, outbound);
-}
-
-static struct inbound_request *visitor_of(struct link *link, const char hub[HUB_NAME_BYTES],
-                                          uint64_t number) {
-    const struct cluster_member *remote = cluster_members_find(neighbours_of(link), hub);
-    return remote && number ? inflight_visitor(&link->inflight, remote, number) : NULL;
-}
-
-// Says of the requests in a list which are here, under one key, and which aren't, under another; a key of NULL: nothing is said.
-static void answer(struct link *link, const uint8_t *bytes, const struct hub_header *header, struct span list,
-                   const char *here, const char *remote_target) {
-    struct text lists[2];
-    const char *keys[] = {remote_target, here};
-    for (unsigned at = 0; at < 2; at++)
-        text_init(&lists[at]);
-    for (uint64_t number; hub_header_next(bytes, &list, &number);) {
-        bool is_here = number && visitor_of(link, header->hub, number);
-        if (number && keys[is_here] && has_room(&lists[is_here]))
-            nats_publish_put_number(&lists[is_here], number);
-    }
-    for (unsigned at = 0; at < 2; at++) {
-        if (lists[at].length || lists[at].failed)
-            nats_publish_list(link, header->hub, keys[at], &lists[at]);
-        text_deinit(&lists[at]);
-    }
-}
-
-void heartbeat_heard(struct link *link, const struct hub_header *header) {
-    struct cluster_members *cluster_members = neighbours_of(link);
-    if (!header->given || !header->has_hub || link_is_own(link, header->hub))
-        return;
-    bool is_new = !cluster_members_find(cluster_members, header->hub);
-    struct cluster_member *heard = cluster_members_hear_of(cluster_members, header->hub,
-                                                           shard_now_ms(link->shard), header->knows_fences);
-    link->unsettled |= heard && is_new;
-    if (heard)
-        heard->is_joint |= header->is_joint;
-    if (heard && is_new && link->state == LINK_UP)
-        nats_publish_beat(link); // who has just come knows nobody yet
-}
-
-void heartbeat_beaten(struct link *link, const struct hub_header *header) {
-    assert(header->given && header->has_hub);
-    if (!link_is_own(link, header->hub) && !header->leaves && !header->knows_fences &&
-        !cluster_members_find(neighbours_of(link), header->hub))
-        cluster_members_meet_stranger(neighbours_of(link), shard_now_ms(link->shard));
-}
-
-void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
-    struct span list = header->taken;
-    uint64_t number;
-    assert(header->given && header->has_hub);
-    if (link_is_own(link, header->hub))
-        return; // of the link before this one
-    heartbeat_heard(link, header);
-    const struct cluster_member *remote = cluster_members_find(neighbours_of(link), header->hub);
-    while (hub_header_next(bytes, &list, &number))
-        if (number)
-            note_taker(link, header->hub, number);
-    list = header->gone;
-    while (hub_header_next(bytes, &list, &number))
-        note_gone(link, remote, number);
-    list = header->none;
-    while (hub_header_next(bytes, &list, &number))
-        note_none(link, remote, number);
-    answer(link, bytes, header, header->asked, NULL, "gone");
-    answer(link, bytes, header, header->sought, "taken", "none");
-    struct inbound_request *inbound =
-        header->cancelled ? visitor_of(link, header->hub, header->cancelled) : NULL;
-    if (inbound)
-        cancel_visitor(link, inbound, !header->is_nobodys);
-    if (header->leaves)
-        heartbeat_hub_gone(link, header->hub);
-}
-
-struct pending *heartbeat_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number) {
-    const struct inbound_request *inbound = visitor_of(link, hub, number);
-    assert(number);
-    return inbound ? pending_of(link, inbound) : NULL;
+    heartbeat_beat(link);
+    tell_missing(link);
 }

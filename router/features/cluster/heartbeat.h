@@ -1,22 +1,20 @@
-// What hubs tell each other besides messages, on shard 0: that they are there, which requests they took, and whether they owe
-// them still.
+// How hubs know that others are there: each beats once a second, and is gone once it has said nothing for 3.5 s. On shard 0.
 #pragma once
 
 #include "core/cluster/hub_header.h"
 #include "router/features/cluster/link.h"
 
-// Once a second: this hub beats, those that are silent for too long have gone, who owes something or has asked for something
-// is asked whether that still is so, and all are asked after requests that nobody took.
+// Somebody has said something under this hub's name. NULL: it is this hub's own, of a link that has ended, or there is no memory to
+// know it by; then nothing of the message counts.
+struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub);
+// A beat: what a hub says of itself. False: it can't be read.
+bool heartbeat_take(struct link *link, const uint8_t *body, uint32_t bytes);
+// Another hub takes this one for gone: what is under way between them ends here, too.
+void heartbeat_end(struct link *link, struct cluster_member *member);
+// This hub's REALM is another one: who is served is judged anew.
+void heartbeat_realm(struct link *link);
+// Each tick: who is silent is gone; once a second this hub beats.
+void heartbeat_tick(struct link *link);
 void heartbeat_beat(struct link *link);
 // The hub ends: all others are told, behind all else that is said there.
 void heartbeat_farewell(struct shard *shard);
-// A message came that bears this mark: its hub is there.
-void heartbeat_heard(struct link *link, const struct hub_header *header);
-// What another hub says, to this one or to all.
-void heartbeat_take(struct link *link, const uint8_t *bytes, const struct hub_header *header);
-// It was a beat, behind that: who isn't known now couldn't be, for want of a place.
-void heartbeat_beaten(struct link *link, const struct hub_header *header);
-// A hub is there no more: what it had ends, and what it asked is cancelled.
-void heartbeat_hub_gone(struct link *link, const char hub[HUB_NAME_BYTES]);
-// What another hub asked under this number, as far as it has been forwarded and not answered; NULL: it hasn't.
-struct pending *heartbeat_pending(struct link *link, const char hub[HUB_NAME_BYTES], uint64_t number);

@@ -1,31 +1,25 @@
-// What the server brings, opened: what the hubs say of a message, and the message itself.
+// What the server brings, opened: what the hub says of a message, and the message itself.
 #pragma once
 
 #include "core/base/errors.h"
 #include "core/cluster/hub_header.h"
 #include "core/wire/nats.h"
-#include "router/features/cluster/link.h"
+#include "router/features/cluster/link_state.h"
 
-// A message as a peer would have sent it: what stands behind the hubs' own line is a frame with its header block.
+// A message as a peer would have sent it: the payload is its frame. Without the hub's line the payload is a bare body.
 struct hub_message {
     struct hub_header header;
     struct unit unit;
     struct frame frame;
+    uint64_t excess; // bytes of a body over the limit; 0: its header block is, or nothing
 };
 
-// False where it can't be read, or there is no body that may come in, and *error says why; the mark is read anyway.
-bool hub_message_read(struct shard *shard, const struct frame *frame, const struct nats_message *said,
-                      struct hub_message *out, enum error *error);
-// The same of which the mark has been read.
-bool hub_message_read_body(struct shard *shard, const struct frame *frame, const struct nats_message *said,
-                           struct hub_message *out, enum error *error);
-// Of one that can't be read since it is too large: whether it is its header block that is.
-bool hub_message_head_is_too_large(const struct hub_message *opened);
-// Adds to data which limit a message is over, and by what, where that is its body, which has so many bytes.
-void hub_message_put_excess(const struct shard *shard, bool by_head, uint64_t body_bytes, struct text *data);
+// Reads the frame; the header has been read. False where it can't be read, or is larger than what may come in, and *error says which.
+bool hub_message_read(struct shard *shard, const struct frame *frame, struct hub_message *out,
+                      enum error *error);
 // Whether a body is an array, which hubs don't send each other.
 bool hub_message_is_array(const struct frame *frame);
 // What came can't be read, or isn't for anybody here.
 static inline void hub_message_count_unreadable(struct shard *shard) {
-    stats_count(&shard->stats, COUNT_CROSSED_UNREADABLE);
+    stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
 }

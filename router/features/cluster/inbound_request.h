@@ -1,12 +1,42 @@
-// Requests and notifications of other hubs, and of clients that are none, on shard 0: how they come.
+// Requests and notifications of other hubs, and of clients of the NATS server, on shard 0: how they come, are told of, and are
+// answered.
 #pragma once
 
 #include "core/wire/nats.h"
-#include "router/engine/message/message.h"
-#include "router/features/cluster/link.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/cluster/hub_requests.h"
 
-// One came for whoever `token`, in a subject of this kind, names.
-void inbound_request_take(struct shard *shard, struct link *link, const struct frame *frame,
-                          const struct nats_message *said, enum subject_kind kind, struct span token);
-// As struct transport has it.
-bool inbound_request_vets(struct shard *shard, const struct message *message);
+struct cluster_member;
+struct exchange;
+struct hub_header;
+struct link;
+struct nats_subscription;
+struct subject;
+
+void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
+                          struct quota *kept);
+// The link is lost: what is under way has no exchange there any more.
+void inbound_request_forget_all(struct inbound_requests *requests);
+void inbound_request_deinit(struct inbound_requests *requests);
+
+// One came for whom the subject names, or for the gate.
+void inbound_request_take(struct link *link, const struct frame *frame, const struct nats_message *said,
+                          const struct subject *subject, const struct hub_header *header,
+                          struct cluster_member *member);
+// A hub cancels one, in its source's words. False: it can't be read.
+bool inbound_request_cancel(struct link *link, struct cluster_member *member, const struct frame *frame,
+                            const struct hub_header *header);
+// A hub is gone: what it has asked is cancelled.
+void inbound_request_lose(struct link *link, struct cluster_member *member);
+// A hub takes this one for gone: likewise, and all is answered, since what it sent right before it said so may be held
+// for taken there.
+void inbound_request_end(struct link *link, struct cluster_member *member);
+// Each tick: hubs are told of what was taken a while ago and isn't answered.
+void inbound_request_tick(struct link *link);
+
+// As struct transport has them.
+void inbound_request_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
+void inbound_request_report(struct shard *shard, struct peer *peer, const struct pending *pending,
+                            struct parcel *parcel);
+void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchange *exchange,
+                          const char *checkpoint, size_t bytes);

@@ -2,15 +2,13 @@
 
 #include <assert.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "router/features/cluster/inbound_request.h"
+#include "router/features/cluster/outbound_request.h"
 #include "router/registry/claim_table.h"
-
-const struct cluster_server *link_server(const struct link *link) {
-    assert(link->server < link->server_count);
-    return &link->servers[link->server];
-}
 
 // --- Trying
 
@@ -53,7 +51,7 @@ static void dial_at(struct link *link, const struct sockaddr_storage *address, u
     }
     link->state = LINK_DIALLING;
     link->socket = fresh;
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_GREETING_MS);
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_GREETING_MS);
 }
 
 static void dial_resolved(struct link *link) {
@@ -65,12 +63,13 @@ static void dial_resolved(struct link *link) {
 
 static void resolve(struct link *link) {
     struct shard *shard = link->shard;
+    assert(link->shard->index == 0);
     if (!link_resolver_ask(&link->resolving, shard->io, &link_server(link)->url)) {
         link_fail(link); // who looks names up has ended, which was said
         return;
     }
     link->state = LINK_RESOLVING;
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_GREETING_MS);
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_GREETING_MS);
 }
 
 void link_dial(struct link *link) {
@@ -133,47 +132,38 @@ void link_connected(struct shard *shard, const struct io_event *event) {
 
 // --- The peer
 
-struct link *link_of(const struct shard *shard, const struct peer *peer) {
-    struct link *link = shard->link;
-    assert(link && peer);
-    return link->peer == peer ? link : NULL;
-}
-
-static void note_name(struct link *link, const char name[HUB_NAME_BYTES]) {
-    memcpy(link->hubs_before[link->names++ % LINK_NAMES_KEPT], name, HUB_NAME_BYTES);
-}
-
+// Each link has a number of its own, so that nothing of the one before is taken for its.
 static void take_name(struct link *link) {
-    hub_session(link->shard->hub, link->peer->name, link->hub);
-    note_name(link, link->hub);
+    struct hub *hub = link->shard->hub;
+    char node[NODE_BYTES];
+    assert(link->shard->index == 0);
+    hub_node(hub, node);
+    uint32_t number = atomic_fetch_add_explicit(&hub->link_number, 1, memory_order_relaxed) + 1;
+    hub_name_write(&link->hub, node, number);
+    shard_set_hub(link->shard);
 }
 
 void link_entered(struct link *link, struct peer *peer) {
     assert(!link->peer && peer->name);
     link->peer = peer;
     link->state = LINK_GREETING;
-    link->is_pinged = link->has_left = false;
+    link->has_left = link->is_missing = false;
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     take_name(link);
-    wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + LINK_LOOK_MS);
-}
-
-// Of what others say under this link all shards are told.
-static void be_current(struct link *link) {
-    struct hub *hub = link->shard->hub;
-    cluster_members_tell(&link->inflight.cluster_members,
-                         &(struct cluster_members_shared){&hub->link_neighbours, &hub->link_unfenced});
+    wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + CLUSTER_TICK_MS);
 }
 
 void link_welcomed(struct link *link) {
     struct shard *shard = link->shard;
+    const struct nats_url *url = &link_server(link)->url;
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
     link_resolver_forget(&link->resolving); // the next time its name may mean another place
-    link->beat_ms = link->up_ms = link->looked_ms = shard_now_ms(shard);
+    link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
-    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1);
+    fprintf(stderr, "patchbayd: cluster: link to %s:%u stands, as hub %.*s\n", url->host, url->port,
+            link->hub.bytes, link->hub.text);
 }
 
 // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
@@ -182,33 +172,39 @@ static bool has_stood(const struct link *link) {
     return link->state == LINK_UP && shard_now_ms(link->shard) - link->up_ms >= LINK_STOOD_MS;
 }
 
+// All beyond it has gone: what other hubs asked here is cancelled, what was asked there ends on its sources' shards.
+static void forget_members(struct link *link) {
+    struct list *all = &link->members.all;
+    assert(link->shard->index == 0);
+    while (!list_empty(all)) {
+        struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
+        outbound_request_forget(&link->outbound, member);
+        inbound_request_lose(link, member);
+        cluster_members_remove(&link->members, member);
+    }
+    outbound_request_forget_all(&link->outbound);
+    inbound_request_forget_all(&link->inbound);
+    stats_gauge(&link->shard->stats, GAUGE_HUBS, 0);
+    stats_gauge(&link->shard->stats, GAUGE_HUBS_UNSERVED, 0);
+    atomic_store_explicit(&link->shard->hub->hubs_unserved, 0, memory_order_relaxed);
+}
+
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
+    const struct nats_url *url = &link_server(link)->url;
     bool was_up = link->state == LINK_UP;
     if (has_stood(link))
         link->pause_ms = LINK_PAUSE_MS_MIN;
     assert(link->peer && link->socket < 0);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
+    forget_members(link);
     link->peer = NULL;
-    inflight_forget(&link->inflight);
-    nats_subscriptions_forget(&link->presence);
-    acks_forget(&link->acks);
-    fallback_watch_forget(&link->fallback_watch);
+    nats_subscriptions_forget(&link->subscriptions);
+    stats_count(&shard->stats, was_up ? COUNT_LINKS_LOST : COUNT_DIALS_FAILED);
     if (was_up)
-        stats_count(&shard->stats, COUNT_LINKS_LOST);
-    else
-        stats_count(&shard->stats, COUNT_DIALS_FAILED);
+        fprintf(stderr, "patchbayd: cluster: link to %s:%u lost\n", url->host, url->port);
     rest(link);
-}
-
-bool link_is_own(const struct link *link, const char hub[HUB_NAME_BYTES]) {
-    uint32_t count = link->names < LINK_NAMES_KEPT ? link->names : LINK_NAMES_KEPT;
-    assert(link->peer);
-    for (uint32_t at = 0; at < count; at++)
-        if (memcmp(link->hubs_before[at], hub, HUB_NAME_BYTES) == 0)
-            return true;
-    return false;
 }
 
 // --- Its life
@@ -223,20 +219,24 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->transport = transport;
     link->socket = -1;
     link->pause_ms = LINK_PAUSE_MS_MIN;
+    link->numbers = LINK_NUMBERS_FROM;
     timer_init(&link->timer, TIMER_LINK);
-    nats_subscriptions_init(&link->presence, key, &shard->quota);
-    inflight_init(&link->inflight, key, &shard->quota);
-    fallback_watch_init(&link->fallback_watch, shard);
+    nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
+    cluster_members_init(&link->members, key, &shard->quota);
+    outbound_request_init(&link->outbound, key, &shard->quota);
+    inbound_request_init(&link->inbound, key, &shard->quota);
+    link->target = memory_take_zeroed(1, sizeof *link->target + 1 + AGENT_ID_BYTES_MAX);
     return link;
 }
 
 static void drop(struct link *link) {
     assert(!link->peer && link->socket < 0);
     wheel_disarm(&link->timer);
-    inflight_deinit(&link->inflight); // visitors know under which name they came
-    nats_subscriptions_deinit(&link->presence);
-    quota_give(&link->shard->quota, link->attached);
-    acks_forget(&link->acks);
+    outbound_request_deinit(&link->outbound);
+    inbound_request_deinit(&link->inbound); // they know under which name they came
+    cluster_members_deinit(&link->members);
+    nats_subscriptions_deinit(&link->subscriptions);
+    memory_give(link->target);
     memory_give(link);
 }
 
@@ -249,7 +249,9 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     if (!link)
         return false;
     shard->asking = claim_table_create(&shard->hub->settings.secrets.tables);
-    if (!shard->asking) {
+    if (!shard->asking || !link->target) {
+        claim_table_destroy(shard->asking);
+        shard->asking = NULL;
         drop(link);
         return false;
     }
@@ -257,7 +259,6 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
     shard->link = link;
-    be_current(link);
     link_dial(link);
     return true;
 }

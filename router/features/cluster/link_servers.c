@@ -8,6 +8,7 @@ static bool is_same_name(const struct nats_url *one, const struct nats_url *othe
 }
 
 static bool is_known(const struct link *link, const struct cluster_server *server) {
+    assert(link->shard->index == 0);
     for (uint32_t at = 0; at < link->server_count; at++)
         if (link->servers[at].bytes == server->bytes &&
             (server->bytes ? memcmp(&link->servers[at].address, &server->address, server->bytes) == 0

@@ -1,16 +1,18 @@
 #include "router/features/cluster/name_claim.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/cluster/inbound_identity.h"
-#include "router/features/cluster/name_conflict.h"
+#include "router/features/cluster/nats_connect.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/claim_table.h"
 #include "router/registry/registry.h"
+#include "router/routing/remote_attach.h"
 
-static struct order *asking_at(struct list *node) {
+static struct order *order_at(struct list *node) {
     return list_entry(node, struct order, asking);
 }
 
@@ -18,181 +20,431 @@ static bool is_open(const struct link *link) {
     return link->state == LINK_UP && link->peer->state == PEER_OPEN;
 }
 
+// --- Saying
+
+static void publish_name(struct link *link, const char *id, size_t bytes, uint64_t number, const char *user,
+                         struct text *json) {
+    char subject[SUBJECT_BYTES_MAX], token[SUBJECT_NAME_BYTES_MAX];
+    size_t token_bytes = subject_escape(token, id, bytes);
+    assert(token_bytes > 0);
+    struct hub_words words = {.subject = subject, .answer = number, .user = user, .json = json->bytes};
+    words.json_bytes = json->length;
+    words.subject_bytes = subject_write(subject, link->shard->hub->settings.cluster->name, &link->realm,
+                                        SUBJECT_NAME, token, token_bytes);
+    if (json->failed)
+        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+    else
+        nats_publish(link, &words);
+    text_deinit(json);
+}
+
+static void begin_words(struct text *json, const char *id, size_t bytes) {
+    text_init(json);
+    text_put(json, "{\"agentId\":");
+    text_string(json, id, bytes);
+}
+
+static void publish_claim(struct link *link, const struct order *order) {
+    struct text json;
+    assert(link->shard->index == 0);
+    begin_words(&json, order->agent_id, order->agent_id_bytes);
+    text_put(&json, link->shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
+    publish_name(link, order->agent_id, order->agent_id_bytes, order->asked_by,
+                 order->owner ? order->owner->name : NULL, &json);
+}
+
+// What hub holds it, and for how long.
+static void put_holding(struct text *json, const struct shard *shard, const struct agent *agent) {
+    assert(agent->held_since_ms <= shard_now_ms(shard));
+    text_put(json, ",\"ageMs\":");
+    text_number(json, (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
+    if (agent->child)
+        text_put(json,
+                 child_record_is_mcp(agent->child) ? ",\"child\":true,\"mcp\":true" : ",\"child\":true");
+}
+
+// --- Two hubs hold one name
+
+static bool is_lesser(const struct link *link, const struct cluster_member *member) {
+    return hub_name_compare_nodes(&link->hub, &member->hub) < 0;
+}
+
+static void give_up(struct link *link, const struct agent *agent) {
+    assert(!agent->child);
+    stats_count(&link->shard->stats, COUNT_NAMES_YIELDED);
+    fprintf(stderr, "patchbayd: cluster: agent %.*s is held at another hub: given up here\n",
+            (int)agent->id_bytes, agent->id);
+    registry_yield(link->shard, link->peer->name, agent);
+}
+
+// What another hub holds, too. The lesser NODE alone judges, so that both can't think that they stay: the younger yields, a child never.
+static void judge(struct link *link, struct cluster_member *member, const char *id, size_t bytes,
+                  uint64_t age_ms, bool is_child) {
+    struct shard *shard = link->shard;
+    const struct agent *agent = agents_find(&shard->agents, id, bytes);
+    struct text json;
+    assert(link->shard->index == 0);
+    if (!agent || !is_lesser(link, member) || (is_child && agent->child))
+        return;
+    bool stays = agent->child || (!is_child && shard_now_ms(shard) - agent->held_since_ms >= age_ms);
+    if (!stays) {
+        give_up(link, agent);
+        return;
+    }
+    begin_words(&json, id, bytes);
+    text_put(&json, "}");
+    nats_publish_to(link, &member->hub, SUBJECT_YIELD, 0, &json);
+}
+
+// What is said of a name.
+struct name_words {
+    size_t bytes; // of the name; SIZE_MAX: there is none
+    bool is_held, takes_over, is_child, is_mcp, attaches, has_age;
+    uint64_t age_ms;
+    char id[AGENT_ID_BYTES_MAX];
+};
+
+static bool is_true(const uint8_t *body, struct span all, const char *key) {
+    return json_member(body, all, key).type == JSON_TRUE;
+}
+
+static void read_words(const uint8_t *body, struct span all, struct name_words *out) {
+    struct json_item id = json_member(body, all, "agentId"), age = json_member(body, all, "ageMs");
+    out->bytes =
+        id.type == JSON_STRING ? json_string_decode(body, id.value, out->id, sizeof out->id) : SIZE_MAX;
+    if (out->bytes != SIZE_MAX && !agent_id_valid(out->id, out->bytes))
+        out->bytes = SIZE_MAX;
+    out->is_held = is_true(body, all, "held");
+    out->takes_over = is_true(body, all, "takeover");
+    out->is_child = is_true(body, all, "child");
+    out->is_mcp = is_true(body, all, "mcp");
+    out->attaches = is_true(body, all, "attach");
+    out->age_ms = 0;
+    out->has_age = age.type == JSON_NUMBER && json_number_whole(body, age.value, &out->age_ms);
+}
+
+void name_claim_compare(struct link *link, struct cluster_member *member, const uint8_t *body,
+                        struct span agents) {
+    struct json_walk walk;
+    struct name_words words;
+    assert(agents.bytes > 0);
+    json_walk_begin(&walk, body, agents);
+    for (struct json_item item; link->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+        if (item.type != JSON_OBJECT)
+            continue;
+        read_words(body, item.value, &words);
+        if (words.bytes != SIZE_MAX)
+            judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
+    }
+}
+
+bool name_claim_yield(struct link *link, const uint8_t *body, uint32_t bytes) {
+    struct name_words words;
+    assert(link->shard->index == 0);
+    if (!bytes || !json_valid(body, bytes))
+        return false;
+    read_words(body, (struct span){0, bytes}, &words);
+    if (words.bytes == SIZE_MAX)
+        return false;
+    const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
+    if (agent && !agent->child)
+        give_up(link, agent);
+    return true;
+}
+
+// --- Asked
+
+// Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
+static bool may_be_taken(const struct shard *shard, const struct agent *agent, const struct user *user) {
+    return shard->settings->takeover && !agent->child &&
+           (!shard->settings->users || (user && identity_same(user, agent->owner)));
+}
+
+// Whether this hub has the name, or comes first for it.
+static bool is_held(struct link *link, struct cluster_member *member, const struct name_words *words,
+                    const struct user *user) {
+    struct shard *shard = link->shard;
+    const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
+    assert(link->shard->index == 0);
+    if (agent && words->takes_over && may_be_taken(shard, agent, user))
+        return !registry_yield(shard, link->peer->name, agent);
+    if (agent)
+        return true;
+    struct order *order = claim_table_find(shard->asking, words->id, words->bytes);
+    if (order && is_lesser(link, member))
+        return true;
+    if (order)
+        registry_asked(shard, order, true); // it gives way at once
+    return false;
+}
+
+static void answer_held(struct link *link, struct cluster_member *member, const struct name_words *words,
+                        uint64_t number) {
+    struct shard *shard = link->shard;
+    const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
+    struct text json;
+    assert(link->shard->index == 0);
+    begin_words(&json, words->id, words->bytes);
+    text_put(&json, ",\"held\":true");
+    if (agent)
+        put_holding(&json, shard, agent);
+    text_put(&json, "}");
+    nats_publish_to(link, &member->hub, SUBJECT_ANSWER, number, &json);
+}
+
+bool name_claim_take(struct link *link, struct cluster_member *member, const struct hub_header *header,
+                     const uint8_t *bytes, struct span token, uint64_t reply, const uint8_t *body,
+                     uint32_t body_bytes) {
+    struct shard *shard = link->shard;
+    const struct users *users = shard->settings->users;
+    struct name_words words;
+    assert(link->shard->index == 0);
+    if (!body_bytes || !json_valid(body, body_bytes))
+        return false;
+    read_words(body, (struct span){0, body_bytes}, &words);
+    if (words.bytes == SIZE_MAX || !token.bytes)
+        return false;
+    const struct agent *agent = agents_find(&shard->agents, words.id, words.bytes);
+    if (words.attaches || words.has_age) { // nobody claims the name
+        if (words.has_age && agent)
+            judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
+        bool is_told = agent && (words.attaches ? !agent->here_only : !is_lesser(link, member));
+        if (reply && is_told)
+            answer_held(link, member, &words, reply);
+        return true;
+    }
+    const struct user *user =
+        users && header->user.bytes
+            ? users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes)
+            : NULL;
+    if (is_held(link, member, &words, user) && reply)
+        answer_held(link, member, &words, reply);
+    return true;
+}
+
+// --- Answered
+
+static struct attach_query *attach_of(const struct shard *shard, uint64_t number) {
+    const struct list *all = &shard->attach_queries;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct attach_query *query = list_entry(node, struct attach_query, link);
+        if (query->number == number)
+            return query;
+    }
+    return NULL;
+}
+
+bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_t number, const uint8_t *body,
+                       uint32_t bytes) {
+    struct shard *shard = link->shard;
+    struct order *order = claim_table_number(shard->asking, number);
+    struct attach_query *query = order ? NULL : attach_of(shard, number);
+    struct name_words words = {.bytes = SIZE_MAX};
+    assert(link->shard->index == 0);
+    if (member && bytes && json_valid(body, bytes))
+        read_words(body, (struct span){0, bytes}, &words);
+    else if (member)
+        return false;
+    if (order && (!member || words.is_held))
+        registry_asked(shard, order, words.is_held);
+    else if (query && (!member || words.is_held))
+        remote_attach_over(shard, query,
+                           !member        ? ATTACH_NOBODY
+                           : words.is_mcp ? ATTACH_SERVER
+                                          : ATTACH_HELD);
+    else if (member && words.is_held && words.bytes != SIZE_MAX)
+        judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
+    return true;
+}
+
 // --- Asking
 
-static bool any_unheard(const struct order *order) {
-    uint64_t left = 0;
-    for (uint32_t word = 0; word < ORDER_HUB_WORDS; word++)
-        left |= order->unheard[word];
-    return left != 0;
-}
-
-static bool is_unheard(const struct order *order, const struct cluster_member *remote) {
-    return remote->place < CLUSTER_MEMBERS_MAX && remote->known_ms < order->asked_ms &&
-           order->unheard[remote->place / 64] >> remote->place % 64 & 1;
-}
-
-// Who hasn't said anything may hold it, and so may who wasn't known yet when it was asked.
-static bool is_unsure(const struct order *order, const struct cluster_member *remote) {
-    return remote->place == CLUSTER_MEMBERS_MAX || remote->known_ms >= order->asked_ms ||
-           is_unheard(order, remote);
-}
-
-// Who hasn't answered may be there no more: the server knows, and then the next registration doesn't wait for it.
-static void knock(struct link *link, const struct cluster_member *remote) {
-    struct text nothing;
-    assert(link->peer);
-    text_init(&nothing);
-    nats_publish_ask(link, remote->name, &nothing);
-    text_deinit(&nothing);
-}
-
-static void count_as_free(struct link *link, struct order *order) {
-    struct list *all = &link->inflight.cluster_members.all;
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct cluster_member *remote = list_entry(node, struct cluster_member, link);
-        if (!is_unsure(order, remote))
-            continue;
-        name_conflict_begin(link, remote);
-        if (is_unheard(order, remote))
-            knock(link, remote);
-    }
-    registry_asked(link->shard, order, false);
-}
-
-// A name that no subject can bear exists here alone.
 static void ask(struct link *link, struct order *order) {
-    static_assert((int)ORDER_HUB_WORDS == (int)CLUSTER_MEMBER_WORDS, "there is a place for each neighbour");
     struct shard *shard = link->shard;
     char token[SUBJECT_NAME_BYTES_MAX];
-    size_t bytes = subject_escape(token, order->agent_id, order->agent_id_bytes);
-    assert(!order->asked_by && !order->heard);
-    memcpy(order->unheard, link->inflight.cluster_members.places, sizeof order->unheard);
-    claim_table_sent(shard->asking, order, ++link->holders_asked, shard_now_ms(shard));
-    if (bytes)
-        nats_publish_holder(link, order->asked_by, token, bytes, shard->settings->takeover, order->owner);
+    assert(!order->asked_by);
+    claim_table_sent(shard->asking, order, ++link->numbers, shard_now_ms(shard));
+    if (subject_escape(token, order->agent_id, order->agent_id_bytes))
+        publish_claim(link, order);
     else
-        registry_asked(shard, order, false);
+        registry_asked(shard, order, false); // a name that no subject can bear exists here alone
 }
 
 // Those that nobody was asked for are the last ones.
-static void ask_all(struct link *link) {
-    struct list *all = &link->shard->asking->all, *node = all;
-    while (node->prev != all && !asking_at(node->prev)->asked_by)
+static struct list *first_unasked(const struct shard *shard) {
+    struct list *all = &shard->asking->all, *node = all;
+    while (node->prev != all && !order_at(node->prev)->asked_by)
         node = node->prev;
-    for (struct list *next; node != all && is_open(link); node = next) {
-        next = node->next;
-        ask(link, asking_at(node));
+    return node;
+}
+
+static void ask_attachments(struct link *link) {
+    struct list *all = &link->shard->attach_queries;
+    assert(link->shard->index == 0);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct attach_query *query = list_entry(node, struct attach_query, link);
+        struct text json;
+        if (query->number)
+            continue;
+        query->number = ++link->numbers;
+        query->asked_ms = shard_now_ms(link->shard);
+        begin_words(&json, attach_query_agent(query), query->agent_bytes);
+        text_put(&json, ",\"attach\":true}");
+        publish_name(link, attach_query_agent(query), query->agent_bytes, query->number, NULL, &json);
     }
 }
 
-static void begin_all(struct link *link) {
-    struct list *all = &link->inflight.cluster_members.all;
-    for (struct list *node = all->next; node != all; node = node->next)
-        name_conflict_begin(link, list_entry(node, struct cluster_member, link));
+static void close_all(struct link *link) {
+    struct shard *shard = link->shard;
+    assert(link->shard->index == 0);
+    while (!list_empty(&shard->asking->all))
+        registry_asked(shard, order_at(shard->asking->all.next), false);
+    while (!list_empty(&shard->attach_queries))
+        remote_attach_over(shard, list_entry(shard->attach_queries.next, struct attach_query, link),
+                           ATTACH_DOWN);
+}
+
+// --- The answer to a registration waits for the server
+
+static struct order *first_unconfirmed(const struct shard *shard) {
+    const struct list *orders = &shard->confirming;
+    return list_empty(orders) ? NULL : list_entry(orders->next, struct order, confirming);
+}
+
+static void follow_confirmations(struct link *link) {
+    struct shard *shard = link->shard;
+    bool any = false;
+    assert(link->shard->index == 0);
+    if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
+        for (struct order *order; (order = first_unconfirmed(shard));)
+            registry_confirmed(shard, order);
+        return;
+    }
+    for (struct list *node = shard->confirming.prev; node != &shard->confirming; node = node->prev) {
+        struct order *order = list_entry(node, struct order, confirming);
+        if (order->confirmed_by)
+            break;
+        order->confirmed_by = link->pings + 1;
+        any = true;
+    }
+    if (any)
+        nats_write_ping(link);
+}
+
+void name_claim_link_stands(struct link *link) {
+    const struct list *orders = &link->shard->confirming;
+    assert(link->shard->index == 0);
+    for (struct list *node = orders->next; node != orders; node = node->next)
+        list_entry(node, struct order, confirming)->confirmed_by = 0;
+    link->said_serial = link->shard->agents.serials; // lists are compared
+}
+
+void name_claim_pong(struct link *link) {
+    assert(link->pongs > 0);
+    for (struct order *order; (order = first_unconfirmed(link->shard));) {
+        if (!order->confirmed_by || order->confirmed_by > link->pongs)
+            return;
+        registry_confirmed(link->shard, order);
+    }
 }
 
 void name_claim_follow(struct link *link) {
     struct claim_table *asking = link->shard->asking;
     assert(link->shard->index == 0);
     asking->open = is_open(link);
-    while (!asking->open && !list_empty(&asking->all))
-        registry_asked(link->shard, asking_at(asking->all.next), false);
-    if (!asking->open)
+    if (!asking->open) {
+        close_all(link);
+        follow_confirmations(link);
         return;
-    ask_all(link);
-    if (asking->unasked)
-        begin_all(link);
-    asking->unasked = false;
+    }
+    struct list *node = first_unasked(link->shard);
+    if (node != &asking->all)
+        nats_follow_registry(link); // the names are subscribed before they are asked for
+    for (struct list *next; node != &asking->all && is_open(link); node = next) {
+        next = node->next;
+        ask(link, order_at(node));
+    }
+    if (is_open(link))
+        ask_attachments(link);
+    follow_confirmations(link);
 }
 
-void name_claim_expire(struct link *link) {
-    struct list *all = &link->shard->asking->all;
-    uint64_t now_ms = shard_now_ms(link->shard);
-    while (!list_empty(all)) {
-        struct order *order = asking_at(all->next);
-        if (!order->asked_by || now_ms - order->asked_ms < LINK_HOLDER_MS)
-            return;
-        count_as_free(link, order);
+// --- Time
+
+static void expire(struct link *link) {
+    struct shard *shard = link->shard;
+    struct list *asked = &shard->asking->all, *confirming = &shard->confirming,
+                *attach = &shard->attach_queries;
+    uint64_t now_ms = shard_now_ms(shard);
+    assert(link->shard->index == 0);
+    while (!list_empty(asked) && order_at(asked->next)->asked_by &&
+           now_ms - order_at(asked->next)->asked_ms >= CLUSTER_CLAIM_MS)
+        registry_asked(shard, order_at(asked->next), false);
+    for (struct list *node = confirming->next, *next; node != confirming; node = next) {
+        struct order *order = list_entry(node, struct order, confirming);
+        next = node->next;
+        if (now_ms - order->confirming_ms >= CLUSTER_CONFIRM_MS)
+            registry_confirmed(shard, order);
+    }
+    for (struct list *node = attach->next, *next; node != attach; node = next) {
+        struct attach_query *query = list_entry(node, struct attach_query, link);
+        next = node->next;
+        if (query->number && now_ms - query->asked_ms >= CLUSTER_CLAIM_MS)
+            remote_attach_over(shard, query, ATTACH_NOBODY);
     }
 }
 
-uint64_t name_claim_due_ms(const struct link *link) {
-    struct list *all = &link->shard->asking->all;
-    const struct order *oldest = list_empty(all) ? NULL : asking_at(all->next);
-    return oldest && oldest->asked_by ? oldest->asked_ms + LINK_HOLDER_MS : UINT64_MAX;
+// Agents stand in the order of their serials, and have been held in that order.
+static void say_again(struct link *link) {
+    const struct shard *shard = link->shard;
+    const struct list *all = &shard->agents.all, *node = all->prev;
+    uint64_t now_ms = shard_now_ms(shard);
+    assert(link->shard->index == 0);
+    while (node != all && list_entry(node, struct agent, link)->serial > link->said_serial)
+        node = node->prev;
+    for (node = node->next; node != all && is_open(link); node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, link);
+        char token[SUBJECT_NAME_BYTES_MAX];
+        struct text json;
+        if (now_ms - agent->held_since_ms < CLUSTER_CLAIM_AGAIN_MS)
+            return;
+        link->said_serial = agent->serial;
+        if ((agent->pool_bytes && agent->pool_bytes != agent->id_bytes) ||
+            !subject_escape(token, agent->id, agent->id_bytes))
+            continue;
+        begin_words(&json, agent->id, agent->id_bytes);
+        put_holding(&json, shard, agent);
+        text_put(&json, "}");
+        publish_name(link, agent->id, agent->id_bytes, ++link->numbers, NULL, &json);
+    }
 }
 
-// NULL: there is no place to know it by; that it holds the name counts all the same.
-static void take_word(struct link *link, struct cluster_member *remote, uint64_t number, bool held) {
-    struct order *order = number ? claim_table_number(link->shard->asking, number) : NULL;
-    assert(!order || order->asked_by == number);
-    if (!order && held && remote)
-        name_conflict_begin(link, remote); // too late
-    if (!order || (!remote && !held))
+// The lesser NODE asks a hub that it first hears, or again, what it holds.
+static void compare_new(struct link *link) {
+    struct list *all = &link->members.all;
+    assert(link->shard->index == 0);
+    for (struct list *node = all->next; node != all && is_open(link); node = node->next) {
+        struct cluster_member *member = list_entry(node, struct cluster_member, link);
+        char subject[SUBJECT_BYTES_MAX];
+        static const char brief[] = "{\"brief\":true}";
+        if (!member->is_new || !member->is_served)
+            continue;
+        member->is_new = false;
+        if (!is_lesser(link, member))
+            continue;
+        struct hub_words words = {.subject = subject, .json = brief, .json_bytes = sizeof brief - 1};
+        words.answer = ++link->numbers;
+        words.subject_bytes = subject_write_hub(subject, link->shard->hub->settings.cluster->name,
+                                                &member->hub, SUBJECT_AGENTS, 0);
+        nats_publish(link, &words);
+    }
+}
+
+void name_claim_tick(struct link *link) {
+    assert(link->shard->index == 0);
+    expire(link);
+    if (!is_open(link))
         return;
-    if (remote && remote->place < CLUSTER_MEMBERS_MAX)
-        order->unheard[remote->place / 64] &= ~(UINT64_C(1) << remote->place % 64);
-    order->heard = true;
-    if (held)
-        registry_asked(link->shard, order, true);
-    else if (!any_unheard(order))
-        count_as_free(link, order);
-}
-
-void name_claim_hear(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
-    struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
-    struct span held = header->held, free = header->free;
-    uint64_t number;
-    while (hub_header_next(bytes, &held, &number))
-        take_word(link, remote, number, true);
-    while (hub_header_next(bytes, &free, &number))
-        take_word(link, remote, number, false);
-}
-
-void name_claim_nobody(struct link *link, uint64_t number) {
-    struct order *order = number ? claim_table_number(link->shard->asking, number) : NULL;
-    if (order)
-        count_as_free(link, order);
-}
-
-// --- Answering
-
-// Whether it may be taken as one at this hub might take it: where users are on, by who has it alone.
-static bool may_be_taken(const struct shard *shard, const struct agent *agent, const uint8_t *bytes,
-                         const struct hub_header *header) {
-    bool known;
-    const struct user *user = inbound_identity_user(shard, bytes, header, &known);
-    return header->takes_over && shard->settings->takeover && !agent->child && known &&
-           (!user || identity_same(user, agent->owner));
-}
-
-static bool is_held(struct link *link, const uint8_t *text, const struct hub_header *header, const char *id,
-                    size_t bytes) {
-    struct shard *shard = link->shard;
-    const struct agent *agent = agents_find(&shard->agents, id, bytes);
-    if (agent)
-        return !may_be_taken(shard, agent, text, header) || !registry_yield(shard, link->peer->name, agent);
-    struct order *order = claim_table_find(shard->asking, id, bytes);
-    if (order && memcmp(link->hub, header->hub, HUB_NAME_BYTES) < 0)
-        return true;
-    if (order)
-        registry_asked(shard, order, true);
-    return false;
-}
-
-bool name_claim_take(struct link *link, const uint8_t *bytes, const struct hub_header *header,
-                     struct span token) {
-    char id[AGENT_ID_BYTES_MAX];
-    struct text list;
-    assert(link->peer);
-    size_t count = subject_unescape(id, sizeof id, bytes + token.at, token.bytes);
-    if (!header->given || !header->has_hub || !header->holder || count == SIZE_MAX ||
-        !agent_id_valid(id, count))
-        return false;
-    text_init(&list);
-    nats_publish_put_number(&list, header->holder);
-    nats_publish_list(link, header->hub, is_held(link, bytes, header, id, count) ? "held" : "free", &list);
-    text_deinit(&list);
-    return true;
+    say_again(link);
+    compare_new(link);
 }

@@ -5,6 +5,7 @@
 
 #include "router/features/cluster/nats_fault.h"
 #include "router/features/cluster/nats_publish.h"
+#include "router/registry/claim_table.h"
 
 // --- Who it is
 
@@ -24,6 +25,7 @@ static bool put_signature(struct text *out, struct link *link) {
     struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
     const char *fault = settings->read_creds(settings->creds, &creds);
+    assert(link->shard->index == 0);
     if (!fault && (!nats_creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
                    (!creds.jwt[0] && !nats_creds_public(&creds, key))))
         fault = "nothing can be signed with it";
@@ -41,6 +43,7 @@ static bool put_signature(struct text *out, struct link *link) {
 static bool put_connect(struct text *out, struct link *link) {
     const struct nats_url *url = &link_server(link)->url;
     bool is_named = url->token[0] || url->password[0], good = true;
+    assert(link->shard->index == 0);
     text_put(out, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true,"
                   "\"echo\":false,\"protocol\":1,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
                   "\",\"name\":\"patchbay\"");
@@ -53,45 +56,48 @@ static bool put_connect(struct text *out, struct link *link) {
     return good;
 }
 
-// Without a queue what comes there comes to each hub that has subscribed to it; with one, a copy comes to one of its members.
-static void put_subscription(struct text *out, enum subject_kind kind, const struct link *link,
-                             const char *behind, const char *queue, uint32_t sid) {
-    char subject[SUBJECT_BYTES_MAX];
-    const char *cluster = link->shard->hub->settings.cluster->name;
-    bool own = kind == SUBJECT_HUB;
-    assert(sid > 0);
-    text_put(out, "SUB ");
-    text_add(out, subject, subject_write(subject, cluster, kind, link->hub, own ? HUB_NAME_BYTES : 0));
-    text_put(out, behind);
-    text_put(out, " ");
-    if (queue) {
-        text_add(out, queue, HUB_NAME_BYTES);
-        text_put(out, " ");
-    }
-    text_number(out, sid);
-    text_put(out, "\r\n");
-}
-
 // What programs that look for services of NATS ask: all of them, those of this name, this one (nats_service.c).
 static void put_services(struct text *out, const struct link *link, uint32_t sid) {
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
     assert(sid > 0);
-    for (unsigned at = 0; at < 9; at++) {
+    for (unsigned at = 0; at < 9; at++) { // each hub gets one
         text_put(out, "SUB $SRV.");
         text_put(out, verbs[at / 3]);
         text_put(out, names[at % 3]);
-        text_add(out, link->hub, at % 3 == 2 ? HUB_NAME_BYTES : 0);
+        text_add(out, link->hub.text, at % 3 == 2 ? link->hub.bytes : 0);
+        text_put(out, " ");
+        text_add(out, link->hub.text, link->hub.bytes);
         text_put(out, " ");
         text_number(out, sid + at);
         text_put(out, "\r\n");
     }
 }
 
-static void put_presence(struct link *link, struct text *out) {
-    nats_subscriptions_follow(&link->presence, &link->shard->agents, link->shard->hub->settings.cluster->name,
-                              link->hub, out);
-    assert(link->presence.changes == link->shard->agents.changes);
+// What all hubs say, and what is said to this one alone.
+static void put_own(struct text *out, const struct link *link) {
+    const char *cluster = link->shard->hub->settings.cluster->name;
+    assert(link->shard->index == 0);
+    text_put(out, "SUB patchbay.");
+    text_put(out, cluster);
+    text_put(out, ".hub.");
+    text_add(out, link->hub.text, link->hub.bytes);
+    text_put(out, ".> 1\r\nSUB patchbay.");
+    text_put(out, cluster);
+    text_put(out, ".hubs.> 2\r\n");
+}
+
+static struct nats_scope scope_of(const struct link *link) {
+    assert(link->realm.bytes);
+    return (struct nats_scope){link->shard->hub->settings.cluster->name, &link->realm, &link->former,
+                               &link->hub};
+}
+
+static void put_names(struct link *link, struct text *out) {
+    struct nats_scope scope = scope_of(link);
+    nats_subscriptions_follow(&link->subscriptions, &link->shard->agents, &link->shard->asking->all, &scope,
+                              out);
+    assert(link->subscriptions.changes == link->shard->agents.changes);
 }
 
 void nats_connect(struct link *link) {
@@ -103,19 +109,15 @@ void nats_connect(struct link *link) {
         peer_close(link->shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    link->presence.sids = NATS_SIDS_OWN;
-    put_subscription(&out, SUBJECT_HUB, link, "", NULL, 1);
-    put_subscription(&out, SUBJECT_HUB, link, ".>", NULL, 2);
-    // Of all events one copy comes to this hub, whoever it is for here: who has subscribed to what changes too often, on all
-    // shards, to be told the server, and what one subscribes to counts at once.
-    put_subscription(&out, SUBJECT_EVENT, link, ".*", link->hub, 3);
-    put_subscription(&out, SUBJECT_HUBS, link, "", NULL, 4);
-    put_subscription(&out, SUBJECT_BEAT, link, "", NULL, 5);
-    put_subscription(&out, SUBJECT_HOLDER, link, ".*", NULL, 6);
-    put_services(&out, link, 7);
-    put_presence(link, &out);
+    link->subscriptions.sids = NATS_SIDS_OWN;
+    link->realm = link->shard->settings->realm;
+    link->former = (struct realm){.bytes = 0};
+    put_own(&out, link);
+    put_services(&out, link, 3);
+    put_names(link, &out);
     text_put(&out, "PING\r\n");
     link->pings++;
+    link->pinged_ms = link->unanswered_ms = shard_now_ms(link->shard);
     nats_write(link, &out);
 }
 
@@ -123,6 +125,24 @@ void nats_follow_registry(struct link *link) {
     struct text out;
     assert(link->peer);
     text_init(&out);
-    put_presence(link, &out);
+    put_names(link, &out);
+    nats_write(link, &out);
+}
+
+void nats_move_realm(struct link *link, const struct realm *realm, const struct realm *former) {
+    assert(realm->bytes);
+    link->realm = *realm;
+    link->former = *former;
+    nats_follow_registry(link);
+}
+
+void nats_withdraw(struct link *link) {
+    struct nats_scope scope = scope_of(link);
+    struct text out;
+    assert(link->shard->index == 0);
+    if (list_empty(&link->subscriptions.all))
+        return;
+    text_init(&out);
+    nats_subscriptions_follow(&link->subscriptions, NULL, NULL, &scope, &out);
     nats_write(link, &out);
 }

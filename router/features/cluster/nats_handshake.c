@@ -4,31 +4,22 @@
 #include <string.h>
 
 #include "core/cluster/nats_info.h"
+#include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/link_servers.h"
+#include "router/features/cluster/name_claim.h"
 #include "router/features/cluster/nats_connect.h"
 #include "router/features/cluster/nats_fault.h"
 #include "router/features/cluster/nats_publish.h"
-#include "router/features/cluster/register_barrier.h"
 #include "router/registry/registry.h"
 
-// In the registry, so that requests can be asked of it, and end with it.
-static bool register_link(struct shard *shard, struct peer *peer) {
+// All shards are told, and that it ends, when it does.
+static bool announce(struct shard *shard, struct peer *peer) {
     assert(!peer->farewell);
     peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
-    struct order *order = peer->farewell ? order_create(shard, ORDER_REGISTER, peer->name) : NULL;
-    if (!order)
-        return false;
-    memcpy(order->agent_id, HUB_LINK_ID, sizeof HUB_LINK_ID);
-    order->agent_id_bytes = sizeof HUB_LINK_ID - 1;
-    order->governance = GOVERNANCE_COUNT - 1;
-    order->absent = true;
-    order->capabilities = capabilities_create(&shard->quota, "{}", 2);
-    if (!order->capabilities) {
-        order_destroy(shard, order);
-        return false;
-    }
-    registry_submit(shard, order);
-    return true;
+    struct order *order = peer->farewell ? order_create(shard, ORDER_LINK, peer->name) : NULL;
+    if (order)
+        registry_submit(shard, order);
+    return order != NULL;
 }
 
 void nats_handshake_welcome(struct shard *shard, struct link *link) {
@@ -36,15 +27,16 @@ void nats_handshake_welcome(struct shard *shard, struct link *link) {
         return;
     assert(link->peer->state == PEER_OPEN);
     link_welcomed(link);
-    register_barrier_again(link);
-    nats_publish_beat(link);
-    if (!register_link(shard, link->peer))
+    name_claim_link_stands(link);
+    heartbeat_beat(link);
+    if (link->peer->state == PEER_OPEN && !announce(shard, link->peer))
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
     struct json_walk walk;
     char url[NATS_URL_HOST_BYTES_MAX + 16];
+    assert(link->shard->index == 0);
     if (!urls.bytes)
         return;
     json_walk_begin(&walk, bytes, urls);
@@ -59,6 +51,7 @@ static void learn_servers(struct link *link, const uint8_t *bytes, struct span u
 // Why a server is left: without headers there is nothing to be said, and who asks for TLS is shown no credential without it.
 // NULL: it isn't.
 static const char *fault_of(const struct link *link, const struct nats_info *info, bool secure) {
+    assert(link->shard->index == 0);
     if (!info->headers)
         return "it knows no headers";
     if (!secure)
@@ -83,6 +76,7 @@ static bool tells_secret(const struct cluster_server *server) {
 
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
+    assert(link->shard->index == 0);
     if (!nats_info_read(bytes, argument, &info)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;

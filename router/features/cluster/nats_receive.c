@@ -1,34 +1,27 @@
 #include "router/features/cluster/nats_receive.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "router/engine/message/message.h"
-#include "router/engine/send/send.h"
+#include "core/rights/rights.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/identity.h"
 #include "router/events/events.h"
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/hub_message.h"
-#include "router/features/cluster/inbound_cancel.h"
-#include "router/features/cluster/inbound_identity.h"
 #include "router/features/cluster/inbound_request.h"
-#include "router/features/cluster/inbound_response.h"
-#include "router/features/cluster/interest.h"
-#include "router/features/cluster/link_deadlines.h"
 #include "router/features/cluster/name_claim.h"
-#include "router/features/cluster/name_conflict.h"
 #include "router/features/cluster/nats_connect.h"
 #include "router/features/cluster/nats_fault.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/features/cluster/nats_service.h"
 #include "router/features/cluster/outbound_request.h"
-#include "router/features/cluster/outbound_response.h"
-#include "router/features/cluster/register_barrier.h"
 #include "router/features/cluster/remote_directory.h"
-#include "router/features/cluster/spill_report.h"
-#include "router/forwarding/remote_target.h"
+#include "router/forwarding/progress.h"
+#include "router/rights/authn.h"
 #include "router/routing/route.h"
 
 // --- Coming and going
@@ -40,7 +33,12 @@ static bool nats_enter(struct shard *shard, struct peer *peer) {
         return false;
     peer->initialized = true;
     link_entered(link, peer);
-    inbound_identity_enter(link);
+    struct identity *identity = identity_of(peer);
+    if (identity) {
+        authn_shown(identity);
+        identity->kind = CREDENTIAL_HUB;
+        identity->looked = true;
+    }
     return true;
 }
 
@@ -57,131 +55,189 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
 
 static void nats_mistrust(struct shard *shard, struct peer *peer) {
     const char *why = connection_fault(&peer->connection);
-    nats_fault_found(link_of(shard, peer), why ? why : "what came over TLS can't be opened");
+    struct link *link = link_of(shard, peer);
+    assert(shard->index == 0);
+    if (link)
+        nats_fault_found(link, why ? why : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-// --- To this hub
+// --- Messages
 
-static void take_signs(struct shard *shard, struct link *link, const struct frame *frame,
-                       const struct nats_message *said, enum subject_kind kind) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct hub_message opened;
-    enum error error;
-    hub_header_read(bytes, said->headers, &opened.header);
-    if (!opened.header.given || !opened.header.has_hub) {
-        hub_message_count_unreadable(shard);
-        return;
-    }
-    heartbeat_take(link, bytes, &opened.header);
-    if (kind == SUBJECT_BEAT)
-        heartbeat_beaten(link, &opened.header);
-    if (opened.header.inquired && !link_is_own(link, opened.header.hub))
-        remote_directory_answer(link, bytes, &opened.header);
-    if (link_is_own(link, opened.header.hub))
-        return;
-    if (opened.header.names && !interest_take(link, &opened.header, frame_body(frame), frame->body.bytes))
-        hub_message_count_unreadable(shard);
-    if (kind != SUBJECT_HUB || opened.header.names)
-        return;
-    name_claim_hear(link, bytes, &opened.header);
-    if (!name_conflict_take(link, &opened.header, frame_body(frame), frame->body.bytes))
-        hub_message_count_unreadable(shard);
-    if (frame->body.bytes == 0 || opened.header.claims || opened.header.yields)
-        return;
-    if (opened.header.part) {
-        if (!remote_directory_take(link, &opened.header, frame_body(frame), frame->body.bytes))
-            hub_message_count_unreadable(shard);
-        return;
-    }
-    if (!hub_message_read(shard, frame, said, &opened, &error) || hub_message_is_array(&opened.frame)) {
-        hub_message_count_unreadable(shard);
-        return;
-    }
-    inbound_identity_report(link);
-    route_frame(shard, link->peer, &opened.frame, NULL);
-    inbound_identity_end(link);
-}
-
-// Nobody is there for whom a notification names first.
-static void take_nobody(struct shard *shard, struct link *link, uint64_t number) {
-    assert(link->peer);
-    if (!fallback_watch_nobody(&link->fallback_watch, number))
-        drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
-}
-
-// Whether it is about something that is known by this number: behind a letter, as hubs write it.
-static bool is_about(const uint8_t *bytes, struct span behind, const char letter[2], uint64_t *number) {
-    return behind.bytes > 2 && memcmp(bytes + behind.at, letter, 2) == 0 &&
-           hub_header_read_digits(bytes, (struct span){behind.at + 2, behind.bytes - 2}, number);
-}
-
-static void take_for_hub(struct shard *shard, struct link *link, const struct frame *frame,
-                         const struct nats_message *said, struct span rest) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    uint64_t number = 0;
-    enum subject_kind kind;
-    struct span token;
-    if (rest.bytes < HUB_NAME_BYTES || memcmp(bytes + rest.at, link->hub, HUB_NAME_BYTES) != 0) {
-        hub_message_count_unreadable(shard);
-        return;
-    }
-    struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
-    bool about_hub =
-        rest.bytes == HUB_NAME_BYTES + 3 + HUB_NAME_BYTES && memcmp(bytes + behind.at, "a.", 2) == 0;
-    bool about_name = is_about(bytes, behind, "h.", &number),
-         about_cancel = is_about(bytes, behind, "c.", &number);
-    bool about_sought = behind.bytes == REMOTE_TARGET_SOUGHT_BYTES &&
-                        is_about(bytes, (struct span){behind.at, behind.bytes - 2}, "m.", &number);
-    if (rest.bytes == HUB_NAME_BYTES)
-        take_signs(shard, link, frame, said, SUBJECT_HUB);
-    else if (about_hub && nats_status(bytes, said->headers) == 503)
-        heartbeat_hub_gone(link, (const char *)bytes + behind.at + 2);
-    else if (about_name && nats_status(bytes, said->headers) == 503)
-        name_claim_nobody(link, number);
-    else if (about_cancel)
-        inbound_cancel_take(link, frame, said, number);
-    else if (about_sought && nats_status(bytes, said->headers) == 503)
-        take_nobody(shard, link, number);
-    else if (behind.bytes == 1 && bytes[behind.at] == REMOTE_TARGET_UNANSWERED)
-        drop_one(shard, COUNT_DROP_NO_ROUTE, link->peer->name, 0);
-    else if ((kind = subject_read_kind(bytes, behind, &token)) < SUBJECT_EVENT && token.bytes)
-        inbound_request_take(shard, link, frame, said, kind, token);
-    else if (hub_header_read_digits(bytes, behind, &number))
-        outbound_response_take(shard, link, frame, said, number);
-    else
-        hub_message_count_unreadable(shard);
-}
-
-static void take_holder(struct shard *shard, struct link *link, const uint8_t *bytes,
-                        const struct nats_message *said, struct span token) {
+// One that came, taken apart.
+struct arrival {
+    struct link *link;
+    const struct frame *frame;
+    const struct nats_message *said;
+    const uint8_t *bytes; // of the unit
+    struct subject subject, reply;
     struct hub_header header;
-    hub_header_read(bytes, said->headers, &header);
-    if (header.given && header.has_hub && link_is_own(link, header.hub))
-        return; // of the link before this one
-    heartbeat_heard(link, &header);
-    if (!name_claim_take(link, bytes, &header, token))
-        hub_message_count_unreadable(shard);
+    struct cluster_member *member; // that has said it; NULL: no hub has
+};
+
+static bool is_own_realm(const struct link *link, const struct arrival *arrival) {
+    const uint8_t *text = arrival->bytes + arrival->subject.realm.at;
+    uint32_t bytes = arrival->subject.realm.bytes;
+    assert(link->shard->index == 0);
+    return (link->realm.bytes == bytes && memcmp(link->realm.text, text, bytes) == 0) ||
+           (link->former.bytes && link->former.bytes == bytes && memcmp(link->former.text, text, bytes) == 0);
+}
+
+static bool is_for_hub(const struct link *link, const struct arrival *arrival) {
+    return arrival->subject.hub.bytes == link->hub.bytes &&
+           memcmp(arrival->bytes + arrival->subject.hub.at, link->hub.text, link->hub.bytes) == 0;
+}
+
+// Under which number a hub takes the answer; 0: nowhere.
+static uint64_t reply_number(const struct arrival *arrival) {
+    const struct subject *reply = &arrival->reply;
+    const struct hub_name *hub = &arrival->header.hub;
+    assert(arrival->member);
+    return reply->kind == SUBJECT_ANSWER && reply->hub.bytes == hub->bytes &&
+                   memcmp(arrival->bytes + reply->hub.at, hub->text, hub->bytes) == 0
+               ? reply->number
+               : 0;
+}
+
+// Numbers that are no request's are a claim's or a list's.
+static bool take_answer(struct arrival *arrival) {
+    struct link *link = arrival->link;
+    uint64_t number = arrival->subject.number;
+    const uint8_t *body = frame_body(arrival->frame);
+    uint32_t bytes = arrival->frame->body.bytes;
+    if (number < LINK_NUMBERS_FROM) {
+        if (!outbound_request_answer(link, arrival->member, arrival->frame, arrival->said, &arrival->header,
+                                     number))
+            stats_count(&link->shard->stats, COUNT_ANSWERS_LATE);
+        return true;
+    }
+    bool is_nobody = nats_status(arrival->bytes, arrival->said->headers) == 503;
+    if (is_nobody)
+        return name_claim_answer(link, NULL, number, NULL, 0);
+    if (!arrival->member)
+        return false;
+    bool is_list = bytes && json_valid(body, bytes) &&
+                   json_member(body, (struct span){0, bytes}, "agents").type == JSON_ARRAY;
+    return is_list ? remote_directory_take(link, arrival->member, number, body, bytes)
+                   : name_claim_answer(link, arrival->member, number, body, bytes);
+}
+
+// A report on a request's progress, from the hub that has it. What it may not be is a call.
+static bool take_progress(struct arrival *arrival) {
+    struct link *link = arrival->link;
+    struct shard *shard = link->shard;
+    struct hub_message message = {.header = arrival->header};
+    uint64_t number = 0;
+    enum error error;
+    if (!hub_message_read(shard, arrival->frame, &message, &error) || hub_message_is_array(&message.frame))
+        return false;
+    if (!progress_number(shard, link->peer, &message.frame, &number))
+        return false;
+    if (!outbound_request_progress(link, arrival->member, number)) {
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, link->peer->name, message.frame.body.bytes);
+        return true;
+    }
+    return progress_remote(shard, link->peer, &message.frame);
+}
+
+// Approvers hear of what a hub holds that has this hub's REALM, or had it before.
+static bool take_approval(struct arrival *arrival) {
+    struct shard *shard = arrival->link->shard;
+    const struct cluster_member *member = arrival->member;
+    if (!member->has_beaten || !(realm_same(&member->realm, &arrival->link->realm) ||
+                                 realm_same(&member->realm, &arrival->link->former)))
+        return true;
+    const uint8_t *body = frame_body(arrival->frame);
+    uint32_t bytes = arrival->frame->body.bytes;
+    struct text text;
+    if (!bytes || !json_valid(body, bytes))
+        return false;
+    text_init(&text);
+    text_add(&text, (const char *)body, bytes);
+    if (!text.failed)
+        events_announce(shard, arrival->link->peer->name, NULL, RIGHTS_GATE_EVENT, &text);
+    text_deinit(&text);
+    return true;
+}
+
+static bool take_agents(struct arrival *arrival) {
+    return remote_directory_answer(arrival->link, arrival->member, &arrival->header, arrival->bytes,
+                                   reply_number(arrival), frame_body(arrival->frame),
+                                   arrival->frame->body.bytes);
+}
+
+// What a hub says to another one, or to all. False: it can't be read.
+static bool take_from_hub(struct arrival *arrival) {
+    struct link *link = arrival->link;
+    const uint8_t *body = frame_body(arrival->frame);
+    uint32_t bytes = arrival->frame->body.bytes;
+    assert(arrival->member);
+    switch (arrival->subject.kind) {
+    case SUBJECT_NAME:
+        return name_claim_take(link, arrival->member, &arrival->header, arrival->bytes,
+                               arrival->subject.token, reply_number(arrival), body, bytes);
+    case SUBJECT_TAKEN:
+        return outbound_request_taken(link, arrival->member, body, bytes);
+    case SUBJECT_HELD:
+        return outbound_request_held(link, arrival->member, arrival->subject.number, body, bytes);
+    case SUBJECT_CANCEL:
+    case SUBJECT_HUBS_CANCEL:
+        return inbound_request_cancel(link, arrival->member, arrival->frame, &arrival->header);
+    case SUBJECT_PROGRESS:
+        return take_progress(arrival);
+    case SUBJECT_YIELD:
+        return name_claim_yield(link, body, bytes);
+    case SUBJECT_AGENTS:
+    case SUBJECT_HUBS_AGENTS:
+        return take_agents(arrival);
+    case SUBJECT_HUBS_APPROVAL:
+        return take_approval(arrival);
+    case SUBJECT_GONE:
+        heartbeat_end(link, arrival->member);
+        return true;
+    default:
+        return false;
+    }
+}
+
+// False: it can't be read, or isn't for anybody here.
+static bool take_arrival(struct arrival *arrival) {
+    struct link *link = arrival->link;
+    enum subject_kind kind = arrival->subject.kind;
+    bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
+    if (kind == SUBJECT_KINDS_COUNT)
+        return nats_service_take(link, arrival->bytes, arrival->said);
+    if (link->state < LINK_JOINING || (is_named && !is_own_realm(link, arrival)) ||
+        (!is_named && !is_hubs && !is_for_hub(link, arrival)))
+        return false;
+    if (kind == SUBJECT_HUBS_BEAT)
+        return heartbeat_take(link, frame_body(arrival->frame), arrival->frame->body.bytes);
+    if (arrival->header.given)
+        arrival->member = heartbeat_hear(link, &arrival->header.hub);
+    if (arrival->header.given && !arrival->member)
+        return true; // of a link that has ended
+    if (kind == SUBJECT_ANSWER)
+        return take_answer(arrival);
+    if (kind <= SUBJECT_NOTICE || kind == SUBJECT_DECIDE) {
+        inbound_request_take(link, arrival->frame, arrival->said, &arrival->subject, &arrival->header,
+                             arrival->member);
+        return true;
+    }
+    return arrival->member && take_from_hub(arrival);
 }
 
 static void take_message(struct shard *shard, struct link *link, const struct frame *frame,
                          const struct nats_message *said) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct span rest;
-    enum subject_kind kind = subject_read(shard->hub->settings.cluster->name, bytes, said->subject, &rest);
-    if (kind != SUBJECT_EVENT)
+    struct arrival arrival = {
+        .link = link, .frame = frame, .said = said, .bytes = frame->buffer->bytes + frame->at};
+    const char *cluster = shard->hub->settings.cluster->name;
+    assert(link->shard->index == 0);
+    subject_read(cluster, arrival.bytes, said->subject, &arrival.subject);
+    subject_read(cluster, arrival.bytes, said->reply, &arrival.reply);
+    hub_header_read(arrival.bytes, said->headers, &arrival.header);
+    if (arrival.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
-    if (link->state < LINK_JOINING)
-        hub_message_count_unreadable(shard);
-    else if (kind == SUBJECT_HUB)
-        take_for_hub(shard, link, frame, said, rest);
-    else if (kind == SUBJECT_HOLDER)
-        take_holder(shard, link, bytes, said, rest);
-    else if (kind <= SUBJECT_NOTICE)
-        inbound_request_take(shard, link, frame, said, kind, rest);
-    else if ((kind == SUBJECT_HUBS || kind == SUBJECT_BEAT) && rest.bytes == 0)
-        take_signs(shard, link, frame, said, kind);
-    else if (!nats_service_take(link, bytes, said))
+    if (!take_arrival(&arrival))
         hub_message_count_unreadable(shard);
 }
 
@@ -191,7 +247,6 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
     struct nats_message said;
     nats_read(bytes, frame->unit, &said);
     assert(link && peer->state == PEER_OPEN);
-    link->is_pinged = false;
     if (link->state == LINK_SECURING) {
         peer_close(shard, peer, COUNTERS_COUNT);
         return;
@@ -209,9 +264,9 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         break;
     case NATS_PONG:
         link->pongs++;
-        fallback_watch_answered(&link->fallback_watch, link->pongs);
+        link->unanswered_ms = shard_now_ms(shard);
         nats_handshake_welcome(shard, link);
-        register_barrier_answered(link);
+        name_claim_pong(link);
         break;
     case NATS_ERR:
         nats_fault_said(link, bytes + said.argument.at,
@@ -224,62 +279,48 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
 
 // --- Time
 
-// Whether the registry has it, or may come to: where there was no memory for that, another link may find some.
-static bool is_known(struct shard *shard, const struct link *link) {
-    const struct agent *agent = remote_target_link(shard);
-    assert(link->state == LINK_UP);
-    return (agent && agent->home->connection == link->peer->name) ||
-           shard_now_ms(shard) - link->up_ms < LINK_GREETING_MS;
-}
-
-// When somebody has waited long enough, or else after a while.
-static void look_again(struct shard *shard, struct link *link) {
-    uint64_t at_ms = shard_now_ms(shard) + LINK_LOOK_MS, due_ms = link_deadlines_due_ms(link);
-    wheel_arm(&shard->wheel, &link->timer, due_ms < at_ms ? due_ms : at_ms);
-}
-
-static void look_at_peer(struct shard *shard, struct link *link) {
-    uint32_t silent_ms = shard_since(shard, link->peer->heard_ms);
-    assert(link->state == LINK_UP);
-    if (silent_ms >= LINK_DEATH_MS || !is_known(shard, link)) {
-        peer_close(shard, link->peer, COUNTERS_COUNT);
-        return;
+// Whether the server answers: it is asked every 2 s, and lost once an answer is 5 s late.
+static bool is_mute(struct link *link) {
+    uint64_t now_ms = shard_now_ms(link->shard);
+    assert(link->shard->index == 0);
+    if (link->pings > link->pongs && now_ms - link->unanswered_ms >= CLUSTER_PONG_MS) {
+        fprintf(stderr, "patchbayd: cluster: the server doesn't answer\n");
+        return true;
     }
-    if (silent_ms >= LINK_SILENCE_MS && !link->is_pinged) {
-        link->is_pinged = true;
+    if (now_ms - link->pinged_ms >= CLUSTER_PING_MS)
         nats_write_ping(link);
-    }
-    link_deadlines_expire(link);
-    if (shard_now_ms(shard) - link->beat_ms >= LINK_BEAT_MS)
-        heartbeat_beat(link);
-    look_again(shard, link);
+    return false;
 }
 
-static void look_at_server(struct shard *shard, struct link *link) {
-    assert(link->peer && link->state < LINK_UP);
-    if (shard_now_ms(shard) - link->entered_ms >= LINK_GREETING_MS) {
+static void tick_peer(struct shard *shard, struct link *link) {
+    assert(link->state == LINK_UP && link->peer->state == PEER_OPEN);
+    if (is_mute(link)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    link_deadlines_expire(link);
-    look_again(shard, link);
+    heartbeat_tick(link);
+    if (link->peer->state == PEER_OPEN)
+        outbound_request_tick(link);
+    if (link->peer->state == PEER_OPEN)
+        inbound_request_tick(link);
+    name_claim_tick(link);
+    remote_directory_tick(link);
+    if (link->peer && link->peer->state == PEER_OPEN)
+        wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
-// Whether this hub stood still itself: the look comes far too late, and before what has come meanwhile is read.
-static bool stood_still(struct shard *shard, struct link *link) {
-    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->looked_ms;
-    assert(link->state == LINK_UP);
-    link->looked_ms = now_ms;
-    if (since_ms <= 2 * LINK_LOOK_MS)
-        return false;
-    wheel_arm(&shard->wheel, &link->timer, now_ms + LINK_WAKE_MS);
-    return true;
+static void tick_server(struct shard *shard, struct link *link) {
+    assert(link->peer && link->state < LINK_UP);
+    if (shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS) {
+        peer_close(shard, link->peer, COUNTERS_COUNT);
+        return;
+    }
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
-void nats_look(struct shard *shard, struct timer *timer) {
+void nats_tick(struct shard *shard, struct timer *timer) {
     struct link *link = list_entry(timer, struct link, timer);
     assert(!timer_armed(timer));
-    inflight_shrink(&link->inflight);
     switch (link->state) {
     case LINK_RESTING:
         link_dial(link);
@@ -294,48 +335,56 @@ void nats_look(struct shard *shard, struct timer *timer) {
     case LINK_GREETING:
     case LINK_SECURING:
     case LINK_JOINING:
-        look_at_server(shard, link);
+        tick_server(shard, link);
         break;
     case LINK_UP:
-        if (link->peer->state == PEER_OPEN && !stood_still(shard, link))
-            look_at_peer(shard, link);
+        if (link->peer->state == PEER_OPEN)
+            tick_peer(shard, link);
         break;
     }
 }
 
-static void secure(struct link *link) {
-    if (link && link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
-        nats_handshake_secure(link);
+void nats_awake(struct shard *shard) {
+    struct link *link = shard->link;
+    uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->turned_ms;
+    bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
+    link->turned_ms = now_ms;
+    if (!is_up || since_ms < CLUSTER_STILL_MS)
+        return;
+    fprintf(stderr, "patchbayd: cluster: stood still for %llu.%llu s: a new link\n",
+            (unsigned long long)since_ms / 1000, (unsigned long long)since_ms / 100 % 10);
+    peer_close(shard, link->peer, COUNTERS_COUNT);
 }
 
-// Of this turn.
-static void say_rest(struct link *link) {
-    nats_publish_taken(link);
-    if (fallback_watch_follow(&link->fallback_watch, link->pings + 1))
-        nats_write_ping(link);
+static void follow_settings(struct link *link) {
+    const struct hub_settings *settings = link->shard->settings;
+    bool has_former = settings->former.bytes && shard_now_ms(link->shard) < settings->former_until_ms;
+    struct realm former = has_former ? settings->former : (struct realm){.bytes = 0};
+    assert(link->shard->index == 0);
+    if (realm_same(&link->realm, &settings->realm) && realm_same(&link->former, &former))
+        return;
+    bool is_new = !realm_same(&link->realm, &settings->realm);
+    nats_move_realm(link, &settings->realm, &former);
+    if (is_new && link->peer->state == PEER_OPEN && link->state == LINK_UP)
+        heartbeat_realm(link);
 }
 
 void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
-    secure(link);
-    if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
-        name_claim_follow(link);
-        register_barrier_follow(link);
-        remote_directory_follow(link);
-        interest_follow(link);
-        return;
-    }
-    assert(link->peer);
-    name_claim_follow(link);
-    name_conflict_follow(link);
-    if (!timer_armed(&link->timer))
-        wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + LINK_LOOK_MS);
-    if (nats_subscriptions_is_behind(&link->presence, &shard->agents))
+    if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
+        nats_handshake_secure(link);
+    bool is_joined = link->state >= LINK_JOINING && link->peer->state == PEER_OPEN;
+    if (is_joined && shard->phase != HUB_SERVING)
+        nats_withdraw(link);
+    else if (is_joined)
+        follow_settings(link);
+    if (is_joined && shard->phase == HUB_SERVING &&
+        nats_subscriptions_is_behind(&link->subscriptions, &shard->agents))
         nats_follow_registry(link);
-    interest_follow(link);
-    register_barrier_follow(link);
+    name_claim_follow(link);
     remote_directory_follow(link);
-    say_rest(link);
+    if (is_joined && !timer_armed(&link->timer))
+        wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
 const struct transport transport_nats = {
@@ -346,12 +395,11 @@ const struct transport transport_nats = {
     .take = nats_take,
     .refuse = nats_refuse,
     .mistrust = nats_mistrust,
-    .respond = inbound_response_respond,
+    .respond = inbound_request_respond,
     .leave = nats_leave,
     .divert = outbound_request_divert,
-    .forget = outbound_request_forget,
-    .vets = inbound_request_vets,
-    .report = inbound_response_report,
-    .is_link = true,
+    .cancel = outbound_request_cancel,
+    .held = inbound_request_hold,
+    .report = inbound_request_report,
     .end_is_leaving = true,
 };

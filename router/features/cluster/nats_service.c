@@ -51,7 +51,7 @@ static void put_endpoint(struct text *out, const struct nats_subscription *prese
     enum { NS_A_MS = 1000000 };
     put_name(out, present);
     put_member(out, "subject", present->subject, present->bytes);
-    put_member(out, "queue_group", "q", 1);
+    put_member(out, "queue_group", "g", 1);
     if (verb == VERB_STATS) {
         put_count(out, "num_requests", present->requests);
         put_count(out, "num_errors", present->errors);
@@ -65,14 +65,15 @@ static void put_endpoint(struct text *out, const struct nats_subscription *prese
 
 // As many as the server lets pass in one message.
 static void put_endpoints(struct text *out, const struct link *link, enum verb verb) {
-    const struct list *all = &link->presence.all;
+    const struct list *all = &link->subscriptions.all;
     uint64_t max = atomic_load_explicit(&link->shard->hub->link_payload_bytes_max, memory_order_relaxed);
+    assert(link->shard->index == 0);
     max = max < ANSWER_BYTES_MAX ? max : ANSWER_BYTES_MAX;
     const char *between = "";
     text_put(out, ",\"endpoints\":[");
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct nats_subscription *present = list_entry(node, struct nats_subscription, link);
-        if (present->kind == SUBJECT_NOTICE) // nobody there answers
+        if (present->kind > SUBJECT_COMMAND) // nobody there answers
             continue;
         if (out->length + 2 * present->bytes + ENDPOINT_BYTES > max)
             break;
@@ -94,10 +95,11 @@ static void put_started(struct text *out, const struct link *link) {
 static void put_answer(struct text *out, const struct link *link, enum verb verb) {
     static const char about[] = "a hub of agents; each endpoint is one of them, or what some of them offer";
     const char *cluster = link->shard->hub->settings.cluster->name;
+    assert(link->shard->index == 0);
     text_put(out, "{\"type\":\"io.nats.micro.v1.");
     text_put(out, verbs[verb].type);
     text_put(out, "_response\",\"name\":\"" SERVICE_NAME "\",\"version\":\"" PATCHBAY_VERSION "\"");
-    put_member(out, "id", link->hub, HUB_NAME_BYTES);
+    put_member(out, "id", link->hub.text, link->hub.bytes);
     text_put(out, ",\"metadata\":{\"cluster\":");
     text_string(out, cluster, strlen(cluster));
     text_put(out, "}");
@@ -112,6 +114,7 @@ static void put_answer(struct text *out, const struct link *link, enum verb verb
 
 static void answer(struct link *link, const uint8_t *reply, uint32_t reply_bytes, enum verb verb) {
     struct text body, out;
+    assert(link->shard->index == 0);
     text_init(&body);
     put_answer(&body, link, verb);
     text_init(&out);
@@ -129,6 +132,7 @@ static void answer(struct link *link, const uint8_t *reply, uint32_t reply_bytes
 
 bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nats_message *said) {
     const uint8_t *subject = bytes + said->subject.at;
+    assert(link->shard->index == 0);
     for (unsigned verb = 0; verb < VERBS_COUNT; verb++) {
         size_t length = strlen(verbs[verb].subject);
         bool is_it = said->subject.bytes >= length && memcmp(subject, verbs[verb].subject, length) == 0 &&

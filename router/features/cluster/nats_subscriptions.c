@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/registry/orders.h"
+
 void nats_subscriptions_init(struct nats_subscriptions *presence, const struct siphash_key *key,
                              struct quota *quota) {
     *presence = (struct nats_subscriptions){.quota = quota, .is_behind = true};
@@ -80,31 +82,45 @@ static struct nats_subscription *nats_subscriptions_add(struct nats_subscription
     return present;
 }
 
-// Counts one more member. A name that no subject can bear exists here alone.
-static void count(struct nats_subscriptions *presence, const char *cluster, enum subject_kind kind,
-                  const char *name, size_t bytes) {
-    char token[SUBJECT_NAME_BYTES_MAX], subject[SUBJECT_BYTES_MAX];
-    size_t token_bytes = subject_escape(token, name, bytes);
-    if (!token_bytes)
-        return;
-    size_t subject_bytes = subject_write(subject, cluster, kind, token, token_bytes);
-    struct nats_subscription *present = name_map_get(&presence->by_subject, subject, subject_bytes);
+// Counts one more member under a subject.
+static void count_at(struct nats_subscriptions *presence, const struct nats_scope *scope,
+                     const struct realm *realm, enum subject_kind kind, const char *token,
+                     size_t token_bytes) {
+    char subject[SUBJECT_BYTES_MAX];
+    size_t bytes = subject_write(subject, scope->cluster, realm, kind, token, token_bytes);
+    struct nats_subscription *present = name_map_get(&presence->by_subject, subject, bytes);
     if (!present)
-        present = nats_subscriptions_add(presence, kind, subject, subject_bytes, token_bytes);
+        present = nats_subscriptions_add(presence, kind, subject, bytes, token_bytes);
     if (present)
         present->members++;
     else
         presence->is_behind = true;
 }
 
-static void count_agent(struct nats_subscriptions *presence, const char *cluster, const struct agent *agent) {
+// A name that no subject can bear exists here alone. Under the former REALM a hub can be asked still.
+static void count(struct nats_subscriptions *presence, const struct nats_scope *scope, enum subject_kind kind,
+                  const char *name, size_t bytes) {
+    char token[SUBJECT_NAME_BYTES_MAX];
+    size_t token_bytes = subject_escape(token, name, bytes);
+    if (!token_bytes)
+        return;
+    count_at(presence, scope, scope->realm, kind, token, token_bytes);
+    if (scope->former->bytes && kind < SUBJECT_EVENT)
+        count_at(presence, scope, scope->former, kind, token, token_bytes);
+}
+
+static void count_agent(struct nats_subscriptions *presence, const struct nats_scope *scope,
+                        const struct agent *agent) {
     static const enum subject_kind kinds[GROUP_KINDS] = {
         [GROUP_METHOD] = SUBJECT_METHOD,    [GROUP_CAPABILITY] = SUBJECT_CAPABILITY,
         [GROUP_TOOL] = SUBJECT_TOOL,        [GROUP_COMMAND] = SUBJECT_COMMAND,
         [GROUP_POOL] = SUBJECT_KINDS_COUNT, [GROUP_NOTICE] = SUBJECT_NOTICE};
     size_t id_bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    count(presence, scope, SUBJECT_NAME, agent->id, id_bytes);
+    if (agent->absent)
+        return; // who isn't running, and won't be, can't be asked
     if (!agent->here_only)
-        count(presence, cluster, SUBJECT_AGENT, agent->id, id_bytes);
+        count(presence, scope, SUBJECT_AGENT, agent->id, id_bytes);
     for (size_t at = 0; at < agent->membership_count; at++) {
         enum group_kind kind;
         size_t bytes;
@@ -112,27 +128,43 @@ static void count_agent(struct nats_subscriptions *presence, const char *cluster
         assert(kind < GROUP_KINDS);
         bool is_asked = kind != GROUP_NOTICE; // what all are told asks nothing of anybody
         if (kinds[kind] != SUBJECT_KINDS_COUNT && !(agent->here_only && is_asked))
-            count(presence, cluster, kinds[kind], name, bytes);
+            count(presence, scope, kinds[kind], name, bytes);
+    }
+}
+
+static void count_all(struct nats_subscriptions *presence, const struct agents *agents,
+                      const struct list *claims, const struct nats_scope *scope) {
+    static const char any[] = "*";
+    assert(agents);
+    // Of all events one copy comes to this hub: who has subscribed to what changes too often, on all shards, to be told the server.
+    count_at(presence, scope, scope->realm, SUBJECT_EVENT, any, sizeof any - 1);
+    for (const struct list *node = agents->all.next; node != &agents->all; node = node->next)
+        count_agent(presence, scope, list_entry(node, struct agent, link));
+    for (struct list *node = claims ? claims->next : NULL; claims && node != claims; node = node->next) {
+        const struct order *order = list_entry(node, struct order, asking);
+        count(presence, scope, SUBJECT_NAME, order->agent_id, order->agent_id_bytes);
     }
 }
 
 static void put_subscription(struct text *lines, const struct nats_subscription *present,
-                             const char hub[HUB_NAME_BYTES], uint64_t sid) {
+                             const struct hub_name *hub, uint64_t sid) {
+    bool one_a_hub = present->kind == SUBJECT_NOTICE || present->kind == SUBJECT_EVENT;
     text_put(lines, "SUB ");
     text_add(lines, present->subject, present->bytes);
-    bool one_a_hub = present->kind == SUBJECT_NOTICE;
     text_put(lines, " ");
-    text_add(lines, one_a_hub ? hub : "q", one_a_hub ? HUB_NAME_BYTES : 1);
-    text_put(lines, " ");
+    if (one_a_hub)
+        text_add(lines, hub->text, hub->bytes);
+    else if (present->kind != SUBJECT_NAME)
+        text_put(lines, "g");
+    text_put(lines, present->kind == SUBJECT_NAME ? "" : " ");
     text_number(lines, (int64_t)sid);
     text_put(lines, "\r\n");
 }
 
 static void settle(struct nats_subscriptions *presence, struct nats_subscription *present,
-                   const char hub[HUB_NAME_BYTES], struct text *lines) {
-    uint32_t max = present->kind == SUBJECT_NOTICE ? 1 : NATS_SUBSCRIPTIONS_PER_NAME_MAX;
+                   const struct hub_name *hub, struct text *lines) {
+    uint32_t max = present->kind >= SUBJECT_EVENT ? 1 : NATS_SUBSCRIPTIONS_PER_NAME_MAX;
     uint32_t wanted = present->members < max ? present->members : max;
-    presence->named_changed |= present->kind == SUBJECT_NOTICE && present->subscriptions != wanted;
     while (present->subscriptions < wanted) {
         present->sids[present->subscriptions++] = ++presence->sids;
         put_subscription(lines, present, hub, presence->sids);
@@ -146,24 +178,18 @@ static void settle(struct nats_subscriptions *presence, struct nats_subscription
         let_go(presence, present);
 }
 
-// Whoever isn't running, and won't be, can't be asked; and the link is no agent.
-static bool is_present(const struct agent *agent) {
-    return !agent->absent;
-}
-
 void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
-                               const char *cluster, const char hub[HUB_NAME_BYTES], struct text *lines) {
-    presence->changes = agents->changes;
+                               const struct list *claims, const struct nats_scope *scope,
+                               struct text *lines) {
+    presence->changes = agents ? agents->changes : presence->changes;
     presence->is_behind = false;
     for (struct list *node = presence->all.next; node != &presence->all; node = node->next)
         list_entry(node, struct nats_subscription, link)->members = 0;
-    for (const struct list *node = agents->all.next; node != &agents->all; node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, link);
-        if (is_present(agent))
-            count_agent(presence, cluster, agent);
-    }
+    if (agents)
+        count_all(presence, agents, claims, scope);
     for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
         next = node->next;
-        settle(presence, list_entry(node, struct nats_subscription, link), hub, lines);
+        settle(presence, list_entry(node, struct nats_subscription, link), scope->hub, lines);
     }
+    assert(agents || list_empty(&presence->all));
 }

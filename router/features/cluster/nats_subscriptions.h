@@ -26,11 +26,10 @@ struct nats_subscription {
 
 struct nats_subscriptions {
     struct name_map by_subject;
-    struct list all;    // struct nats_subscription.link
-    uint64_t changes;   // of the registry, that it has followed (agents.changes)
-    uint32_t sids;      // that were given
-    bool is_behind;     // for want of memory: it tries again
-    bool named_changed; // what is named for notifications, since that was looked at
+    struct list all;  // struct nats_subscription.link
+    uint64_t changes; // of the registry, that it has followed (agents.changes)
+    uint32_t sids;    // that were given
+    bool is_behind;   // for want of memory: it tries again
     struct nats_subscription *found[NATS_SUBSCRIPTIONS_FOUND]; // last, by how their subjects end; NULL: none
     struct quota *quota;
 };
@@ -40,9 +39,17 @@ void nats_subscriptions_init(struct nats_subscriptions *presence, const struct s
 // Forgets all subscriptions: they went with the link.
 void nats_subscriptions_forget(struct nats_subscriptions *presence);
 void nats_subscriptions_deinit(struct nats_subscriptions *presence);
-// Of what goes to all who name it a hub gets one copy: its queue has its own name. Appends the lines with which subscriptions become what the registry asks for: SUB and UNSUB.
+// Under which names: of a cluster, of its REALM, and of the one before (bytes 0: none), as this hub.
+struct nats_scope {
+    const char *cluster;
+    const struct realm *realm, *former;
+    const struct hub_name *hub;
+};
+// Appends the lines with which subscriptions become what the registry asks for, SUB and UNSUB: a queue subscription a member; of what goes
+// to all a hub gets one copy, since its queue has its own name; and of each name, also those that are claimed (struct order.asking),
+// a plain one. Agents of NULL: none is left.
 void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
-                               const char *cluster, const char hub[HUB_NAME_BYTES], struct text *lines);
+                               const struct list *claims, const struct nats_scope *scope, struct text *lines);
 // NULL: nobody here can be asked for so.
 struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
                                                   size_t bytes);

@@ -1,310 +1,330 @@
 #include "router/features/cluster/outbound_request.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "router/engine/message/error_target.h"
-#include "router/engine/send/reply.h"
+#include "router/engine/request/cancel.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/features/cluster/hub_message.h"
 #include "router/features/cluster/nats_publish.h"
-#include "router/features/cluster/outbound_cancel.h"
-#include "router/features/cluster/outbound_retry.h"
-#include "router/features/cluster/spill_report.h"
+#include "router/forwarding/remote_target.h"
 #include "router/forwarding/responses.h"
-#include "router/routing/route.h"
+#include "router/routing/remote_end.h"
 
-// --- What ends here
+// --- The table
 
-// As if its target had answered so. Without memory the link is lost, and with it the request.
-static void end_crossing_with(struct link *link, struct outbound_request *outbound, enum error error,
-                              struct text *data) {
-    struct shard *shard = link->shard;
-    struct text text;
-    uint64_t hub_id = outbound->hub_id;
-    char digits[24];
-    struct reply_to to = {.id = digits, .id_bytes = (uint32_t)text_digits(digits, hub_id)};
-    struct span id = reply_put_error(&text, to, error, data);
-    text_deinit(data);
-    struct buffer *buffer = text.failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)text.length);
-    inflight_remove(&link->inflight, outbound);
-    if (buffer) {
-        struct unit unit = {
-            .sized = true, .bytes = (uint32_t)text.length, .body_bytes = (uint32_t)text.length};
-        memcpy(buffer->bytes, text.bytes, text.length);
-        struct frame frame = frame_at(buffer, 0, &unit);
-        responses_end(shard, link->peer, &frame, id, hub_id, ANSWER_ERROR | ANSWER_BY_HUB);
-    } else {
-        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-    }
-    buffer_drop(buffer);
-    text_deinit(&text);
+void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
+                           struct quota *kept) {
+    *requests = (struct outbound_requests){.kept = kept};
+    requests->secret = siphash_table(key, "outbound", 8);
+    hash_table_init(&requests->by_number, kept);
+    list_init(&requests->untaken);
 }
 
-// With one member in its data; a key of NULL: none.
-static void end_crossing(struct link *link, struct outbound_request *outbound, enum error error,
-                         const char *key, const struct piece *value) {
-    struct text data;
-    text_init(&data);
-    assert(error != ERROR_NONE);
-    if (key)
-        reply_data_string(&data, key, value->bytes, value->count);
-    end_crossing_with(link, outbound, error, &data);
+static uint64_t hash_of(const struct outbound_requests *requests, uint64_t number) {
+    assert(number);
+    return hash_table_hash(number, requests->secret);
 }
 
-void outbound_request_unapproved(struct link *link, struct outbound_request *outbound) {
-    struct text data;
-    text_init(&data);
-    error_target_put(&data, (enum subject_kind)outbound->kind, outbound->token, outbound->token_bytes);
-    reply_data_text(&data, "fault", "another hub wants it approved");
-    end_crossing_with(link, outbound, ERROR_APPROVAL_REQUIRED, &data);
+static struct outbound_request *outbound_request_find(const struct outbound_requests *requests,
+                                                      uint64_t number) {
+    struct hash_node *node = hash_table_find(&requests->by_number, hash_of(requests, number));
+    while (node && hash_table_entry(node, struct outbound_request, node)->number != number)
+        node = hash_table_next(node);
+    return node ? hash_table_entry(node, struct outbound_request, node) : NULL;
 }
 
-void outbound_request_end(struct link *link, struct outbound_request *outbound, const char *fault) {
-    struct text data;
-    assert(fault);
-    text_init(&data);
-    error_target_put(&data, (enum subject_kind)outbound->kind, outbound->token, outbound->token_bytes);
-    reply_data_text(&data, "fault", fault);
-    end_crossing_with(link, outbound, ERROR_INTERNAL, &data);
-}
-
-void outbound_request_too_large(struct link *link, struct outbound_request *outbound, bool by_head,
-                                uint64_t bytes) {
-    struct text data;
-    text_init(&data);
-    error_target_put(&data, (enum subject_kind)outbound->kind, outbound->token, outbound->token_bytes);
-    reply_data_text(&data, "fault", "the answer is over this hub's limit");
-    hub_message_put_excess(link->shard, by_head, bytes, &data);
-    end_crossing_with(link, outbound, ERROR_FRAME_TOO_LARGE, &data);
-}
-
-// As its target has answered, or another hub: `frame` is nothing but an answer to it, or can't be read.
-static void route_answer(struct link *link, struct outbound_request *outbound, struct frame *frame,
-                         bool refuses) {
-    struct shard *shard = link->shard;
-    uint64_t number = outbound->hub_id;
-    assert(number && !link->answers);
-    link->answers = number;
-    link->has_answered = false;
-    link->peer->annex->refuses = refuses;
-    route_frame(shard, link->peer, frame, NULL);
-    link->peer->annex->refuses = false;
-    link->answers = 0;
-    outbound = inflight_find(&link->inflight, number);
-    if (outbound && link->has_answered)
-        inflight_remove(&link->inflight, outbound);
-    else if (outbound)
-        outbound_request_end(link, outbound, "the answer could not be read");
-}
-
-// As the first hub that was asked has said.
-static void end_refused(struct link *link, struct outbound_request *outbound) {
-    const struct outbound_refusal *refusal = outbound_request_refusal(outbound);
-    assert(refusal && refusal->bytes > 0);
-    struct shard *shard = link->shard;
-    struct buffer *buffer = buffer_take_sized(&shard->buffers, refusal->bytes);
-    if (!buffer) {
-        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-        return;
-    }
-    struct unit unit = {.sized = true, .bytes = refusal->bytes, .body_bytes = refusal->bytes};
-    memcpy(buffer->bytes, refusal->text, refusal->bytes);
-    struct frame frame = frame_at(buffer, 0, &unit);
-    route_answer(link, outbound, &frame, true);
-    buffer_drop(buffer);
-}
-
-void outbound_request_answered(struct link *link, struct outbound_request *outbound,
-                               const struct hub_header *header, struct frame *frame) {
-    bool is_hub = header->given && header->has_hub, refuses = is_hub && header->refused;
-    link->peer->annex->unsaid = is_hub && header->unsaid;
-    if (!refuses || !outbound_retry_keep(link, outbound, header, frame))
-        route_answer(link, outbound, frame, refuses);
-    else if (!outbound_retry_next(link, outbound))
-        end_refused(link, outbound);
-    link->peer->annex->unsaid = false;
-}
-
-// Its name as the message had it.
-static struct piece name_of(const struct outbound_request *outbound, char name[METHOD_BYTES_MAX + 1]) {
-    size_t at = outbound->kind == SUBJECT_CAPABILITY;
-    name[0] = '@';
-    size_t bytes = subject_unescape(name + at, METHOD_BYTES_MAX, (const uint8_t *)outbound->token,
-                                    outbound->token_bytes);
-    return (struct piece){name, bytes == SIZE_MAX ? 0 : at + bytes};
-}
-
-// Of those of that name here, all of whom support less than is required, the one that comes nearest: that is what the message
-// fails for. NULL: there is none.
-static const struct agent *nearest_here(const struct link *link, const struct outbound_request *outbound,
-                                        const struct piece *name) {
-    static const enum group_kind kinds[] = {[SUBJECT_CAPABILITY] = GROUP_CAPABILITY,
-                                            [SUBJECT_TOOL] = GROUP_TOOL,
-                                            [SUBJECT_METHOD] = GROUP_METHOD};
-    struct shard *shard = link->shard;
-    struct wanted_member wanted = {.level = (enum governance)outbound->level};
-    size_t skip = outbound->kind == SUBJECT_CAPABILITY;
-    if (!outbound->level || outbound->kind < SUBJECT_CAPABILITY || outbound->kind > SUBJECT_METHOD)
+static struct outbound_request *add(struct link *link, uint64_t number) {
+    struct outbound_requests *requests = &link->outbound;
+    struct outbound_request *fresh = freelist_take(&requests->spares);
+    assert(link->shard->index == 0);
+    if (!fresh)
+        fresh = quota_take(requests->kept, sizeof *fresh);
+    if (!fresh)
         return NULL;
-    if (name->count < skip)
+    *fresh = (struct outbound_request){.number = number, .sent_ms = shard_now_ms(link->shard)};
+    if (!hash_table_add(&requests->by_number, &fresh->node, hash_of(requests, number))) {
+        freelist_give(&requests->spares, requests->kept, fresh);
         return NULL;
-    const struct agent *agent =
-        groups_choose(&shard->agents.groups, kinds[outbound->kind], (const char *)name->bytes + skip,
-                      name->count - skip, &wanted, hub_owed, shard->hub);
-    return agent && agent->governance < outbound->level ? agent : NULL;
+    }
+    list_append(&requests->untaken, &fresh->link);
+    return fresh;
 }
 
-// What nobody waits for any more.
-static bool is_over(struct link *link, struct outbound_request *outbound) {
-    if (!outbound->is_nobodys)
-        return false;
-    inflight_remove(&link->inflight, outbound);
-    return true;
+static void take_out(struct outbound_requests *requests, struct outbound_request *request) {
+    assert(outbound_request_find(requests, request->number) == request);
+    hash_table_remove(&requests->by_number, &request->node);
+    list_remove(&request->link);
 }
 
-void outbound_request_nobody(struct link *link, struct outbound_request *outbound) {
-    static const char command[] = "command/execute";
-    char text[METHOD_BYTES_MAX + 1];
-    struct piece name = name_of(outbound, text);
-    bool by_method = outbound->kind == SUBJECT_METHOD || outbound->kind == SUBJECT_COMMAND;
-    if (is_over(link, outbound))
-        return;
-    if (outbound_request_refusal(outbound)) {
-        if (!outbound_retry_next(link, outbound))
-            end_refused(link, outbound);
-        return;
+static void outbound_request_remove(struct link *link, struct outbound_request *request) {
+    take_out(&link->outbound, request);
+    freelist_give(&link->outbound.spares, link->outbound.kept, request);
+}
+
+static void forget_list(struct outbound_requests *requests, struct list *all) {
+    while (!list_empty(all)) {
+        struct outbound_request *request = list_entry(all->next, struct outbound_request, link);
+        take_out(requests, request);
+        freelist_give(&requests->spares, requests->kept, request);
     }
-    if (outbound->returns) {
-        spill_report_back(link, outbound, &(struct spill_reason){.nobody = true});
-        return;
-    }
-    stats_count(&link->shard->stats, COUNT_CROSSED_NOBODY);
-    const struct agent *nearest = nearest_here(link, outbound, &name);
-    if (nearest) {
-        struct text data;
-        text_init(&data);
-        reply_data_string(&data, "agent", nearest->id, nearest->id_bytes);
-        reply_data_text(&data, "required", governance_text((enum governance)outbound->level));
-        reply_data_text(&data, "supported", governance_text(nearest->governance));
-        end_crossing_with(link, outbound, ERROR_GOVERNANCE_VIOLATION, &data);
-        return;
-    }
-    if (outbound->kind == SUBJECT_COMMAND)
-        name = (struct piece){command, sizeof command - 1};
-    if (by_method)
-        end_crossing(link, outbound, ERROR_METHOD_NOT_FOUND, "method", &name);
-    else if (outbound->kind == SUBJECT_TOOL)
-        end_crossing(link, outbound, ERROR_TOOL, "tool", &name);
+}
+
+void outbound_request_forget(struct outbound_requests *requests, struct cluster_member *member) {
+    forget_list(requests, &member->owes);
+}
+
+void outbound_request_forget_all(struct outbound_requests *requests) {
+    forget_list(requests, &requests->untaken);
+    assert(requests->by_number.count == 0); // what was taken went with its taker
+}
+
+void outbound_request_deinit(struct outbound_requests *requests) {
+    outbound_request_forget_all(requests);
+    hash_table_deinit(&requests->by_number);
+    freelist_release(&requests->spares, requests->kept);
+}
+
+// --- Ends
+
+static void post(struct link *link, struct remote_end *end) {
+    struct shard *shard = link->shard;
+    uint32_t to = hub_id_shard(end->hub_id);
+    end->mail.kind = MAIL_REMOTE;
+    end->mail.connection = link->peer->name;
+    assert(to < shard->hub->settings.shard_count);
+    if (to == shard->index)
+        remote_end_arrived(shard, &end->mail);
     else
-        end_crossing(link, outbound, ERROR_AGENT_NOT_FOUND, "agent", &name);
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), &end->mail);
 }
 
-void outbound_request_lost(struct link *link, struct outbound_request *outbound) {
-    struct text data;
-    if (is_over(link, outbound))
-        return;
-    text_init(&data);
-    error_target_put(&data, (enum subject_kind)outbound->kind, outbound->token, outbound->token_bytes);
-    stats_count(&link->shard->stats, COUNT_TARGETS_LEFT);
-    end_crossing_with(link, outbound, ERROR_TARGET_DISCONNECTED, &data);
+// It ends on its source's shard. What tells that is its own memory, so that there always is some.
+static void end(struct link *link, struct outbound_request *request, enum remote_end_kind kind,
+                uint64_t bytes) {
+    uint64_t number = request->number;
+    static_assert(offsetof(struct outbound_request, end) == 0, "what is given back is what was taken");
+    take_out(&link->outbound, request);
+    request->end = (struct remote_end){.hub_id = number, .bytes = bytes, .mail = {.detail = (uint8_t)kind}};
+    post(link, &request->end);
+}
+
+void outbound_request_lose(struct link *link, struct cluster_member *member) {
+    assert(link->shard->index == 0);
+    while (!list_empty(&member->owes)) {
+        stats_count(&link->shard->stats, COUNT_REQUESTS_LOST);
+        end(link, list_entry(member->owes.next, struct outbound_request, link), REMOTE_LOST, 0);
+    }
+}
+
+void outbound_request_tick(struct link *link) {
+    struct list *untaken = &link->outbound.untaken;
+    uint64_t now_ms = shard_now_ms(link->shard);
+    assert(link->shard->index == 0);
+    while (!list_empty(untaken)) {
+        struct outbound_request *request = list_entry(untaken->next, struct outbound_request, link);
+        if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
+            break;
+        stats_count(&link->shard->stats, COUNT_REQUESTS_NOT_TAKEN);
+        struct parcel *parcel = outbox_remove(&link->peer->connection.outbox, request->number);
+        if (parcel) // it waits for the server still
+            send_release(link->shard, parcel);
+        end(link, request, REMOTE_NOT_TAKEN, 0);
+    }
+    freelist_shrink(&link->outbound.spares, link->outbound.kept);
 }
 
 // --- Going
 
-// Where its bearing is read.
-static const char *head_of(const struct parcel *parcel) {
-    assert(parcel->has_head && !parcel->dressed);
-    return parcel->long_head ? parcel->head : parcel->inline_text;
-}
-
-// NULL without memory.
-static struct outbound_request *note_crossing(struct link *link, const struct parcel *parcel) {
-    const struct bearing *bearing = &parcel->bearing;
-    struct outbound_request *before = inflight_find(&link->inflight, parcel->hub_id);
-    if (before) { // it goes to another hub
-        inflight_gone_again(&link->inflight, before, shard_now_ms(link->shard));
-        stats_count(&link->shard->stats, COUNT_CROSSED_AGAIN);
-        return before;
-    }
-    assert(bearing->kind <= SUBJECT_COMMAND);
-    struct outbound_request *outbound =
-        inflight_add(&link->inflight, parcel->hub_id, (enum subject_kind)bearing->kind,
-                     head_of(parcel) + bearing->token_at, bearing->token_bytes);
-    if (!outbound)
-        return NULL;
-    outbound->level = bearing->level;
-    outbound->offered = bearing->offered;
-    outbound->returns = parcel->returns;
-    outbound->kept = parcel->retriable;
-    outbound->probes = bearing->probes;
-    outbound->fenced = bearing->fenced;
-    assert(outbound->returns || !outbound->offered);
-    stats_add(&link->shard->stats, COUNT_OFFERED, outbound->offered);
-    outbound->sent_ms = shard_now_ms(link->shard);
-    stats_count(&link->shard->stats, COUNT_CROSSED_OUT);
-    return outbound;
-}
-
-static void begin_seeking(struct link *link, struct parcel *parcel) {
-    char inbox[SUBJECT_INBOX_BYTES_MAX];
-    assert(link->peer);
-    size_t bytes = subject_write_inbox(inbox, link->shard->hub->settings.cluster->name, link->hub);
-    fallback_watch_begin(&link->fallback_watch, parcel, (uint32_t)bytes);
-}
-
-// Without memory to remember it by, a request isn't sent.
-static void give_up(struct link *link, struct parcel *parcel) {
-    assert(parcel->hub_id);
-    drop_one(link->shard, COUNT_DROP_NO_MEMORY, link->peer->name, parcel->bytes);
-    send_release(link->shard, parcel);
-    peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-}
-
-// What bears no head means nothing to a server: it is of the hub's own for a peer.
+// What bears no head means nothing to a server.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
     assert(link && link->peer == peer);
-    if (parcel->dressed)
+    if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
         return false;
-    if (!parcel->has_head)
-        return outbound_cancel_divert(link, parcel);
-    if (parcel->is_sought)
-        begin_seeking(link, parcel);
-    if (!parcel->hub_id || note_crossing(link, parcel))
+    if (parcel->has_head && add(link, parcel->hub_id)) {
+        stats_count(&shard->stats, COUNT_REQUESTS_SENT);
         return false;
-    give_up(link, parcel);
+    }
+    drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
+             parcel->bytes);
+    if (parcel->has_head) // without memory to remember it by, a request isn't sent
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    send_release(shard, parcel);
     return true;
 }
 
-struct peer *outbound_request_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts) {
+// In the hub's own words.
+static void cancel_at(struct link *link, const struct hub_name *hub, uint64_t number) {
+    char body[96], length[WIRE_HEAD_BYTES_MAX];
+    struct text payload;
+    int bytes = snprintf(body, sizeof body,
+                         "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%llu}}",
+                         (unsigned long long)number);
+    assert(bytes > 0 && (size_t)bytes < sizeof body);
+    text_init(&payload);
+    text_add(&payload, length, wire_framed.head(length, (size_t)bytes));
+    text_put(&payload, "\r\n");
+    text_add(&payload, body, (size_t)bytes);
+    nats_publish_to(link, hub, hub ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0, &payload);
+}
+
+// In its source's words, ahead of what waits: the request has gone. Without room for them the hub's own do.
+static void pass_cancel(struct link *link, const struct outbound_request *request, struct parcel *parcel) {
+    char subject[SUBJECT_BYTES_MAX];
+    struct shard *shard = link->shard;
+    const char *cluster = shard->hub->settings.cluster->name;
+    const struct hub_name *hub = request->taker ? &request->taker->hub : NULL;
+    struct hub_envelope envelope = {.subject = subject};
+    uint64_t bytes;
+    assert(link->shard->index == 0);
+    envelope.subject_bytes = hub ? subject_write_hub(subject, cluster, hub, SUBJECT_CANCEL, 0)
+                                 : subject_write_hubs(subject, cluster, SUBJECT_HUBS_CANCEL);
+    parcel->hub_id = 0; // it is no request
+    bool is_short = parcel->bytes <= COPY_BYTES_MAX || send_has_room(shard, link->peer);
+    if (is_short && send_has_room_for_urgent(shard, link->peer) &&
+        remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
+        parcel->lane = LANE_URGENT;
+        stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
+        send_queue_bound(shard, link->peer, parcel);
+        return;
+    }
+    cancel_at(link, hub, request->number);
+    send_release(shard, parcel);
+}
+
+bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts) {
     struct link *link = link_of(shard, peer);
-    struct outbound_request *outbound = inflight_find(&link->inflight, hub_id);
-    assert(link);
-    if (!outbound)
-        return NULL;
-    if (outbound->recalled || outbox_has(&peer->connection.outbox, hub_id)) {
-        bool waits = !outbound->recalled;
-        outbound->recalled = true;
-        if (!lasts)
-            inflight_remove(&link->inflight, outbound);
-        return waits ? peer : NULL;
+    struct outbound_request *request = link ? outbound_request_find(&link->outbound, parcel->hub_id) : NULL;
+    struct parcel *waiting = request ? outbox_remove(&peer->connection.outbox, parcel->hub_id) : NULL;
+    assert(shard->index == 0);
+    if (waiting) { // it hasn't gone
+        send_release(shard, waiting);
+        outbound_request_remove(link, request);
+        return true;
     }
-    bool in_its_words = lasts && !outbound->cancelled && send_has_room_for_urgent(shard, peer);
-    if (in_its_words) { // they come next; where they would be dropped, the hub says so in its own
-        outbound->cancelled = true;
-        outbound_cancel_begin(link, outbound);
-        return peer;
+    if (request)
+        pass_cancel(link, request, parcel);
+    else
+        send_release(shard, parcel);
+    if (request && lasts)
+        request->is_cancelled = true;
+    else if (request)
+        outbound_request_remove(link, request);
+    return false;
+}
+
+// --- What other hubs say
+
+// It is that hub's; false: another one has it.
+static bool give_to(struct outbound_request *request, struct cluster_member *member) {
+    if (!member || request->taker == member)
+        return true;
+    if (request->taker)
+        return false;
+    request->taker = member;
+    list_remove(&request->link);
+    list_append(&member->owes, &request->link);
+    return true;
+}
+
+static void deliver(struct link *link, struct outbound_request *request, const struct frame *frame,
+                    const struct hub_header *header) {
+    struct hub_message message = {.header = *header};
+    enum error error;
+    uint64_t number = request->number;
+    assert(link->shard->index == 0);
+    if (!hub_message_read(link->shard, frame, &message, &error)) {
+        bool is_large = error == ERROR_FRAME_TOO_LARGE;
+        end(link, request, is_large ? REMOTE_TOO_LARGE : REMOTE_UNREADABLE, is_large ? message.excess : 0);
+        return;
     }
-    if (outbound->taker && (!outbound->cancelled || !lasts)) // else it is told when it says that it has it
-        nats_publish_cancel(link, outbound->taker->name, hub_id, !lasts);
-    outbound->cancelled = true;
-    if (!lasts && outbound_request_words(outbound) && !outbound->taker) // who takes it is told these first
-        outbound->is_nobodys = true;
-    else if (!lasts)
-        inflight_remove(&link->inflight, outbound);
-    return NULL;
+    if (responses_deliver(link->shard, link->peer, &message.frame, number))
+        outbound_request_remove(link, request);
+    else
+        end(link, request, REMOTE_UNREADABLE, 0);
+}
+
+bool outbound_request_answer(struct link *link, struct cluster_member *member, const struct frame *frame,
+                             const struct nats_message *said, const struct hub_header *header,
+                             uint64_t number) {
+    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+    struct outbound_request *request = outbound_request_find(&link->outbound, number);
+    assert(link->shard->index == 0);
+    if (!request)
+        return false;
+    if (!header->given && nats_status(bytes, said->headers) == 503) {
+        if (request->taker)
+            return true; // the server can't know better
+        stats_count(&link->shard->stats, COUNT_REQUESTS_UNHEARD);
+        end(link, request, REMOTE_UNHEARD, 0);
+        return true;
+    }
+    if ((header->given && !member) || (!header->given && request->taker) || !give_to(request, member))
+        return false; // another hub's, or nobody's
+    deliver(link, request, frame, header);
+    return true;
+}
+
+// What has ended here meanwhile is cancelled there: its answer would be nobody's.
+static void note_taken(struct link *link, struct cluster_member *member, uint64_t number) {
+    struct outbound_request *request = outbound_request_find(&link->outbound, number);
+    bool is_its = request && give_to(request, member);
+    assert(number);
+    if (!is_its || request->is_cancelled)
+        cancel_at(link, &member->hub, number);
+}
+
+bool outbound_request_taken(struct link *link, struct cluster_member *member, const uint8_t *body,
+                            uint32_t bytes) {
+    struct json_walk walk;
+    assert(link->shard->index == 0);
+    if (bytes < 2 || body[0] != '[' || !json_valid(body, bytes))
+        return false;
+    json_walk_begin(&walk, body, (struct span){0, bytes});
+    for (struct json_item item; link->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+        uint64_t number = 0;
+        if (item.type != JSON_NUMBER || !json_number_whole(body, item.value, &number) || !number)
+            return false;
+        note_taken(link, member, number);
+    }
+    return true;
+}
+
+bool outbound_request_progress(struct link *link, struct cluster_member *member, uint64_t number) {
+    struct outbound_request *request = outbound_request_find(&link->outbound, number);
+    assert(member);
+    return request && give_to(request, member);
+}
+
+bool outbound_request_held(struct link *link, struct cluster_member *member, uint64_t number,
+                           const uint8_t *body, uint32_t bytes) {
+    struct span all = {0, bytes};
+    char checkpoint[METHOD_BYTES_MAX];
+    uint64_t wait_ms = 0;
+    assert(link->shard->index == 0);
+    if (!bytes || !json_valid(body, bytes))
+        return false;
+    struct json_item wait = json_member(body, all, "waitMs"), name = json_member(body, all, "checkpoint");
+    size_t count = name.type == JSON_STRING
+                       ? json_string_decode(body, name.value, checkpoint, sizeof checkpoint)
+                       : SIZE_MAX;
+    if (wait.type != JSON_NUMBER || !json_number_whole(body, wait.value, &wait_ms) || count == SIZE_MAX ||
+        wait_ms > CLUSTER_HELD_MS_MAX)
+        return false;
+    if (!outbound_request_progress(link, member, number))
+        return true; // it has ended
+    struct remote_end *held = quota_take(&link->shard->quota, sizeof *held + count);
+    if (!held)
+        return true; // its time goes on
+    *held = (struct remote_end){.hub_id = number,
+                                .wait_ms = wait_ms,
+                                .checkpoint_bytes = (uint32_t)count,
+                                .mail = {.detail = REMOTE_HELD}};
+    memcpy(held->checkpoint, checkpoint, count);
+    post(link, held);
+    return true;
 }

@@ -1,25 +1,40 @@
-// Requests of this hub's that others take, on shard 0: how they go, and how they end.
+// Requests of this hub's that are with others, by their hub ids, on shard 0: who has taken each, and how each ends.
 #pragma once
 
 #include "core/base/errors.h"
-#include "core/cluster/hub_header.h"
-#include "core/wire/frame.h"
-#include "router/features/cluster/link.h"
+#include "core/wire/nats.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/cluster/hub_requests.h"
+
+struct cluster_member;
+struct hub_header;
+struct link;
+struct subject;
+
+void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
+                           struct quota *kept);
+// The link is lost: their sources' shards end them. First what each member has taken, then the others.
+void outbound_request_forget(struct outbound_requests *requests, struct cluster_member *member);
+void outbound_request_forget_all(struct outbound_requests *requests);
+void outbound_request_deinit(struct outbound_requests *requests);
 
 // As struct transport has them: what is queued for the link, and what is cancelled there.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel);
-struct peer *outbound_request_forget(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
-// A hub has answered it (`mark`: and says so). What refuses it may not be the end of it.
-void outbound_request_answered(struct link *link, struct outbound_request *outbound,
-                               const struct hub_header *header, struct frame *frame);
-// Nobody was there: it ends as it would here.
-void outbound_request_nobody(struct link *link, struct outbound_request *outbound);
-// Another hub wants it approved, and it can't be held here.
-void outbound_request_unapproved(struct link *link, struct outbound_request *outbound);
-// It ends: what another hub has said to it is of no use, since …
-void outbound_request_end(struct link *link, struct outbound_request *outbound, const char *fault);
-// An answer has come that is larger than what this hub takes: its header block is, or its body, which has so many bytes.
-void outbound_request_too_large(struct link *link, struct outbound_request *outbound, bool by_head,
-                                uint64_t bytes);
-// Whoever had it is there no more.
-void outbound_request_lost(struct link *link, struct outbound_request *outbound);
+bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
+
+// An answer of another hub, of a client of the server, or the server's word that nobody is there. False: no request has this number.
+bool outbound_request_answer(struct link *link, struct cluster_member *member, const struct frame *frame,
+                             const struct nats_message *said, const struct hub_header *header,
+                             uint64_t number);
+// A hub has taken these: a JSON array of numbers. False: it can't be read.
+bool outbound_request_taken(struct link *link, struct cluster_member *member, const uint8_t *body,
+                            uint32_t bytes);
+// A hub holds one until somebody approves it. False: it can't be read.
+bool outbound_request_held(struct link *link, struct cluster_member *member, uint64_t number,
+                           const uint8_t *body, uint32_t bytes);
+// A hub has told of one's progress: it has it. False: it isn't the hub that may.
+bool outbound_request_progress(struct link *link, struct cluster_member *member, uint64_t number);
+// A hub is gone, and with it what it has taken.
+void outbound_request_lose(struct link *link, struct cluster_member *member);
+// Each tick: what nobody has taken in time ends.
+void outbound_request_tick(struct link *link);

@@ -4,123 +4,172 @@
 #include <string.h>
 
 #include "router/engine/send/send.h"
-#include "router/features/cluster/inbound_identity.h"
+#include "router/features/cluster/name_claim.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/directory.h"
 
-enum {
-    INQUIRIES_MAX = 16,         // at a time
-    PART_BYTES_MAX = 256 << 10, // of one message
-    PART_HEAD_BYTES = 256,      // its head counts against what a server lets pass
-};
+enum { QUERIES_MAX = 16 }; // at a time
 
-static struct directory_query *inquiry_at(struct list *node) {
+static struct directory_query *query_at(struct list *node) {
     return list_entry(node, struct directory_query, link);
 }
 
 // --- Asking
 
-static void finish(struct link *link, struct directory_query *inquiry, bool partial) {
-    inquiry->partial |= partial;
+static void finish(struct link *link, struct directory_query *query, bool is_partial) {
+    query->partial |= is_partial;
     assert(!list_empty(&link->shard->inquiries));
-    directory_inquiry_over(link->shard, inquiry);
+    quota_give(&link->shard->quota, query->awaited);
+    query->awaited = NULL;
+    directory_inquiry_over(link->shard, query);
 }
 
-static bool is_answered(const struct directory_query *inquiry) {
-    uint64_t left = 0;
-    for (uint32_t word = 0; word < DIRECTORY_QUERY_WORDS; word++)
-        left |= inquiry->awaited[word];
-    return !left;
+// Whose answers are waited for: those that are served now. False: there is no memory.
+static bool await_all(struct link *link, struct directory_query *query) {
+    const struct list *all = &link->members.all;
+    uint32_t count = link->members.served;
+    assert(link->shard->index == 0);
+    query->awaited = count ? quota_take(&link->shard->quota, count * sizeof *query->awaited) : NULL;
+    query->awaited_count = 0;
+    if (count && !query->awaited)
+        return false;
+    for (const struct list *node = all->next; node != all; node = node->next) {
+        const struct cluster_member *member = list_entry(node, struct cluster_member, link);
+        if (member->has_beaten && member->is_served && query->awaited_count < count)
+            query->awaited[query->awaited_count++] = member->hub;
+    }
+    return true;
 }
 
-static void inquire(struct link *link, struct directory_query *inquiry) {
-    static_assert((int)DIRECTORY_QUERY_WORDS == (int)CLUSTER_MEMBER_WORDS,
-                  "there is a place for each neighbour");
-    char token[SUBJECT_NAME_BYTES_MAX];
-    size_t bytes = subject_escape(token, directory_query_capability(inquiry), inquiry->capability_bytes);
-    inquiry->number = ++link->inquiries;
-    inquiry->asked_ms = shard_now_ms(link->shard);
-    memcpy(inquiry->awaited, link->inflight.cluster_members.places, sizeof inquiry->awaited);
-    memcpy(inquiry->hub, link->hub, sizeof inquiry->hub);
-    inquiry->has_hub = true;
-    if (is_answered(inquiry) || (inquiry->capability_bytes && !bytes)) // a name that exists here alone
-        finish(link, inquiry, false);
+static void ask(struct link *link, struct directory_query *query) {
+    char subject[SUBJECT_BYTES_MAX];
+    struct hub_words words = {.subject = subject, .user = query->user ? query->user->name : NULL};
+    struct text json;
+    assert(link->shard->index == 0);
+    query->number = words.answer = ++link->numbers;
+    query->asked_ms = shard_now_ms(link->shard);
+    query->hub = link->hub;
+    query->partial |= link->members.unserved > 0;
+    if (!await_all(link, query)) {
+        query->overloaded = true;
+        finish(link, query, true);
+        return;
+    }
+    if (!query->awaited_count) {
+        finish(link, query, false);
+        return;
+    }
+    text_init(&json);
+    text_put(&json, "{");
+    if (query->capability_bytes) {
+        text_put(&json, "\"capability\":");
+        text_string(&json, directory_query_capability(query), query->capability_bytes);
+    }
+    text_put(&json, "}");
+    words.subject_bytes =
+        subject_write_hubs(subject, link->shard->hub->settings.cluster->name, SUBJECT_HUBS_AGENTS);
+    words.json = json.bytes;
+    words.json_bytes = json.length;
+    if (json.failed)
+        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
     else
-        nats_publish_inquiry(link, inquiry, token, bytes);
+        nats_publish(link, &words);
+    text_deinit(&json);
 }
 
 void remote_directory_follow(struct link *link) {
     struct list *all = &link->shard->inquiries;
-    bool up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
+    bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
+    assert(link->shard->index == 0);
     unsigned count = 0;
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct directory_query *inquiry = inquiry_at(node);
+        struct directory_query *query = query_at(node);
         next = node->next;
-        if (!up) {
-            finish(link, inquiry, true);
-        } else if (++count > INQUIRIES_MAX) {
-            inquiry->overloaded = true;
-            finish(link, inquiry, true);
-        } else if (!inquiry->number) {
-            inquire(link, inquiry);
+        if (!is_up) {
+            finish(link, query, true);
+        } else if (++count > QUERIES_MAX) {
+            query->overloaded = true;
+            finish(link, query, true);
+        } else if (!query->number) {
+            ask(link, query);
         }
     }
 }
 
-void remote_directory_expire(struct link *link) {
+void remote_directory_tick(struct link *link) {
     struct list *all = &link->shard->inquiries;
     uint64_t now_ms = shard_now_ms(link->shard);
+    assert(link->shard->index == 0);
     for (struct list *node = all->next, *next; node != all; node = next) {
-        struct directory_query *inquiry = inquiry_at(node);
+        struct directory_query *query = query_at(node);
         next = node->next;
-        if (inquiry->number && now_ms - inquiry->asked_ms >= LINK_INQUIRE_MS)
-            finish(link, inquiry, true);
+        if (query->number && now_ms - query->asked_ms + CLUSTER_TICK_MS > CLUSTER_LIST_MS)
+            finish(link, query, true);
     }
 }
 
-uint64_t remote_directory_due_ms(const struct link *link) {
-    const struct list *all = &link->shard->inquiries;
-    const struct directory_query *oldest = list_empty(all) ? NULL : inquiry_at(all->next);
-    return oldest && oldest->number ? oldest->asked_ms + LINK_INQUIRE_MS : UINT64_MAX;
+// Its last part came. Whether that was the last one that was waited for.
+static bool note_answered(struct directory_query *query, const struct cluster_member *member) {
+    for (uint32_t at = 0; at < query->awaited_count; at++) {
+        if (hub_name_compare_nodes(&query->awaited[at], &member->hub) != 0)
+            continue;
+        query->awaited[at] = query->awaited[--query->awaited_count];
+        break;
+    }
+    return query->awaited_count == 0;
 }
 
-bool remote_directory_take(struct link *link, const struct hub_header *header, const uint8_t *body,
-                           uint32_t bytes) {
+bool remote_directory_take(struct link *link, struct cluster_member *member, uint64_t number,
+                           const uint8_t *body, uint32_t bytes) {
     struct list *all = &link->shard->inquiries, *node = all->next;
-    const struct cluster_member *remote = cluster_members_find(&link->inflight.cluster_members, header->hub);
-    bool good = bytes >= 2 && body[0] == '[' && body[bytes - 1] == ']' && json_valid(body, bytes);
-    assert(header->given && header->part);
-    while (node != all && inquiry_at(node)->number != header->part)
+    struct span whole = {0, bytes};
+    assert(link->shard->index == 0);
+    if (!bytes || !json_valid(body, bytes))
+        return false;
+    struct json_item agents = json_member(body, whole, "agents");
+    if (agents.type != JSON_ARRAY)
+        return false;
+    while (node != all && query_at(node)->number != number)
         node = node->next;
-    if (!good || !remote || node == all)
-        return good; // what comes too late is no fault
-    struct directory_query *inquiry = inquiry_at(node);
-    directory_inquiry_add(link->shard, inquiry, body, bytes);
-    inquiry->partial |= header->cut;
-    if (!header->more && remote->place < CLUSTER_MEMBERS_MAX)
-        inquiry->awaited[remote->place / 64] &= ~(UINT64_C(1) << remote->place % 64);
-    if (is_answered(inquiry) || inquiry->too_large || inquiry->overloaded)
-        finish(link, inquiry, false);
+    if (node == all) { // it comes too late, or is a brief list
+        if (json_member(body, whole, "brief").type == JSON_TRUE)
+            name_claim_compare(link, member, body, agents.value);
+        return true;
+    }
+    struct directory_query *query = query_at(node);
+    directory_inquiry_add(link->shard, query, body + agents.value.at, agents.value.bytes);
+    query->partial |= json_member(body, whole, "cut").type == JSON_TRUE;
+    bool is_last = json_member(body, whole, "more").type != JSON_TRUE && note_answered(query, member);
+    if (is_last || query->too_large || query->overloaded)
+        finish(link, query, false);
     return true;
 }
 
 // --- Answering
 
-struct answering {
+struct parts {
     struct link *link;
-    const struct hub_header *header;
-    struct text part;
+    const struct hub_name *to;
+    uint64_t number;
+    struct text part; // agents, with commas between them
     size_t bytes_max;
-    bool cut;
+    bool is_brief, is_cut;
 };
 
-static void send_part(struct answering *answering, bool more) {
-    struct text *part = &answering->part;
-    text_put(part, part->length ? "]" : "[]");
-    nats_publish_part(answering->link, answering->header->hub, answering->header->inquired, more,
-                      answering->cut, part);
-    text_deinit(part);
-    text_init(part);
+static void send_part(struct parts *parts, bool more) {
+    struct text json;
+    text_init(&json);
+    text_put(&json, parts->is_brief ? "{\"brief\":true" : "{\"brief\":false");
+    text_put(&json, more ? ",\"more\":true" : "");
+    text_put(&json, parts->is_cut ? ",\"cut\":true" : "");
+    text_put(&json, ",\"agents\":[");
+    if (parts->part.length)
+        text_add(&json, parts->part.bytes, parts->part.length);
+    text_put(&json, "]}");
+    json.failed |= parts->part.failed;
+    text_deinit(&parts->part);
+    text_init(&parts->part);
+    nats_publish_to(parts->link, parts->to, SUBJECT_ANSWER, parts->number, &json);
 }
 
 // Lists have half of what may wait for the server: how many are asked for others choose.
@@ -132,38 +181,76 @@ static bool has_share(const struct link *link) {
 
 // False: the link takes no more, and the rest is left out.
 static bool put_one(void *context, const struct text *agent) {
-    struct answering *answering = context;
-    struct link *link = answering->link;
-    assert(!agent->failed);
-    if (answering->part.length + agent->length + 2 > answering->bytes_max && answering->part.length)
-        send_part(answering, true);
-    answering->cut |= agent->length + 2 > answering->bytes_max;
-    if (agent->length + 2 <= answering->bytes_max) {
-        text_put(&answering->part, answering->part.length ? "," : "[");
-        text_add(&answering->part, agent->bytes, agent->length);
+    struct parts *parts = context;
+    if (agent->length > parts->bytes_max) {
+        parts->is_cut = true;
+        return true;
     }
-    return has_share(link);
+    if (parts->part.length && parts->part.length + 1 + agent->length > parts->bytes_max)
+        send_part(parts, true);
+    if (!has_share(parts->link))
+        return false;
+    text_put(&parts->part, parts->part.length ? "," : "");
+    text_add(&parts->part, agent->bytes, agent->length);
+    return true;
 }
 
-void remote_directory_answer(struct link *link, const uint8_t *bytes, const struct hub_header *header) {
-    struct shard *shard = link->shard;
-    char capability[METHOD_BYTES_MAX];
-    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
-    struct answering answering = {.link = link, .header = header};
-    bool is_known;
-    assert(header->inquired);
-    answering.bytes_max = max <= PART_HEAD_BYTES                   ? 0
-                          : max - PART_HEAD_BYTES < PART_BYTES_MAX ? max - PART_HEAD_BYTES
-                                                                   : PART_BYTES_MAX;
-    text_init(&answering.part);
-    size_t count = subject_unescape(capability, sizeof capability, bytes + header->capability.at,
-                                    header->capability.bytes);
-    const struct user *user = inbound_identity_user(shard, bytes, header, &is_known);
-    bool has_room = has_share(link);
-    answering.cut = !has_room;
-    if (count != SIZE_MAX && is_known && has_room) // else nobody here can have it, or may be seen
-        answering.cut |= !directory_each(shard, user, capability, count, link->hub, put_one, &answering);
+// What the hub holds, and for how long.
+static bool put_names(struct link *link, struct parts *parts) {
+    const struct shard *shard = link->shard;
+    const struct list *all = &shard->agents.all;
+    bool good = true;
+    assert(link->shard->index == 0);
+    for (const struct list *node = all->next; good && node != all; node = node->next) {
+        const struct agent *agent = list_entry(node, struct agent, link);
+        struct text json;
+        if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
+            continue;
+        text_init(&json);
+        text_put(&json, "{\"agentId\":");
+        text_string(&json, agent->id, agent->id_bytes);
+        text_put(&json, ",\"ageMs\":");
+        text_number(&json, (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
+        text_put(&json, agent->child ? ",\"child\":true}" : "}");
+        good = !json.failed && put_one(parts, &json);
+        text_deinit(&json);
+    }
+    return good;
+}
+
+static bool put_agents(struct link *link, struct parts *parts, const struct user *user, const uint8_t *body,
+                       struct json_item capability) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes =
+        capability.type == JSON_STRING ? json_string_decode(body, capability.value, name, sizeof name) : 0;
+    assert(link->shard->index == 0);
+    if (bytes == SIZE_MAX || (link->shard->settings->users && !user))
+        return true; // nobody here can have it, or may be seen
+    return directory_each(link->shard, user, name, bytes, &link->hub, put_one, parts);
+}
+
+bool remote_directory_answer(struct link *link, struct cluster_member *member,
+                             const struct hub_header *header, const uint8_t *bytes, uint64_t number,
+                             const uint8_t *body, uint32_t body_bytes) {
+    const struct users *users = link->shard->settings->users;
+    struct span whole = {0, body_bytes};
+    struct parts parts = {.link = link, .to = &member->hub, .number = number};
+    assert(link->shard->index == 0);
+    if (!number || !body_bytes || !json_valid(body, body_bytes))
+        return false;
+    const struct user *user =
+        users && header->user.bytes
+            ? users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes)
+            : NULL;
+    parts.bytes_max = nats_publish_room(link);
+    parts.is_brief = json_member(body, whole, "brief").type == JSON_TRUE;
+    text_init(&parts.part);
+    bool is_whole = has_share(link) && (parts.is_brief ? put_names(link, &parts)
+                                                       : put_agents(link, &parts, user, body,
+                                                                    json_member(body, whole, "capability")));
+    parts.is_cut |= !is_whole;
     if (link->peer->state == PEER_OPEN)
-        send_part(&answering, false);
-    text_deinit(&answering.part);
+        send_part(&parts, false);
+    text_deinit(&parts.part);
+    return true;
 }

@@ -7,10 +7,11 @@
 #include "router/audit/audit_source.h"
 #include "router/features/gate/gate_json.h"
 
-static void put_step(struct text *line, const struct held_message *held, const char *step) {
+static void put_step(struct text *line, const struct shard *shard, const struct held_message *held,
+                     const char *step) {
     journal_line_string(line, "step", step, strlen(step));
     journal_line_name(line, "checkpoint");
-    gate_json_put_checkpoint(line, &held->checkpoint);
+    gate_json_put_checkpoint(line, shard, &held->checkpoint);
 }
 
 static void put_string(struct text *line, const struct held_message *held, const char *name,
@@ -46,7 +47,7 @@ bool gate_audit_held(struct shard *shard, const struct held_message *held) {
     assert(!held->is_released);
     const char *level = governance_text(held->governance);
     open_line(shard, entry, held);
-    put_step(&entry->line, held, "held");
+    put_step(&entry->line, shard, held, "held");
     put_string(&entry->line, held, "method", held->method);
     journal_line_string(&entry->line, "governanceLevel", level, strlen(level));
     journal_line_number(&entry->line, "bytes", held->frame.body.bytes);
@@ -74,7 +75,7 @@ void gate_audit_step(struct shard *shard, const struct held_message *held, const
     if (!entry)
         return;
     open_line(shard, entry, held);
-    put_step(&entry->line, held, step);
+    put_step(&entry->line, shard, held, step);
     if (ruling)
         put_ruling(&entry->line, ruling);
     if (error)

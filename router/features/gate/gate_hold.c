@@ -9,6 +9,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/gate/approver.h"
+#include "router/features/gate/gate_json.h"
 #include "router/features/gate/gate_quota.h"
 #include "router/rights/peer_credential.h"
 
@@ -81,12 +82,26 @@ static bool keep_attachment(struct shard *shard, struct held_message *held, cons
     return held->attachment != NULL;
 }
 
+static bool keep_origin(struct shard *shard, struct held_message *held, const struct message *message) {
+    assert(!held->origin);
+    if (!message->origin)
+        return true;
+    held->origin = quota_take(&shard->quota, sizeof *held->origin);
+    if (!held->origin)
+        return false;
+    *held->origin = *message->origin;
+    held->origin->target = held->attachment;
+    return true;
+}
+
 static struct held_message *make(struct shard *shard, const struct message *message) {
     struct held_message *held = quota_take_zeroed(&shard->quota, 1, sizeof *held);
     if (!held)
         return NULL;
-    if (!keep_attachment(shard, held, message) || !gate_quota_keep(shard, held, message->frame)) {
+    if (!keep_attachment(shard, held, message) || !keep_origin(shard, held, message) ||
+        !gate_quota_keep(shard, held, message->frame)) {
         quota_give(&shard->quota, held->attachment);
+        quota_give(&shard->quota, held->origin);
         quota_give(&shard->quota, held);
         return NULL;
     }
@@ -104,6 +119,7 @@ static void unmake(struct shard *shard, struct held_message *held) {
     gate_quota_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
     quota_give(&shard->quota, held->attachment);
+    quota_give(&shard->quota, held->origin);
     digest_wipe(&held->digest, sizeof held->digest);
     quota_give(&shard->quota, held);
 }
@@ -140,7 +156,7 @@ static struct held_message *admission_submit(struct shard *shard, const struct m
 static bool ask(struct shard *shard, const struct message *message, struct held_message *held) {
     const struct user *user = held->user;
     assert(!held->is_asked);
-    if (!user)
+    if (!user || message->origin) // what comes from another hub counts there
         return true;
     held->is_asked = message_copy_take_place(message, user->account) ||
                      account_lease_ask(&shard->account_leases, user->account, &users_rights(user)->limits);
@@ -168,6 +184,14 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
 
+// Its source's hub is told, whose clock stands meanwhile.
+static void tell_source(struct shard *shard, const struct held_message *held, const struct message *message) {
+    char checkpoint[GATE_CHECKPOINT_BYTES_MAX];
+    if (message->origin && held->exchange && message->peer->transport->held)
+        message->peer->transport->held(shard, message->peer, held->exchange, checkpoint,
+                                       gate_json_write_checkpoint(shard, &held->checkpoint, checkpoint));
+}
+
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message) {
     assert(shard->gate && !message->approved);
     if (shard->phase != HUB_SERVING) {
@@ -189,6 +213,7 @@ struct held_message *gate_hold_begin(struct shard *shard, const struct message *
         return NULL;
     }
     enter(shard, held, message->peer);
+    tell_source(shard, held, message);
     return held;
 }
 
@@ -229,7 +254,7 @@ static void end_silently(struct shard *shard, struct held_message *held) {
         exchange_miss(shard, exchange);
 }
 
-static void abandon(struct shard *shard, struct held_message *held) {
+static void give_up(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
     gate_audit_step(shard, held, "source left", NULL, ERROR_NONE);
@@ -255,11 +280,25 @@ static bool is_leaving(const struct shard *shard, const struct held_message *hel
     return !peer_find(shard, held->source);
 }
 
-static void put_checkpoint(struct text *data, const struct held_message *held) {
-    char checkpoint[CHECKPOINT_BYTES];
-    checkpoint_write(&held->checkpoint, checkpoint);
+static void put_checkpoint(const struct shard *shard, struct text *data, const struct held_message *held) {
+    char checkpoint[GATE_CHECKPOINT_BYTES_MAX];
+    size_t bytes = gate_json_write_checkpoint(shard, &held->checkpoint, checkpoint);
     text_init(data);
-    reply_data_string(data, "checkpoint", checkpoint, sizeof checkpoint);
+    reply_data_string(data, "checkpoint", checkpoint, bytes);
+}
+
+struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange) {
+    const struct list *all = peer->annex ? &peer->annex->held : NULL;
+    for (const struct list *node = all ? all->next : NULL; node && node != all; node = node->next) {
+        struct held_message *held = list_entry(node, struct held_message, by_source);
+        if (held->exchange == exchange && !held->is_released)
+            return held;
+    }
+    return NULL;
+}
+
+void gate_hold_abandon(struct shard *shard, struct held_message *held) {
+    give_up(shard, held);
 }
 
 void gate_hold_cancel(struct shard *shard, struct held_message *held) {
@@ -272,7 +311,7 @@ void gate_hold_cancel(struct shard *shard, struct held_message *held) {
         return;
     }
     struct text data;
-    put_checkpoint(&data, held);
+    put_checkpoint(shard, &data, held);
     end_with_error(shard, held, ERROR_CANCELLED, &data);
 }
 
@@ -281,7 +320,7 @@ void gate_hold_timed_out(struct shard *shard, struct held_message *held) {
     if (is_leaving(shard, held))
         return;
     struct text data;
-    put_checkpoint(&data, held);
+    put_checkpoint(shard, &data, held);
     reply_data_text(&data, "fault", "nobody has decided in time");
     stats_count(&shard->stats, COUNT_GATE_TIMED_OUT);
     gate_audit_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
@@ -294,7 +333,7 @@ static void turn_down(struct shard *shard, struct held_message *held, enum decis
     assert(rejected || decision == DECISION_NEEDS_REVISION);
     enum error error = rejected ? ERROR_GOVERNANCE_VIOLATION : ERROR_APPROVAL_REQUIRED;
     struct text data;
-    put_checkpoint(&data, held);
+    put_checkpoint(shard, &data, held);
     reply_data_string(&data, "approver", ruling->approver, ruling->approver_bytes);
     if (ruling->feedback)
         reply_data_string(&data, "feedback", ruling->feedback, ruling->feedback_bytes);
@@ -338,7 +377,7 @@ void gate_hold_review(struct shard *shard) {
         next = node->next;
         if (!is_revoked(shard, held))
             continue;
-        put_checkpoint(&data, held);
+        put_checkpoint(shard, &data, held);
         reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
         stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
         gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
@@ -350,7 +389,7 @@ void gate_hold_leave(struct shard *shard, struct peer *peer) {
     struct list *all = peer->annex ? &peer->annex->held : NULL;
     assert(peer->state != PEER_OPEN);
     while (all && !list_empty(all))
-        abandon(shard, list_entry(all->next, struct held_message, by_source));
+        give_up(shard, list_entry(all->next, struct held_message, by_source));
 }
 
 void gate_hold_drain(struct shard *shard) {
@@ -361,13 +400,13 @@ void gate_hold_drain(struct shard *shard) {
     while (!list_empty(all)) {
         struct held_message *held = list_entry(all->next, struct held_message, by_age);
         if (is_leaving(shard, held)) {
-            abandon(shard, held);
+            give_up(shard, held);
             continue;
         }
         stats_count(&shard->stats, COUNT_GATE_DRAINED);
         gate_audit_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
         struct text data;
-        put_checkpoint(&data, held);
+        put_checkpoint(shard, &data, held);
         reply_data_text(&data, "fault", refuse_hub_ends);
         end_with_error(shard, held, ERROR_TARGET_DISCONNECTED, &data);
     }

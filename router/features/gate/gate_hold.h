@@ -25,7 +25,11 @@ static inline bool gate_hold_exempts(const struct message *message) {
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
-// Ends a held message that its source has cancelled.
+// The held request of an exchange; or NULL.
+struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange);
+// Its source is gone, though not its connection: it goes, too.
+void gate_hold_abandon(struct shard *shard, struct held_message *held);
+// Its source has cancelled it.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
 // Applies a decision. An approved message is released.
 void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,

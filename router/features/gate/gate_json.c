@@ -5,6 +5,7 @@
 
 #include "core/json/json.h"
 #include "core/rights/users.h"
+#include "router/engine/message/origin.h"
 #include "router/engine/shard/annex.h"
 
 const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
@@ -44,6 +45,10 @@ static void put_member(struct text *out, const struct held_message *held, const 
 // Puts the agent that the message names as its source; where it names none, an agent of that connection.
 static void put_source(struct text *out, const struct shard *shard, const struct held_message *held) {
     struct home *home = agents_home((struct agents *)&shard->agents, held->source);
+    if (held->origin && held->origin->agent_bytes && !held->source_agent.bytes) {
+        put_string(out, ",\"sourceAgent\":", held->origin->agent, held->origin->agent_bytes);
+        return;
+    }
     if (held->source_agent.bytes || !home || list_empty(&home->agents)) {
         put_member(out, held, ",\"sourceAgent\":", held->source_agent);
         return;
@@ -52,10 +57,44 @@ static void put_source(struct text *out, const struct shard *shard, const struct
     put_string(out, ",\"sourceAgent\":", agent->id, agent->id_bytes);
 }
 
-void gate_json_put_checkpoint(struct text *out, const struct checkpoint *checkpoint) {
-    char name[CHECKPOINT_BYTES];
-    checkpoint_write(checkpoint, name);
-    text_string(out, name, sizeof name);
+size_t gate_json_write_checkpoint(const struct shard *shard, const struct checkpoint *checkpoint,
+                                  char out[GATE_CHECKPOINT_BYTES_MAX]) {
+    const struct hub *hub = shard->hub;
+    uint32_t number = atomic_load_explicit(&hub->link_number, memory_order_relaxed);
+    struct hub_name own;
+    char node[NODE_BYTES];
+    checkpoint_write(checkpoint, out);
+    if (!hub->settings.cluster || !number)
+        return CHECKPOINT_BYTES;
+    hub_node(hub, node);
+    hub_name_write(&own, node, number);
+    out[CHECKPOINT_BYTES] = '@';
+    memcpy(out + CHECKPOINT_BYTES + 1, own.text, own.bytes);
+    return CHECKPOINT_BYTES + 1 + own.bytes;
+}
+
+bool gate_json_read_checkpoint(const struct shard *shard, const char *name, size_t bytes,
+                               struct checkpoint *checkpoint, struct hub_name *hub) {
+    char node[NODE_BYTES];
+    size_t own_bytes = bytes < CHECKPOINT_BYTES ? bytes : CHECKPOINT_BYTES;
+    hub->bytes = 0;
+    if (!checkpoint_read(name, own_bytes, checkpoint))
+        return false;
+    if (bytes == CHECKPOINT_BYTES)
+        return true;
+    if (!shard->hub->settings.cluster || name[CHECKPOINT_BYTES] != '@' ||
+        !hub_name_read(hub, name + CHECKPOINT_BYTES + 1, bytes - CHECKPOINT_BYTES - 1))
+        return false;
+    hub_node(shard->hub, node);
+    if (memcmp(hub->text, node, NODE_BYTES) == 0)
+        hub->bytes = 0;
+    return true;
+}
+
+void gate_json_put_checkpoint(struct text *out, const struct shard *shard,
+                              const struct checkpoint *checkpoint) {
+    char name[GATE_CHECKPOINT_BYTES_MAX];
+    text_string(out, name, gate_json_write_checkpoint(shard, checkpoint, name));
 }
 
 void gate_json_put(struct text *out, const struct shard *shard, const struct held_message *held,
@@ -65,7 +104,7 @@ void gate_json_put(struct text *out, const struct shard *shard, const struct hel
     size_t bytes = held->frame.body.bytes, target_bytes;
     const char *target = gate_json_target(held, decoded, &target_bytes);
     text_put(out, "{\"checkpoint\":");
-    gate_json_put_checkpoint(out, &held->checkpoint);
+    gate_json_put_checkpoint(out, shard, &held->checkpoint);
     put_member(out, held, ",\"artifact\":{\"method\":", held->method);
     put_string(out, ",\"targetAgent\":", target, target_bytes);
     put_source(out, shard, held);

@@ -5,12 +5,13 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/features/gate/approver.h"
+#include "router/features/gate/gate_json.h"
 #include "router/features/gate/gate_query.h"
 
-// Returns whether the message was refused because its peer may not decide. A peer at another hub decides
-// there, and no hub sends that on.
+// Whether it was refused because its peer may not decide. Another hub's approver says so by a subject of its own.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
-    if (!message->peer->transport->is_link && approver_may_decide(shard, message->peer))
+    bool may_come = !message->origin || message->origin->kind == SUBJECT_DECIDE;
+    if (may_come && approver_may_decide(shard, message->peer))
         return false;
     struct text data;
     text_init(&data);
@@ -141,6 +142,19 @@ static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, con
 bool gate_methods_refuse(struct shard *shard, const struct message *message) {
     return message_method_is(message, "governance/approval") && is_of_the_gate(message) &&
            refuse_stranger(shard, message);
+}
+
+bool gate_methods_elsewhere(struct shard *shard, const struct message *message, struct gate_place *place) {
+    struct checkpoint checkpoint;
+    if (message->origin || !message_method_is(message, "governance/approval") || !is_of_the_gate(message) ||
+        !approver_may_decide(shard, message->peer) || read_decision(message) == DECISIONS_COUNT)
+        return false;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_CHECKPOINT], place->checkpoint,
+                                      sizeof place->checkpoint);
+    place->bytes = bytes;
+    return bytes != SIZE_MAX &&
+           gate_json_read_checkpoint(shard, place->checkpoint, bytes, &checkpoint, &place->hub) &&
+           place->hub.bytes;
 }
 
 bool gate_methods_decide(struct shard *shard, const struct message *message) {

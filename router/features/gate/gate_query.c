@@ -16,6 +16,7 @@ struct gate_query {
     const struct user *user;
     struct exchange *exchange;
     bool is_list, is_request;
+    bool is_remote; // another hub's approver decides
     bool names_one; // there may be something under its checkpoint
     bool is_over;   // it need go nowhere else
     struct checkpoint checkpoint;
@@ -61,7 +62,11 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
     errand->user = approver_of(message->peer).user;
     errand->id_bytes = to.id_bytes;
     errand->name_bytes = (uint32_t)name_bytes;
-    errand->names_one = name && checkpoint_read(name, name_bytes, &errand->checkpoint);
+    struct hub_name elsewhere = {.bytes = 0};
+    errand->is_remote = message->origin != NULL;
+    errand->names_one = name &&
+                        gate_json_read_checkpoint(shard, name, name_bytes, &errand->checkpoint, &elsewhere) &&
+                        !elsewhere.bytes;
     errand->ruling = *ruling;
     char *at = errand->texts;
     errand->id = keep(&at, to.id, to.id_bytes);
@@ -175,7 +180,8 @@ static void apply(struct shard *shard, struct gate_query *errand, struct held_me
     errand->is_over = true;
     note_target(errand, held);
     struct approver source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
-    if (approver_is_same(source, decider)) {
+    bool by_user = source.user || decider.user; // else another hub's connections are known there
+    if ((by_user || !errand->is_remote) && approver_is_same(source, decider)) {
         errand->found = FOUND_OWN;
     } else if (peer_find(shard, held->source)) { // else it is about to go
         errand->found = FOUND_APPLIED;

@@ -200,24 +200,6 @@ static void who_is_for_its_own_hub(void **state) {
     agents_deinit(&agents);
 }
 
-// Others elsewhere who owe as much aren't asked for what is owed no more than this here, for a while.
-static void a_group_is_left_alone(void **state) {
-    struct agents agents;
-    (void)state;
-    agents_init(&agents, &TABLE_KEY, account());
-    put(&agents, "one", 1, GOVERNANCE_MANUAL);
-    struct groups *groups = &agents.groups;
-    assert_false(groups_is_alone(groups, GROUP_METHOD, "work", 4, 0, 0));
-    groups_leave_alone(groups, GROUP_METHOD, "work", 4, 8, 100);
-    assert_true(groups_is_alone(groups, GROUP_METHOD, "work", 4, 8, 99));
-    assert_false(groups_is_alone(groups, GROUP_METHOD, "work", 4, 9, 99)); // they may owe less than that
-    assert_false(groups_is_alone(groups, GROUP_METHOD, "work", 4, 8, 100));
-    assert_false(groups_is_alone(groups, GROUP_TOOL, "ci", 2, 8, 99)); // another group
-    groups_leave_alone(groups, GROUP_METHOD, "nobody's", 8, 8, 100);
-    assert_false(groups_is_alone(groups, GROUP_METHOD, "nobody's", 8, 8, 99));
-    agents_deinit(&agents);
-}
-
 static void an_event_is_one_that_names_no_agent(void **state) {
     (void)state;
     struct rules_message message = {.method = "event", .method_bytes = 5};
@@ -236,7 +218,6 @@ int main(void) {
         cmocka_unit_test(tools_and_approvers),
         cmocka_unit_test(a_pool),
         cmocka_unit_test(who_is_for_its_own_hub),
-        cmocka_unit_test(a_group_is_left_alone),
         cmocka_unit_test(an_event_is_one_that_names_no_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

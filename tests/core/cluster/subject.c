@@ -83,43 +83,74 @@ static void other_spellings_mean_nothing(void **state) {
     assert_true(subject_unescape(out, 2, (const uint8_t *)"abc", 3) == SIZE_MAX);
 }
 
-static void subjects_are_written_and_read(void **state) {
-    static const char *const texts[] = {"agent",  "can",    "tool", "method", "command", "event",
-                                        "notice", "holder", "hub",  "hubs",   "beat"};
+static struct subject read_back(const char *cluster, const char *text, size_t bytes) {
+    struct subject subject;
+    subject_read(cluster, (const uint8_t *)text, (struct span){0, (uint32_t)bytes}, &subject);
+    return subject;
+}
+
+static void subjects_of_names_are_written_and_read(void **state) {
+    static const struct realm realm = {.text = {'1', '-', 'a'}, .bytes = 3};
     char out[SUBJECT_BYTES_MAX];
-    struct span rest;
     (void)state;
-    for (unsigned kind = 0; kind < SUBJECT_KINDS_COUNT; kind++) {
-        size_t bytes = subject_write(out, "c_1", (enum subject_kind)kind, "x-1", 3);
-        assert_memory_equal(out, "patchbay.c_1.", 13);
-        assert_memory_equal(out + 13, texts[kind], strlen(texts[kind]));
-        assert_int_equal(subject_read("c_1", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest), kind);
-        assert_int_equal(rest.bytes, 3);
-        assert_memory_equal(out + rest.at, "x-1", 3);
-        assert_int_equal(subject_read("c_", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest),
-                         SUBJECT_KINDS_COUNT);
-        bytes = subject_write(out, "c_1", (enum subject_kind)kind, "", 0);
-        assert_int_equal(subject_read("c_1", (uint8_t *)out, (struct span){0, (uint32_t)bytes}, &rest), kind);
-        assert_int_equal(rest.bytes, 0);
+    for (unsigned kind = 0; kind <= SUBJECT_NAME; kind++) {
+        size_t bytes = subject_write(out, "c_1", &realm, (enum subject_kind)kind, "x-1", 3);
+        assert_memory_equal(out, "patchbay.c_1.1-a.", 17);
+        assert_memory_equal(out + 17, subject_kind_text((enum subject_kind)kind),
+                            strlen(subject_kind_text((enum subject_kind)kind)));
+        struct subject subject = read_back("c_1", out, bytes);
+        assert_int_equal(subject.kind, kind);
+        assert_memory_equal(out + subject.realm.at, "1-a", subject.realm.bytes);
+        assert_int_equal(subject.token.bytes, 3);
+        assert_memory_equal(out + subject.token.at, "x-1", 3);
+        assert_int_equal(read_back("c_", out, bytes).kind, SUBJECT_KINDS_COUNT);
+        assert_int_equal(read_back("c_1", out, bytes - 4).kind, SUBJECT_KINDS_COUNT); // without a name
     }
 }
 
-static void a_hub_alone_is_asked(void **state) {
-    static const char hub[] = "0123456789abcdef0123456789abcdef";
-    char out[SUBJECT_BYTES_MAX], longest[SUBJECT_NAME_BYTES_MAX];
+static void subjects_of_hubs_are_written_and_read(void **state) {
+    char out[SUBJECT_BYTES_MAX];
+    struct hub_name hub;
     (void)state;
-    memset(longest, 'n', sizeof longest);
-    for (unsigned kind = 0; kind < SUBJECT_EVENT; kind++) {
-        size_t bytes = subject_write_at(out, "c_1", hub, (enum subject_kind)kind, longest, sizeof longest);
-        struct span rest, token, all = {0, (uint32_t)bytes};
-        assert_int_equal(subject_read("c_1", (const uint8_t *)out, all, &rest), SUBJECT_HUB);
-        assert_memory_equal(out + rest.at, hub, HUB_NAME_BYTES);
-        struct span behind = {rest.at + HUB_NAME_BYTES + 1, rest.bytes - HUB_NAME_BYTES - 1};
-        assert_int_equal(subject_read_kind((const uint8_t *)out, behind, &token), kind);
-        assert_int_equal(token.bytes, sizeof longest);
+    hub_name_write(&hub, "0123456789abcdef0123456789abcdef", 12);
+    for (unsigned kind = SUBJECT_ANSWER; kind <= SUBJECT_GONE; kind++) {
+        uint64_t number = kind == SUBJECT_ANSWER || kind == SUBJECT_HELD ? UINT64_C(9007199254740993) : 0;
+        size_t bytes = subject_write_hub(out, "c", &hub, (enum subject_kind)kind, number);
+        assert_memory_equal(out, "patchbay.c.hub.0123456789abcdef0123456789abcdef-12.", 51);
+        struct subject subject = read_back("c", out, bytes);
+        assert_int_equal(subject.kind, kind);
+        assert_int_equal(subject.number, number);
+        assert_int_equal(subject.hub.bytes, hub.bytes);
+        assert_memory_equal(out + subject.hub.at, hub.text, hub.bytes);
     }
-    struct span token, digits = {0, 4};
-    assert_int_equal(subject_read_kind((const uint8_t *)"1f.2", digits, &token), SUBJECT_KINDS_COUNT);
+    for (unsigned kind = SUBJECT_HUBS_BEAT; kind < SUBJECT_KINDS_COUNT; kind++) {
+        size_t bytes = subject_write_hubs(out, "c", (enum subject_kind)kind);
+        assert_memory_equal(out, "patchbay.c.hubs.", 16);
+        assert_int_equal(read_back("c", out, bytes).kind, kind);
+    }
+}
+
+static void other_subjects_are_none(void **state) {
+    static const char *const bad[] = {"patchbay.c",
+                                      "patchbay.c.",
+                                      "patchbay.d.1.agent.x",
+                                      "patchbay.c.1.agent",
+                                      "patchbay.c.1.agent.",
+                                      "patchbay.c.1.none.x",
+                                      "patchbay.c.1.agent.x.y",
+                                      "patchbay.c.hub.H",
+                                      "patchbay.c.hub.H.x",
+                                      "patchbay.c.hub.H.taken.1",
+                                      "patchbay.c.hub.H.answer.01",
+                                      "patchbay.c.hub.H.answer.x",
+                                      "patchbay.c.hubs",
+                                      "patchbay.c.hubs.beat.x",
+                                      "patchbay.c.hubs.x",
+                                      "$SRV.PING",
+                                      "x"};
+    (void)state;
+    for (size_t at = 0; at < sizeof bad / sizeof *bad; at++)
+        assert_int_equal(read_back("c", bad[at], strlen(bad[at])).kind, SUBJECT_KINDS_COUNT);
 }
 
 static void clusters_have_names(void **state) {
@@ -142,9 +173,10 @@ int main(void) {
         cmocka_unit_test(each_byte_comes_back_from_each_place),
         cmocka_unit_test(what_is_too_long_has_no_token),
         cmocka_unit_test(other_spellings_mean_nothing),
-        cmocka_unit_test(subjects_are_written_and_read),
+        cmocka_unit_test(subjects_of_names_are_written_and_read),
+        cmocka_unit_test(subjects_of_hubs_are_written_and_read),
+        cmocka_unit_test(other_subjects_are_none),
         cmocka_unit_test(clusters_have_names),
-        cmocka_unit_test(a_hub_alone_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,7 +290,7 @@ static void a_chunk_whose_slots_are_far_apart_stays(void **state) {
         add_many(&table, hub_ids, 2 * PENDING_CHUNK);
         struct pending *slots = table.chunks[1].slots;
         for (unsigned at = 0; at < PENDING_CHUNK; at++)
-            slots[at].generation = cases[index].generations[at % 3];
+            slots[at].generation = (cases[index].generations[at % 3]) & ((1u << HUB_ID_GENERATION_BITS) - 1);
         for (unsigned at = 0; at < 2 * PENDING_CHUNK; at++)
             pending_end(&table, &table.chunks[at / PENDING_CHUNK].slots[at % PENDING_CHUNK]);
         shrink(&table);

@@ -11,13 +11,18 @@
 #include <cmocka.h>
 
 #include "router/features/cluster/nats_subscriptions.h"
+#include "router/registry/orders.h"
 #include "tests/core/base/account.h"
 
 enum { SIDS_MAX = 4000, SUBSCRIPTION_BYTES = 128, MEMBERS_MAX = 70, ROUNDS = 400 };
 
-static const char hub[] = "0123456789abcdef0123456789abcdef";
+static const char hub[] = "0123456789abcdef0123456789abcdef-1";
+static const struct realm realm = {.text = {'1'}, .bytes = 1}, other = {.text = {'1', '-', 'a'}, .bytes = 3};
+static struct realm former;
+static struct hub_name hub_name;
+static struct list claims;
 static struct buffer_budget budget;
-static struct quota quota;
+static struct quota kept;
 static struct nats_subscriptions presence;
 static struct agents agents;
 
@@ -29,9 +34,12 @@ static int open_all(void **state) {
     (void)state;
     memset(server, 0, sizeof server);
     came = went = 0;
+    former.bytes = 0;
+    assert_true(hub_name_read(&hub_name, hub, sizeof hub - 1));
+    list_init(&claims);
     budget = (struct buffer_budget){.bytes_max = 16 << 20};
-    quota_init(&quota, &budget);
-    nats_subscriptions_init(&presence, &TABLE_KEY, &quota);
+    quota_init(&kept, &budget);
+    nats_subscriptions_init(&presence, &TABLE_KEY, &kept);
     agents_init(&agents, &TABLE_KEY, account());
     return 0;
 }
@@ -39,8 +47,8 @@ static int open_all(void **state) {
 static int close_all(void **state) {
     (void)state;
     nats_subscriptions_deinit(&presence);
-    assert_int_equal(quota.used, 0);
-    quota_deinit(&quota);
+    assert_int_equal(kept.used, 0);
+    quota_deinit(&kept);
     agents_deinit(&agents);
     return 0;
 }
@@ -48,9 +56,12 @@ static int close_all(void **state) {
 // --- The server
 
 static void subscribe(const char *line) {
-    char subject[SUBSCRIPTION_BYTES], queue[SUBSCRIPTION_BYTES];
+    char subject[SUBSCRIPTION_BYTES], queue[SUBSCRIPTION_BYTES] = "";
     unsigned sid;
-    assert_int_equal(sscanf(line, "SUB %80s %40s %u", subject, queue, &sid), 3);
+    if (sscanf(line, "SUB %80s %40s %u", subject, queue, &sid) != 3) {
+        *queue = '\0';
+        assert_int_equal(sscanf(line, "SUB %80s %u", subject, &sid), 2);
+    }
     assert_true(sid < SIDS_MAX && !*server[sid]); // none is used twice
     snprintf(server[sid], sizeof server[sid], "%.80s %.40s", subject, queue);
     came++;
@@ -80,7 +91,8 @@ static void hear(struct text *lines) {
 static void follow(void) {
     struct text lines;
     text_init(&lines);
-    nats_subscriptions_follow(&presence, &agents, "c", hub, &lines);
+    nats_subscriptions_follow(&presence, &agents, &claims,
+                              &(struct nats_scope){"c", &realm, &former, &hub_name}, &lines);
     hear(&lines);
     assert_false(nats_subscriptions_is_behind(&presence, &agents));
 }
@@ -99,6 +111,12 @@ static unsigned subscribed_at_all(void) {
     for (unsigned sid = 0; sid < SIDS_MAX; sid++)
         count += *server[sid] != '\0';
     return count;
+}
+
+// Without that of all events, which is always there.
+static unsigned subscribed_names(void) {
+    assert_int_equal(subscribed("patchbay.c.1.event.*", hub), 1);
+    return subscribed_at_all() - 1;
 }
 
 // --- Members
@@ -125,26 +143,26 @@ static void each_member_is_a_subscription(void **state) {
     join(1, "{\"methods\":[\"w\"],\"tools\":[\"t\"],\"commands\":[\"do\"],\"review\":true}");
     join(2, "{\"methods\":[\"w\"],\"review\":true,\"off\":false}");
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 2);
-    assert_int_equal(subscribed("patchbay.c.can.review", "q"), 2);
-    assert_int_equal(subscribed("patchbay.c.tool.t", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.command.do", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.agent.a1", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.agent.a2", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.can.off", "q"), 0);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 2);
+    assert_int_equal(subscribed("patchbay.c.1.can.review", "g"), 2);
+    assert_int_equal(subscribed("patchbay.c.1.tool.t", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.command.do", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.agent.a1", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.agent.a2", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.can.off", "g"), 0);
     leave(1);
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.tool.t", "q"), 0);
-    assert_int_equal(subscribed("patchbay.c.agent.a1", "q"), 0);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.tool.t", "g"), 0);
+    assert_int_equal(subscribed("patchbay.c.1.agent.a1", "g"), 0);
     join(2, "{\"methods\":[\"v\"]}"); // it says anew what it offers
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 0);
-    assert_int_equal(subscribed("patchbay.c.method.v", "q"), 1);
-    assert_int_equal(subscribed("patchbay.c.agent.a2", "q"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 0);
+    assert_int_equal(subscribed("patchbay.c.1.method.v", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.agent.a2", "g"), 1);
     leave(2);
     follow();
-    assert_int_equal(subscribed_at_all(), 0);
+    assert_int_equal(subscribed_names(), 0);
 }
 
 // Past the bound members come and go unsaid.
@@ -153,21 +171,22 @@ static void there_are_64_at_most(void **state) {
     for (unsigned number = 0; number < MEMBERS_MAX; number++) {
         join(number, "{\"methods\":[\"w\"]}");
         follow();
-        assert_int_equal(subscribed("patchbay.c.method.w", "q"), at_most(number + 1));
+        assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), at_most(number + 1));
     }
     unsigned told = came + went;
     for (unsigned number = MEMBERS_MAX; number > NATS_SUBSCRIPTIONS_PER_NAME_MAX; number--)
         leave(number - 1);
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 64);
-    assert_int_equal(came + went - told, MEMBERS_MAX - NATS_SUBSCRIPTIONS_PER_NAME_MAX); // their ids
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 64);
+    assert_int_equal(came + went - told,
+                     2 * (MEMBERS_MAX - NATS_SUBSCRIPTIONS_PER_NAME_MAX)); // their ids and names
     for (unsigned number = 0; number < NATS_SUBSCRIPTIONS_PER_NAME_MAX; number++) {
         leave(number);
         follow();
-        assert_int_equal(subscribed("patchbay.c.method.w", "q"),
+        assert_int_equal(subscribed("patchbay.c.1.method.w", "g"),
                          NATS_SUBSCRIPTIONS_PER_NAME_MAX - number - 1);
     }
-    assert_int_equal(subscribed_at_all(), 0);
+    assert_int_equal(subscribed_names(), 0);
 }
 
 static struct nats_subscription *found(const char *subject) {
@@ -183,28 +202,28 @@ static void names_are_found_while_they_are_there(void **state) {
     follow();
     for (unsigned round = 0; round < 2; round++)
         for (unsigned number = 0; number < 4 * NATS_SUBSCRIPTIONS_FOUND; number++) {
-            snprintf(subject, sizeof subject, "patchbay.c.agent.a%u", number);
+            snprintf(subject, sizeof subject, "patchbay.c.1.agent.a%u", number);
             assert_non_null(found(subject));
             assert_memory_equal(found(subject)->subject, subject, strlen(subject));
         }
-    assert_null(found("patchbay.c.agent.b"));
+    assert_null(found("patchbay.c.1.agent.b"));
     assert_null(found("a"));
-    struct nats_subscription *present = found("patchbay.c.agent.a7");
+    struct nats_subscription *present = found("patchbay.c.1.agent.a7");
     present->visitors = 2;
     leave(7);
     follow();
-    assert_null(found("patchbay.c.agent.a7"));
-    nats_subscriptions_left(present, &quota);
+    assert_null(found("patchbay.c.1.agent.a7"));
+    nats_subscriptions_left(present, &kept);
     join(7, "{}");
     follow();
-    assert_non_null(found("patchbay.c.agent.a7"));
-    assert_ptr_not_equal(found("patchbay.c.agent.a7"), present);
-    nats_subscriptions_left(present, &quota);
-    found("patchbay.c.agent.a7")->visitors = 1;
-    present = found("patchbay.c.agent.a7");
+    assert_non_null(found("patchbay.c.1.agent.a7"));
+    assert_ptr_not_equal(found("patchbay.c.1.agent.a7"), present);
+    nats_subscriptions_left(present, &kept);
+    found("patchbay.c.1.agent.a7")->visitors = 1;
+    present = found("patchbay.c.1.agent.a7");
     nats_subscriptions_forget(&presence);
-    assert_null(found("patchbay.c.agent.a7"));
-    nats_subscriptions_left(present, &quota);
+    assert_null(found("patchbay.c.1.agent.a7"));
+    nats_subscriptions_left(present, &kept);
 }
 
 // Any number of them come, go, and say anew what they offer between two looks.
@@ -230,13 +249,13 @@ static void members_come_and_go(void **state) {
         memset(count, 0, sizeof count);
         for (unsigned number = 0; number < MEMBERS_MAX + 20; number++)
             count[offered[number]]++;
-        assert_int_equal(subscribed("patchbay.c.method.w", "q"), at_most(count[2] + count[3]));
-        assert_int_equal(subscribed("patchbay.c.method.v", "q"), at_most(count[3]));
-        assert_int_equal(subscribed("patchbay.c.tool.w", "q"), at_most(count[3]));
+        assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), at_most(count[2] + count[3]));
+        assert_int_equal(subscribed("patchbay.c.1.method.v", "g"), at_most(count[3]));
+        assert_int_equal(subscribed("patchbay.c.1.tool.w", "g"), at_most(count[3]));
         // What a capability's list is called is one, too.
-        assert_int_equal(subscribed("patchbay.c.can.tools", "q"), at_most(count[3]));
-        assert_int_equal(subscribed_at_all(), 2 * at_most(count[2] + count[3]) + 3 * at_most(count[3]) +
-                                                  count[1] + count[2] + count[3]);
+        assert_int_equal(subscribed("patchbay.c.1.can.tools", "g"), at_most(count[3]));
+        assert_int_equal(subscribed_names(), 2 * at_most(count[2] + count[3]) + 3 * at_most(count[3]) +
+                                                 2 * (count[1] + count[2] + count[3]));
     }
     assert_true(came > 1000 && went > 1000);
 }
@@ -247,14 +266,50 @@ static void a_notice_is_one_of_the_hubs(void **state) {
     join(1, "{\"events\":[{\"name\":\"n\"}]}");
     join(2, "{\"events\":[{\"name\":\"n\"}]}");
     follow();
-    assert_int_equal(subscribed("patchbay.c.notice.n", hub), 1);
-    assert_int_equal(subscribed("patchbay.c.notice.n", "q"), 0);
+    assert_int_equal(subscribed("patchbay.c.1.notice.n", hub), 1);
+    assert_int_equal(subscribed("patchbay.c.1.notice.n", "g"), 0);
     leave(1);
     follow();
-    assert_int_equal(subscribed("patchbay.c.notice.n", hub), 1);
+    assert_int_equal(subscribed("patchbay.c.1.notice.n", hub), 1);
     leave(2);
     follow();
-    assert_int_equal(subscribed_at_all(), 0);
+    assert_int_equal(subscribed_names(), 0);
+}
+
+// Under its name a hub is asked whether it has the agent: by all, once a hub.
+static void names_and_claims_are_subscribed_once(void **state) {
+    struct order order = {.agent_id = "b1", .agent_id_bytes = 2};
+    (void)state;
+    join(1, "{}");
+    follow();
+    assert_int_equal(subscribed("patchbay.c.1.name.a1", ""), 1);
+    assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 0);
+    list_append(&claims, &order.asking);
+    presence.is_behind = true;
+    follow();
+    assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 1);
+    assert_int_equal(subscribed("patchbay.c.1.agent.b1", "g"), 0);
+    list_remove(&order.asking);
+    presence.is_behind = true;
+    follow();
+    assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 0);
+}
+
+// A hub whose users file is another one can be asked under the REALM before, for a while; what goes to all isn't heard so.
+static void the_former_realm_is_served_for_a_while(void **state) {
+    (void)state;
+    join(1, "{\"methods\":[\"w\"],\"events\":[{\"name\":\"n\"}]}");
+    former = other;
+    follow();
+    assert_int_equal(subscribed("patchbay.c.1-a.method.w", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1-a.agent.a1", "g"), 1);
+    assert_int_equal(subscribed("patchbay.c.1-a.notice.n", hub), 0);
+    assert_int_equal(subscribed("patchbay.c.1-a.event.*", hub), 0);
+    former.bytes = 0;
+    presence.is_behind = true;
+    follow();
+    assert_int_equal(subscribed("patchbay.c.1-a.method.w", "g"), 0);
 }
 
 // With the link all subscriptions go, and the next one has them all.
@@ -267,7 +322,7 @@ static void another_link_has_them_all(void **state) {
     memset(server, 0, sizeof server);
     assert_true(nats_subscriptions_is_behind(&presence, &agents));
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 3);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 3);
 }
 
 // Without memory for a name it is behind, and tries again.
@@ -277,13 +332,14 @@ static void what_found_no_room_comes_later(void **state) {
     join(1, "{\"methods\":[\"w\"]}");
     budget.bytes_max = 0;
     text_init(&lines);
-    nats_subscriptions_follow(&presence, &agents, "c", hub, &lines);
+    nats_subscriptions_follow(&presence, &agents, &claims,
+                              &(struct nats_scope){"c", &realm, &former, &hub_name}, &lines);
     hear(&lines);
     assert_true(nats_subscriptions_is_behind(&presence, &agents));
     assert_int_equal(subscribed_at_all(), 0);
     budget.bytes_max = 16 << 20;
     follow();
-    assert_int_equal(subscribed("patchbay.c.method.w", "q"), 1);
+    assert_int_equal(subscribed("patchbay.c.1.method.w", "g"), 1);
 }
 
 int main(void) {
@@ -293,6 +349,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(members_come_and_go, open_all, close_all),
         cmocka_unit_test_setup_teardown(names_are_found_while_they_are_there, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_notice_is_one_of_the_hubs, open_all, close_all),
+        cmocka_unit_test_setup_teardown(names_and_claims_are_subscribed_once, open_all, close_all),
+        cmocka_unit_test_setup_teardown(the_former_realm_is_served_for_a_while, open_all, close_all),
         cmocka_unit_test_setup_teardown(another_link_has_them_all, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_found_no_room_comes_later, open_all, close_all),
     };

@@ -1,0 +1,233 @@
+#include "router/routing/remote_end.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/audit/audit.h"
+#include "router/engine/message/error_target.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/shard/post.h"
+#include "router/events/events.h"
+#include "router/rights/peer_credential.h"
+#include "router/routing/deferred_identity.h"
+#include "router/routing/route.h"
+#include "router/routing/route_query.h"
+
+enum { HELD_MORE_MS = 5000 }; // beside the gate's wait and the request's own time
+
+// --- Once more
+
+// It waits as long as it would have waited here, in all.
+static void leave_time(const struct shard *shard, const struct pending *pending, struct message_copy *copy) {
+    uint64_t now_ms = shard_now_ms(shard), due_ms = pending->timer.due_ms;
+    assert(timer_armed(&pending->timer));
+    copy->unit.directives.timeout_given = true;
+    copy->unit.directives.timeout_ms = due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 1;
+}
+
+// To where its connection was attached to then.
+static void route_where_attached(struct shard *shard, struct message *message, struct message_copy *copy) {
+    struct annex *annex = message->peer->annex;
+    struct attachment *attached = annex ? annex->attachment : NULL;
+    if (annex)
+        annex->attachment = copy->attachment;
+    route_retry(shard, message);
+    if (annex)
+        annex->attachment = attached;
+}
+
+// It is judged anew, as all that comes, by the credential that it came with first.
+static void route_unless_gone(struct shard *shard, struct message *message, struct message_copy *copy) {
+    if (!peer_credential_is_gone(shard, message->peer, copy->user, copy->kind, &copy->digest)) {
+        route_where_attached(shard, message, copy);
+        return;
+    }
+    route_query_read_method(message);
+    refuse_right(shard, message, RULE_CREDENTIAL);
+}
+
+// Of HTTP its peer may speak for somebody else by now.
+static void route_copy(struct shard *shard, struct message *message, struct message_copy *copy) {
+    struct deferred_identity before;
+    struct speaker speaker = {copy->user, copy->kind, &copy->digest};
+    assert(message->retry && message->frame == &copy->frame);
+    deferred_identity_begin(shard, message->peer, &speaker, &copy->frame, &before);
+    route_unless_gone(shard, message, copy);
+    deferred_identity_end(message->peer, &before);
+}
+
+// Which hubs are asked next, and by which rule. False: all have been.
+static bool find_next(const struct shard *shard, const struct message_copy *copy,
+                      struct remote_retry *retry) {
+    const struct hub_settings *settings = shard->settings;
+    bool has_former = settings->former.bytes && shard_now_ms(shard) < settings->former_until_ms;
+    retry->first_over = copy->first_over;
+    retry->is_former = has_former && !copy->is_former;
+    if (retry->is_former)
+        return true;
+    retry->first_over = copy->first_over || copy->is_first;
+    return copy->is_first;
+}
+
+// It goes on as what it came; that its hub id is another one is nobody's affair.
+static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
+                  struct remote_retry *retry) {
+    struct message_copy *copy = pending->copy;
+    struct mail *outcome = pending->outcome;
+    struct account *place = pending->account;
+    struct message message;
+    uint32_t id_bytes = pending->id_bytes;
+    message_begin(&message, peer, pending->exchange);
+    message.frame = &copy->frame;
+    message.body = frame_body(&copy->frame);
+    message.approved = copy->approved;
+    message.audit = copy->audit;
+    message.retry = retry;
+    retry->given = copy->given;
+    retry->outcome = outcome ? &outcome : NULL;
+    retry->place = &place;
+    retry->hub_id = pending_hub_id(&shard->pending, pending);
+    leave_time(shard, pending, copy);
+    pending->outcome = NULL;
+    pending->account = NULL;
+    pending->copy = NULL;
+    completion_withdraw(shard, pending);
+    lookup_body(&message.lookup, message.body, message.frame->body.bytes, id_bytes);
+    assert(message.lookup.verdict == LOOKUP_GOOD && message_is_request(&message));
+    route_copy(shard, &message, copy);
+    audit_left(shard, &outcome);
+    if (place)
+        account_lease_answer(&shard->account_leases, place);
+    message_copy_drop(shard, copy);
+}
+
+// --- Nobody is there
+
+// Of the members here, all of which support less than is required, the one that comes nearest.
+static const struct agent *nearest_here(struct shard *shard, const struct pending *pending) {
+    static const enum group_kind kinds[] = {[SUBJECT_CAPABILITY] = GROUP_CAPABILITY,
+                                            [SUBJECT_TOOL] = GROUP_TOOL,
+                                            [SUBJECT_METHOD] = GROUP_METHOD};
+    struct wanted_member wanted = {.level = (enum governance)pending->level};
+    char name[METHOD_BYTES_MAX];
+    enum subject_kind kind = error_target_kind(pending);
+    size_t bytes = error_target_name(pending, name);
+    if (!pending->less || kind < SUBJECT_CAPABILITY || kind > SUBJECT_METHOD || bytes == SIZE_MAX)
+        return NULL;
+    const struct agent *agent =
+        groups_choose(&shard->agents.groups, kinds[kind], name, bytes, &wanted, hub_owed, shard->hub);
+    return agent && agent->governance < pending->level ? agent : NULL;
+}
+
+static enum error error_of(enum subject_kind kind) {
+    assert(kind <= SUBJECT_COMMAND);
+    return kind == SUBJECT_TOOL                                ? ERROR_TOOL
+           : kind == SUBJECT_METHOD || kind == SUBJECT_COMMAND ? ERROR_METHOD_NOT_FOUND
+                                                               : ERROR_AGENT_NOT_FOUND;
+}
+
+static void end_nobody(struct shard *shard, struct pending *pending) {
+    uint32_t unserved = atomic_load_explicit(&shard->hub->hubs_unserved, memory_order_relaxed);
+    const struct agent *nearest = nearest_here(shard, pending);
+    struct text data;
+    text_init(&data);
+    if (nearest) {
+        reply_data_string(&data, "agent", nearest->id, nearest->id_bytes);
+        reply_data_text(&data, "required", governance_text((enum governance)pending->level));
+        reply_data_text(&data, "supported", governance_text(nearest->governance));
+        completion_error(shard, pending, ERROR_GOVERNANCE_VIOLATION, &data);
+        return;
+    }
+    if (error_target_kind(pending) == SUBJECT_COMMAND)
+        reply_data_text(&data, "method", "command/execute");
+    else
+        error_target_put_kept(&data, pending);
+    if (unserved)
+        reply_data_number(&data, "unserved", unserved);
+    completion_error(shard, pending, error_of(error_target_kind(pending)), &data);
+}
+
+// A decision for a hub that is gone decides nothing.
+static void end_decision(struct shard *shard, struct pending *pending) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes = error_target_name(pending, name);
+    struct text result;
+    assert(bytes != SIZE_MAX);
+    text_init(&result);
+    text_put(&result, "{\"checkpoint\":");
+    text_string(&result, name, bytes);
+    text_put(&result, ",\"applied\":false}");
+    completion_result(shard, pending, &result);
+}
+
+static void end_unheard(struct shard *shard, struct peer *peer, struct pending *pending) {
+    struct remote_retry retry = {0};
+    if (pending->cancelled)
+        completion_cancelled(shard, pending);
+    else if (error_target_kind(pending) == SUBJECT_DECIDE)
+        end_decision(shard, pending);
+    else if (pending->copy && find_next(shard, pending->copy, &retry))
+        go_on(shard, peer, pending, &retry);
+    else
+        end_nobody(shard, pending);
+}
+
+// --- Other ends
+
+static void end_lost(struct shard *shard, struct pending *pending, const char *reason) {
+    struct text data;
+    text_init(&data);
+    error_target_put_kept(&data, pending);
+    if (reason)
+        reply_data_text(&data, "reason", reason);
+    stats_count(&shard->stats, COUNT_TARGETS_LEFT);
+    completion_error(shard, pending, ERROR_TARGET_DISCONNECTED, &data);
+}
+
+static void end_unusable(struct shard *shard, struct pending *pending, const struct remote_end *end) {
+    const struct limits *limits = shard_limits(shard);
+    bool is_large = end->mail.detail == REMOTE_TOO_LARGE;
+    struct text data;
+    text_init(&data);
+    error_target_put_kept(&data, pending);
+    reply_data_text(&data, "fault",
+                    is_large ? "the answer is over this hub's limit" : "the answer could not be read");
+    if (is_large)
+        reply_data_number(&data, "limit", end->bytes ? limits->frame_bytes_max : limits->header_bytes_max);
+    if (is_large && end->bytes > limits->frame_bytes_max)
+        reply_data_number(&data, "bytes", (int64_t)end->bytes);
+    completion_error(shard, pending, is_large ? ERROR_FRAME_TOO_LARGE : ERROR_INTERNAL, &data);
+}
+
+// Its clock stands while it is held there: that hub's wait and its own time, and some more.
+static void hold(struct shard *shard, struct pending *pending, struct remote_end *end) {
+    assert(pending->timeout_ms > 0);
+    if (timer_armed(&pending->timer))
+        wheel_arm(&shard->wheel, &pending->timer,
+                  shard_now_ms(shard) + end->wait_ms + pending->timeout_ms + HELD_MORE_MS);
+    quota_give(&shard->quota, pending->hold);
+    pending->hold = end;
+}
+
+// Also one whose source is among the endings will end with that.
+void remote_end_arrived(struct shard *shard, struct mail *mail) {
+    struct remote_end *end = list_entry(mail, struct remote_end, mail);
+    struct pending *pending = pending_find(&shard->pending, end->hub_id);
+    struct peer *peer =
+        pending && pending->target == mail->connection ? peer_find(shard, pending->source) : NULL;
+    assert(hub_id_shard(end->hub_id) == shard->index);
+    events_flush(shard);
+    if (peer && mail->detail == REMOTE_HELD) {
+        hold(shard, pending, end);
+        return;
+    }
+    if (peer && mail->detail == REMOTE_UNHEARD)
+        end_unheard(shard, peer, pending);
+    else if (peer && (mail->detail == REMOTE_NOT_TAKEN || mail->detail == REMOTE_LOST))
+        end_lost(shard, pending, mail->detail == REMOTE_NOT_TAKEN ? "not taken" : NULL);
+    else if (peer)
+        end_unusable(shard, pending, end);
+    quota_give(&shard->quota, end);
+}
