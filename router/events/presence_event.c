@@ -1,8 +1,10 @@
 #include "router/events/presence_event.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "router/events/events.h"
+#include "router/events/publication.h"
 #include "router/registry/presence.h"
 
 static void put_event(struct text *body, const struct presence_change *change, const char *name) {
@@ -26,6 +28,19 @@ static void put_event(struct text *body, const struct presence_change *change, c
     text_put(body, "\"}}}");
 }
 
+// Those who have subscribed to events of this name are told that they have missed so many.
+static void miss(struct shard *shard, const char *name, uint32_t count) {
+    const struct event event = {
+        .source = hub_connection(shard->index, 0, 0),
+        .count = count,
+        .name = name,
+        .name_bytes = (uint32_t)strlen(name),
+    };
+    assert(event.name_bytes > 0);
+    if (count > 0)
+        missed_events_add(shard, &event, COUNT_DROP_EVENT_NO_MEMORY);
+}
+
 static void publish_change(struct shard *shard, struct presence_change *change) {
     bool registered = change->reason == PRESENCE_REGISTERED;
     const char *name = registered ? PRESENCE_REGISTERED_EVENT : PRESENCE_LEFT_EVENT;
@@ -34,7 +49,7 @@ static void publish_change(struct shard *shard, struct presence_change *change) 
     text_init(&body);
     put_event(&body, change, name);
     if (body.failed)
-        shard->missed_unnamed++;
+        miss(shard, name, 1);
     else
         events_announce_agent(shard, change, name, &body);
     text_deinit(&body);
@@ -49,4 +64,8 @@ void presence_event_publish(struct shard *shard) {
         publish_change(shard, change);
         presence_drop(shard, change);
     }
+    struct presence_queue *queue = &shard->presence;
+    miss(shard, PRESENCE_REGISTERED_EVENT, queue->missed_came);
+    miss(shard, PRESENCE_LEFT_EVENT, queue->missed_went);
+    queue->missed_came = queue->missed_went = 0;
 }

@@ -7,6 +7,7 @@
 void presence_event_publish(struct shard *shard);
 // The same, once a turn.
 static inline void presence_event_follow(struct shard *shard) {
-    if (!list_empty(&shard->presence.changes))
+    const struct presence_queue *queue = &shard->presence;
+    if (!list_empty(&queue->changes) || queue->missed_came + queue->missed_went > 0)
         presence_event_publish(shard);
 }

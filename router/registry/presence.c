@@ -55,7 +55,7 @@ static struct capabilities *capabilities_needed(const struct shard *shard, const
     return are_told || shard->settings->users ? agent->capabilities : NULL;
 }
 
-// Notes a change. Without room or memory for it NULL, and subscribers will be told that they have missed one.
+// Notes a change. NULL without room or memory: subscribers to such changes are told that they have missed one.
 static struct presence_change *note(struct shard *shard, const struct agent *agent,
                                     enum presence_reason reason) {
     struct presence_queue *queue = &shard->presence;
@@ -65,7 +65,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
     bool has_room = queue->count < PRESENCE_CHANGES_MAX && bytes <= PRESENCE_CAPABILITIES_BYTES_MAX;
     struct presence_change *change = has_room ? quota_take_anyway(&shard->quota, sizeof *change) : NULL;
     if (!change) {
-        shard->missed_unnamed++;
+        *(reason == PRESENCE_REGISTERED ? &queue->missed_came : &queue->missed_went) += 1;
         return NULL;
     }
     *change = (struct presence_change){

@@ -144,8 +144,9 @@ struct shard {
     // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). Of the last shard.
     struct presence_queue {
         struct list changes;
-        uint32_t count;            // of changes, in the list or on their way to subscribers
-        size_t capabilities_bytes; // that these hold
+        uint32_t count;                    // of changes, in the list or on their way to subscribers
+        size_t capabilities_bytes;         // that these hold
+        uint32_t missed_came, missed_went; // for which there was no room
     } presence;
     struct rejects untaken;
     struct hcs_shard streams;
