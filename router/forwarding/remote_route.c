@@ -111,8 +111,9 @@ void remote_route_approval(struct shard *shard, const struct text *body) {
 bool remote_route_holds(const struct peer *peer, const char *checkpoint, size_t bytes) {
     const struct list *requests = &peer->request_index.requests;
     for (const struct list *node = requests->next; node != requests; node = node->next) {
-        const struct remote_end *held = list_entry(node, struct pending, by_source)->hold;
-        if (held && held->checkpoint_bytes == bytes && memcmp(held->checkpoint, checkpoint, bytes) == 0)
+        struct remote_end *held = list_entry(node, struct pending, by_source)->hold;
+        if (held && held->checkpoint_bytes == bytes &&
+            memcmp(remote_end_checkpoint(held), checkpoint, bytes) == 0)
             return true;
     }
     return false;

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(text, data, size);
     struct heard heard = play(data, size, 1 + size % 2);
     unsigned members = 0, due = 0;
-    bool leaves = false, valid = simdjson_judge(parser, text, size) == SIMDJSON_VALID;
+    bool leaves = false, valid = simdjson_validate(parser, text, size) == SIMDJSON_VALID;
     if (valid)
         due = count_due(body, &members, &leaves);
     if (leaves) // what follows it isn't read

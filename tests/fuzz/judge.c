@@ -26,7 +26,7 @@ static void judge(const uint8_t *text, uint32_t bytes) {
     bool valid = fault == UINT32_MAX;
     for (enum json_level level = JSON_LEVEL_PORTABLE; level < JSON_LEVELS_COUNT; level++)
         require(!json_level_use(level) || json_valid(text, bytes) == valid);
-    enum simdjson_verdict verdict = simdjson_judge(parser, text, bytes);
+    enum simdjson_verdict verdict = simdjson_validate(parser, text, bytes);
     if (verdict == SIMDJSON_VALID)
         require(valid);
     else if (verdict == SIMDJSON_INVALID && simdjson_utf8(text, bytes))

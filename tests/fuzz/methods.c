@@ -65,7 +65,7 @@ static void hear(struct cable *cable, struct inbox *inbox) {
     struct naive_frame frame;
     for (size_t at = 0; at < inbox->count; at += frame.bytes) {
         require(naive_frame(&frame, inbox->bytes + at, inbox->count - at) == NAIVE_WHOLE);
-        require(simdjson_judge(parser, frame.body.bytes, frame.body.count) == SIMDJSON_VALID);
+        require(simdjson_validate(parser, frame.body.bytes, frame.body.count) == SIMDJSON_VALID);
         inbox->with_id |= memmem(frame.body.bytes, frame.body.count, "\"id\":5", 6) != NULL;
         inbox->frames++;
     }

@@ -108,7 +108,9 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
         require(message.headers.bytes == 0 || message.headers.at + message.headers.bytes == unit->body_at);
         (void)nats_status(copy, message.headers);
         hub_header_read(copy, message.headers, &mark);
-        require(!mark.given || mark.bytes <= message.headers.bytes);
+        require(!mark.given || mark.user.at + mark.user.bytes <= message.headers.at + message.headers.bytes);
+        require(!mark.given ||
+                mark.agent.at + mark.agent.bytes <= message.headers.at + message.headers.bytes);
     }
     free(copy);
     return result;

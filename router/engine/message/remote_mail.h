@@ -23,9 +23,13 @@ struct remote_end {
     uint64_t hub_id;
     uint64_t bytes;   // of an answer that is too large: of its body; 0: its header block is too large
     uint64_t wait_ms; // of one that is held: how long that may last
-    uint32_t checkpoint_bytes;
-    char checkpoint[];
+    uint32_t checkpoint_bytes; // of one that is held: of the text behind this
 };
+
+// The checkpoint of one that is held; checkpoint_bytes of them, in the memory of the end.
+static inline char *remote_end_checkpoint(struct remote_end *end) {
+    return (char *)(end + 1);
+}
 
 // A hub/attach whose agent isn't here, as it travels: to shard 0, where other hubs are asked for the name, and home.
 

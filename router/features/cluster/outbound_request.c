@@ -324,7 +324,7 @@ bool outbound_request_held(struct link *link, struct cluster_member *member, uin
                                 .wait_ms = wait_ms,
                                 .checkpoint_bytes = (uint32_t)count,
                                 .mail = {.detail = REMOTE_HELD}};
-    memcpy(held->checkpoint, checkpoint, count);
+    memcpy(remote_end_checkpoint(held), checkpoint, count);
     post(link, held);
     return true;
 }
