@@ -36,7 +36,8 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
     return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
-static void forward_deliver(struct shard *shard, uint64_t target, struct parcel *parcel) {
+static void forward_deliver(struct shard *shard, uint64_t target, struct parcel *parcel,
+                            enum mail_delivery detail) {
     uint32_t to = connection_shard(target);
     if (to == shard->index) {
         assert(peer_find(shard, target)); // as forward_fault saw it
@@ -44,6 +45,7 @@ static void forward_deliver(struct shard *shard, uint64_t target, struct parcel 
         return;
     }
     parcel->mail.kind = MAIL_DELIVER;
+    parcel->mail.detail = (uint8_t)detail;
     parcel->mail.connection = target;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
@@ -56,11 +58,16 @@ void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel)
     bool full = peer ? !send_has_room(shard, peer)
                      : !gone && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
     if (!gone && !full) {
-        forward_deliver(shard, connection, parcel);
+        forward_deliver(shard, connection, parcel, MAIL_DELIVERY_PLAIN);
         return;
     }
     drop_one(shard, gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
     parcel_drop(parcel);
+}
+
+void forward_event_away(struct shard *shard, uint64_t link, struct parcel *parcel) {
+    assert(parcel->pool == &shard->parcels && !parcel->hub_id);
+    forward_deliver(shard, link, parcel, MAIL_DELIVERY_EVENT_AWAY);
 }
 
 struct parcel *forward_without_id(struct shard *shard, const struct message *message) {
@@ -124,7 +131,7 @@ void forward_notification(struct shard *shard, const struct message *message, st
     if (agent && child_mux_is(agent))
         child_mux_note(shard, message, agent, parcel);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_deliver(shard, target, parcel);
+    forward_deliver(shard, target, parcel, MAIL_DELIVERY_PLAIN);
 }
 
 static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
@@ -332,5 +339,5 @@ void forward_request(struct shard *shard, const struct message *message, struct 
             wheel_disarm(&pending->timer); // it may take as long as it likes
     }
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
-    forward_deliver(shard, pending->target, parcel);
+    forward_deliver(shard, pending->target, parcel, MAIL_DELIVERY_PLAIN);
 }

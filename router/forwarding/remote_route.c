@@ -54,7 +54,10 @@ bool remote_route_copy(struct shard *shard, const struct message *message, struc
     if (!error)
         error = forward_fault(shard, message, link);
     if (!error) {
-        forward_to(shard, link, parcel);
+        if (to->kind == SUBJECT_EVENT)
+            forward_event_away(shard, link, parcel);
+        else
+            forward_to(shard, link, parcel);
         return true;
     }
     stats_add(&shard->stats, COUNT_EVENTS_DROPPED, to->kind == SUBJECT_EVENT);

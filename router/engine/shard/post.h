@@ -3,6 +3,12 @@
 
 #include "router/engine/shard/shard.h"
 
+// mail.detail of MAIL_DELIVER.
+enum mail_delivery {
+    MAIL_DELIVERY_PLAIN,
+    MAIL_DELIVERY_EVENT_AWAY, // an event for other hubs: a link without room for it counts it as not published
+};
+
 enum mail_kind {
     MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
     MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers, mail.detail

@@ -57,6 +57,10 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
     } else if (parcel->hub_id) {
         send_back_refused(shard, parcel);
     } else {
+        if (parcel->mail.detail == MAIL_DELIVERY_EVENT_AWAY) {
+            stats_count(&shard->stats, COUNT_EVENTS_DROPPED);
+            atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
+        }
         drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
         send_release(shard, parcel);
     }
