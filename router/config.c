@@ -231,6 +231,10 @@ static bool is_same(const struct option *option, const struct config *now, const
 static bool is_fixed(const struct option *option, const struct config *now, const struct config *fresh) {
     if (option->offset == offsetof(struct config, users) && option->kind == OPTION_TEXT)
         return (now->users[0] == '\0') != (fresh->users[0] == '\0');
+    // The name of a hub without a cluster means nothing, and has no default.
+    bool has_cluster = now->cluster.name[0] != '\0' && fresh->cluster.name[0] != '\0';
+    if (option->offset == offsetof(struct config, cluster.hub_name) && !has_cluster)
+        return false;
     bool is_read_again = option->traits & (OPTION_RELOADS | OPTION_ARGUMENT);
     return !is_read_again && !is_same(option, now, fresh);
 }
