@@ -61,7 +61,7 @@ static void registry_settle(struct shard *shard, struct order *order) {
 
 // A peer that gets the answer may ask for the agent on another hub at once, and must find it there. The link
 // to the other hubs therefore sends shard 0's orders on when the server knows the agent
-// (features/cluster/register_barrier.h). Only the reader of the answer waits for that: the connection's next
+// (features/cluster/name_claim.c). Only the reader of the answer waits for that: the connection's next
 // orders go out before.
 static void confirm(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now

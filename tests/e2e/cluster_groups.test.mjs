@@ -45,7 +45,7 @@ joined('what its hub refuses a request is its answer, and no other hub is asked'
   await agent.silent('a request that requires more than it supports');
 });
 
-joined('cancelled, or its source gone, while hubs are asked in turns: nobody is left with it', { hubs: [[], [], []], shards: [1, 2] }, async (x, y, z) => {
+joined('cancelled, or its source gone: nobody at another hub is left with it', { hubs: [[], [], []], shards: [1, 2] }, async (x, y, z) => {
   await y.agent('y', { methods: ['work'] });
   await z.agent('z', { methods: ['work'] });
   const watch = await x.peer();

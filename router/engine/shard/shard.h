@@ -226,7 +226,7 @@ struct shard {
     struct claim_table
         *asking; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
     struct list
-        confirming; // orders that wait for its server, oldest first (router/features/cluster/register_barrier.c)
+        confirming; // orders that wait for its server, oldest first (router/features/cluster/name_claim.c)
     struct list inquiries;      // to all other hubs, likewise (router/registry/directory.h)
     struct list attach_queries; // hub/attach, likewise (router/routing/remote_attach.h)
     uint32_t inquiries_out;     // of this shard's peers, of both kinds
