@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const { PATCHBAYD, PATCHBAY } = process.env;
+// Whoever owns the checkout: it is cloned, nothing of it is run by git.
+Object.assign(process.env, { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' });
 const work = mkdtempSync(join(tmpdir(), 'patchbay-package-'));
 const unpacked = join(work, 'root');
 const units = join(unpacked, 'lib/systemd/system');
@@ -32,7 +34,7 @@ function clone(name) {
     for (const path of ['tools/package', 'tools/packaging', 'tools/clients', 'router/docs', 'CMakeLists.txt'])
       cpSync(join(root, path), join(folder, path), { recursive: true });
     execFileSync('git', ['-C', folder, 'add', '--all']);
-    execFileSync('git', ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', 'commit', '--quiet', '-m', 'test'],
+    execFileSync('git', ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@test', 'commit', '--quiet', '--allow-empty', '-m', 'test'],
       { env: { ...process.env, GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z', GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z' } });
   }
   return folder;
