@@ -115,14 +115,14 @@ static struct mail *outcome_entry(struct shard *shard, const struct message *mes
 // where there is memory.
 static struct mail *outcome_again(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
-    struct mail **before = message->retry->outcome;
-    assert(before && *before);
+    struct mail **previous = message->retry->outcome;
+    assert(previous && *previous);
     struct mail *outcome = outcome_entry(shard, message, agent, message->retry->hub_id);
     if (outcome)
-        journal_entry_destroy(list_entry(*before, struct journal_entry, mail));
+        journal_entry_destroy(list_entry(*previous, struct journal_entry, mail));
     else
-        outcome = *before;
-    *before = NULL;
+        outcome = *previous;
+    *previous = NULL;
     return outcome;
 }
 
@@ -189,11 +189,11 @@ static const char *fault_of(const struct shard *shard, struct journal_entry *ent
                             const struct parcel *answer, struct span *value) {
     assert(answer->buffer && answer->body.at + answer->body.bytes <= answer->buffer->capacity);
     const uint8_t *body = answer->buffer->bytes + answer->body.at;
-    struct lookup judged;
-    lookup_body_strict(&judged, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
-    if (judged.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &judged))
+    struct lookup lookup;
+    lookup_body_strict(&lookup, body, answer->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (lookup.verdict != LOOKUP_GOOD || !schema_outcome_fits(body, &lookup))
         return "not what strict validation lets pass";
-    *value = judged.value[lookup_has(&judged, KEY_ERROR) ? KEY_ERROR : KEY_RESULT];
+    *value = lookup.value[lookup_has(&lookup, KEY_ERROR) ? KEY_ERROR : KEY_RESULT];
     if (value->bytes > JOURNAL_ANSWER_BYTES_MAX)
         return "too large";
     if (!journal_has_room(shard))
@@ -233,7 +233,7 @@ void audit_ended(struct shard *shard, struct pending *pending, enum error error)
     end_outcome(shard, &pending->outcome, error);
 }
 
-void audit_left(struct shard *shard, struct mail **outcome) {
+void audit_source_gone(struct shard *shard, struct mail **outcome) {
     end_outcome(shard, outcome, ERROR_NONE);
 }
 
@@ -257,7 +257,7 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
 }
 
 // Tells the number of a user's refusals that had no line of their own.
-static void tell_number(struct shard *shard, const struct user *user, uint32_t count) {
+static void report_count(struct shard *shard, const struct user *user, uint32_t count) {
     struct journal_entry *entry = journal_entry_create(shard, 0);
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusals");
@@ -274,47 +274,47 @@ static void tell_number(struct shard *shard, const struct user *user, uint32_t c
 
 // Where users are on, ten refusals a second of each have a line of their own. The rest have one together,
 // when the next one comes, or this shard's timer goes off.
-bool audit_may_tell(struct shard *shard, const struct user *user) {
+bool audit_may_report(struct shard *shard, const struct user *user) {
     enum { PAUSE_MS = 1000 };
-    uint32_t untold = 0;
+    uint32_t unreported = 0;
     if (!shard->settings->users)
         return true;
     struct account *account = user ? user->account : shard->hub->strangers;
-    bool tells = account_refuse(account, io_now(shard->io), &untold);
-    if (untold)
-        tell_number(shard, user, untold);
-    if (!tells && !timer_armed(&shard->untold_timer))
-        wheel_arm(&shard->wheel, &shard->untold_timer, shard_now_ms(shard) + PAUSE_MS);
-    return tells;
+    bool may_report = account_refuse(account, io_now(shard->io), &unreported);
+    if (unreported)
+        report_count(shard, user, unreported);
+    if (!may_report && !timer_armed(&shard->refusals_timer))
+        wheel_arm(&shard->wheel, &shard->refusals_timer, shard_now_ms(shard) + PAUSE_MS);
+    return may_report;
 }
 
-static void tell_untold(struct shard *shard) {
+static void report_suppressed(struct shard *shard) {
     const struct users *users = shard->settings->users;
     uint64_t now_ns = io_now(shard->io);
     uint32_t count = account_suppressed(shard->hub->strangers, now_ns);
     assert(users && journal_is_on(shard));
     if (count)
-        tell_number(shard, NULL, count);
+        report_count(shard, NULL, count);
     for (uint32_t index = 0; index < users_count(users); index++) {
         const struct user *user = users_at(users, index);
         count = account_suppressed(user->account, now_ns);
         if (count)
-            tell_number(shard, user, count);
+            report_count(shard, user, count);
     }
 }
 
 void audit_expired(struct shard *shard, const struct timer *timer) {
-    assert(timer == &shard->untold_timer || timer == &shard->journal_timer);
+    assert(timer == &shard->refusals_timer || timer == &shard->journal_timer);
     if (timer == &shard->journal_timer)
-        journal_tell_lost(shard);
+        journal_report_lost(shard);
     else
-        tell_untold(shard);
+        report_suppressed(shard);
 }
 
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT && data);
-    if (!journal_is_on(shard) || !audit_may_tell(shard, identity_user(message->peer)))
+    if (!journal_is_on(shard) || !audit_may_report(shard, identity_user(message->peer)))
         return;
     struct journal_entry *entry = audit_entry(shard, message, "refusal", agent);
     if (entry) {
@@ -330,7 +330,7 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
 void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule) {
     const struct user *user = identity_user(peer);
     stats_count(&shard->stats, (enum counter)(COUNT_REFUSED_REGISTER + rule));
-    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+    if (!journal_is_on(shard) || !audit_may_report(shard, user))
         return;
     struct journal_entry *entry = journal_entry_create(shard, peer->name);
     if (entry) {
@@ -348,7 +348,7 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
 void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
                           size_t target_bytes, enum error error, const struct text *data) {
     static const char method[] = "start";
-    if (!journal_is_on(shard) || !audit_may_tell(shard, user))
+    if (!journal_is_on(shard) || !audit_may_report(shard, user))
         return;
     struct journal_entry *entry = journal_entry_create(shard, source);
     if (entry) {

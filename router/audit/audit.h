@@ -48,7 +48,7 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
 void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
                           size_t target_bytes, enum error error, const struct text *data);
 // Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
-bool audit_may_tell(struct shard *shard, const struct user *user);
+bool audit_may_report(struct shard *shard, const struct user *user);
 // One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.
 void audit_expired(struct shard *shard, const struct timer *timer);
 
@@ -60,4 +60,4 @@ void audit_answered(struct shard *shard, struct pending *pending, const struct p
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);
 // Likewise for a request that was back from another hub, and hasn't gone on. NULL where that has been told,
 // or nobody need know.
-void audit_left(struct shard *shard, struct mail **outcome);
+void audit_source_gone(struct shard *shard, struct mail **outcome);

@@ -62,7 +62,7 @@ void journal_submit(struct shard *shard, struct journal_entry *entry) {
     shard->entries_last = &entry->next;
 }
 
-void journal_came_home(struct shard *shard, struct journal_entry *chain) {
+void journal_entry_returned(struct shard *shard, struct journal_entry *chain) {
     assert(chain->shard == shard->index && shard->entries_out > 0);
     struct journal_entry **last = &shard->settled;
     while (*last)
@@ -71,10 +71,10 @@ void journal_came_home(struct shard *shard, struct journal_entry *chain) {
 }
 
 // A chain is one piece of mail: thousands of entries must not crowd what else goes that way.
-static void journal_send_home(struct shard *shard, struct journal_entry *chain) {
+static void journal_return(struct shard *shard, struct journal_entry *chain) {
     assert(shard->index == 0 && chain->shard < shard->hub->settings.shard_count);
     if (chain->shard == shard->index) {
-        journal_came_home(shard, chain);
+        journal_entry_returned(shard, chain);
         return;
     }
     chain->mail.kind = MAIL_ENTRIES_SETTLED;
@@ -113,23 +113,23 @@ const char *journal_fault_text(int error) {
     return text ? text : "the journal could not be written";
 }
 
-static void journal_complain(const struct shard *shard, const char *what, int error) {
-    fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, what,
+static void journal_log_fault(const struct shard *shard, const char *cause, int error) {
+    fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, cause,
             journal_fault_text(error));
 }
 
 static void reopen_file(struct shard *shard, struct journal *journal) {
     assert(!journal->group); // it is written to one file
-    struct io_file fresh;
+    struct io_file file;
     journal->reopen = false;
-    int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
+    int failed = io_file_open(shard->io, shard->hub->settings.journal, &file);
     if (failed) {
         stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
-        journal_complain(shard, "can't be opened again; the old file goes on", -failed);
+        journal_log_fault(shard, "can't be opened again; the old file goes on", -failed);
         return;
     }
     io_file_close(shard->io, &journal->file);
-    journal->file = fresh;
+    journal->file = file;
     stats_count(&shard->stats, COUNT_JOURNAL_REOPENED);
 }
 
@@ -160,7 +160,7 @@ static void arm_lost(struct shard *shard) {
         wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
 }
 
-void journal_tell_lost(struct shard *shard) {
+void journal_report_lost(struct shard *shard) {
     struct journal *journal = shard->journal;
     assert(shard->index == 0 && journal);
     if (journal->lost == 0 || shard->phase != HUB_SERVING)
@@ -203,7 +203,7 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
         if (chains[index])
-            journal_send_home(shard, chains[index]);
+            journal_return(shard, chains[index]);
     if (journal->reopen)
         reopen_file(shard, journal);
 }
@@ -219,7 +219,7 @@ static void succeed(struct shard *shard, struct journal *journal) {
 static void fail(struct shard *shard, struct journal *journal, int error) {
     assert(error > 0);
     if (!journal_is_failing(shard))
-        journal_complain(shard, "can't be written", error);
+        journal_log_fault(shard, "can't be written", error);
     if (journal->written && io_file_cut(shard->io, &journal->file, journal->written))
         stats_count(&shard->stats, COUNT_JOURNAL_CUT_FAILED);
     end_group(shard, journal, error);
@@ -235,7 +235,7 @@ static unsigned fill_vectors(struct journal *journal) {
         journal->vectors[count++] = (struct iovec){.iov_base = "\n", .iov_len = 1};
     for (struct journal_entry *entry = journal->at; entry && room && count < JOURNAL_VECTORS_MAX;
          entry = entry->next) {
-        size_t left = entry->line.length - offset, bytes = left < room ? left : room;
+        size_t remaining = entry->line.length - offset, bytes = remaining < room ? remaining : room;
         journal->vectors[count++] = (struct iovec){.iov_base = entry->line.bytes + offset, .iov_len = bytes};
         room -= bytes;
         offset = 0;
@@ -259,12 +259,12 @@ static void advance(struct journal *journal, size_t count) {
     }
     while (count) {
         assert(journal->at); // no more is written than was handed over
-        size_t left = journal->at->line.length - journal->offset;
-        if (count < left) {
+        size_t remaining = journal->at->line.length - journal->offset;
+        if (count < remaining) {
             journal->offset += count;
             return;
         }
-        count -= left;
+        count -= remaining;
         journal->at = journal->at->next;
         journal->offset = 0;
     }

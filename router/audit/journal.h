@@ -48,7 +48,7 @@ void journal_submit(struct shard *shard, struct journal_entry *entry);
 // Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
 void journal_turn(struct shard *shard);
 // Entries of this shard's came home: they are added to shard->settled.
-void journal_came_home(struct shard *shard, struct journal_entry *chain);
+void journal_entry_returned(struct shard *shard, struct journal_entry *chain);
 
 // --- Shard 0
 
@@ -61,7 +61,7 @@ void journal_arrived(struct shard *shard, struct journal_entry *chain);
 // An IO_WRITTEN or IO_SYNCED event came.
 void journal_event(struct shard *shard, const struct io_event *event);
 // The timer went off: an entry tells of those that failed, which finds out, too, whether the journal can be written again.
-void journal_tell_lost(struct shard *shard);
+void journal_report_lost(struct shard *shard);
 // Opens the file anew by its name, after the group that is under way: it may have been renamed. If that
 // fails the old one goes on.
 void journal_reopen(struct shard *shard);

@@ -43,15 +43,15 @@ static struct span body_of(const struct publication *publication, uint32_t index
 
 // The same with its line breaks as some receivers want them, made for the first of these.
 struct rewritten {
-    bool made;
+    bool done;
     struct parcel *parcel; // NULL: there was no memory
 };
 
 // A run made ready for the receivers of a wire, for the first of these.
-struct ready {
+struct prepared {
     const struct wire *wire;
     struct parcel *parcel; // NULL: there was no memory
-    uint32_t ends[EVENT_RUN_MAX];
+    uint32_t line_ends[EVENT_RUN_MAX];
 };
 
 // An event that a shard offers, and the shard's findings about it.
@@ -60,8 +60,8 @@ struct event_delivery {
     bool looked, breaks; // whether it has been searched for breaks, and has some
     struct rewritten rewritten[BREAKS_KINDS];
     struct span *bodies; // of a run whose lines have been split: where its events lie in that copy
-    struct ready *ready;
-    unsigned ready_count;
+    struct prepared *prepared;
+    unsigned prepared_count;
     uint32_t bytes; // of the parcel
 };
 
@@ -106,9 +106,9 @@ static struct parcel *origin_for(struct shard *shard, struct event_delivery *del
     assert(delivery->copy->parcel);
     if (wire->breaks == BREAKS_PASS || !has_breaks(delivery))
         return delivery->copy->parcel;
-    if (!rewritten->made)
+    if (!rewritten->done)
         rewritten->parcel = break_for(shard, delivery, wire);
-    rewritten->made = true;
+    rewritten->done = true;
     return rewritten->parcel;
 }
 
@@ -116,27 +116,27 @@ static struct parcel *origin_for(struct shard *shard, struct event_delivery *del
 
 // A share of this parcel, of as many events as it has room for; or a share for each, narrowed to that.
 struct view {
-    struct parcel *origin; // NULL: there is no memory
-    const uint32_t *ends;  // of the events in it
+    struct parcel *origin;     // NULL: there is no memory
+    const uint32_t *line_ends; // of the events in it
     bool each;
 };
 
 // The text is one copy for however many receivers; large bodies go to each from where they lie.
-static const struct ready *ready_for(struct shard *shard, struct event_delivery *delivery,
-                                     const struct wire *wire) {
+static const struct prepared *prepared_for(struct shard *shard, struct event_delivery *delivery,
+                                           const struct wire *wire) {
     const struct publication *publication = delivery->copy->publication;
     struct span bodies[EVENT_RUN_MAX];
-    for (unsigned index = 0; index < delivery->ready_count; index++)
-        if (delivery->ready[index].wire == wire)
-            return &delivery->ready[index];
-    assert(delivery->ready_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
-    struct ready *ready = &delivery->ready[delivery->ready_count++];
+    for (unsigned index = 0; index < delivery->prepared_count; index++)
+        if (delivery->prepared[index].wire == wire)
+            return &delivery->prepared[index];
+    assert(delivery->prepared_count < WIRES_COUNT && publication->count <= EVENT_RUN_MAX);
+    struct prepared *prepared = &delivery->prepared[delivery->prepared_count++];
     for (uint32_t index = 0; index < publication->count; index++)
         bodies[index] = body_of(publication, index);
-    ready->wire = wire;
-    ready->parcel = stretch_dressed(&shard->parcels, delivery->copy->parcel, wire, bodies, ready->ends,
-                                    publication->count);
-    return ready;
+    prepared->wire = wire;
+    prepared->parcel = stretch_dressed(&shard->parcels, delivery->copy->parcel, wire, bodies,
+                                       prepared->line_ends, publication->count);
+    return prepared;
 }
 
 static struct view view_for(struct shard *shard, struct event_delivery *delivery, const struct wire *wire) {
@@ -150,8 +150,8 @@ static struct view view_for(struct shard *shard, struct event_delivery *delivery
     bool large = publication->canonical && delivery->bytes > publication->count * COPY_BYTES_MAX;
     if (large || publication->count == 1)
         return (struct view){origin_for(shard, delivery, wire), publication->ends, true};
-    const struct ready *ready = ready_for(shard, delivery, wire);
-    return (struct view){ready->parcel, ready->parcel ? ready->ends : publication->ends, false};
+    const struct prepared *prepared = prepared_for(shard, delivery, wire);
+    return (struct view){prepared->parcel, prepared->parcel ? prepared->line_ends : publication->ends, false};
 }
 
 // How many of the events find room in the subscriber's queue, each while what waits before it is under the bound;
@@ -162,12 +162,12 @@ static uint32_t fitting(const struct shard *shard, const struct peer *peer, cons
     size_t waiting = outbox_footprint(&peer->connection.outbox), max = shard_limits(shard)->queue_bytes_max;
     uint32_t fit = 0;
     assert(count > 0);
-    *bytes = view->ends[count - 1];
+    *bytes = view->line_ends[count - 1];
     if (waiting + *bytes + count * each < max) // as nearly always
         return count;
     *bytes = 0;
     for (; fit < count && waiting + *bytes + fit * each < max; fit++)
-        *bytes = view->ends[fit];
+        *bytes = view->line_ends[fit];
     return fit;
 }
 
@@ -233,7 +233,7 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
         return 0;
     }
     struct view view = view_for(shard, delivery, peer->transport->wire);
-    all = view.ends[publication->count - 1];
+    all = view.line_ends[publication->count - 1];
     uint32_t count = fitting(shard, peer, &view, publication->count, &bytes);
     uint32_t sent = send_first(shard, delivery, peer, &view, count, bytes);
     assert(sent <= count && count <= publication->count);
@@ -259,8 +259,8 @@ static void offer_to_everybody(struct shard *shard, struct event_delivery *deliv
 }
 
 // A held message is shown to peers that may decide on it, and an agent to those that may see it, but not to its own.
-static bool may_hear(const struct shard *shard, const struct publication *publication,
-                     const struct peer *peer) {
+static bool may_receive(const struct shard *shard, const struct publication *publication,
+                        const struct peer *peer) {
     if (publication->presence)
         return peer->name != publication->presence->connection &&
                presence_is_seen(publication->presence, authz_user(shard, peer));
@@ -289,7 +289,7 @@ static void offer_to_matching(struct shard *shard, struct event_delivery *delive
                 continue;
             subscriber->stamp = stamp;
             struct peer *peer = list_entry(subscriber, struct peer, subscriber);
-            if (may_hear(shard, publication, peer))
+            if (may_receive(shard, publication, peer))
                 offer_to(shard, delivery, copy, peer);
         }
     }
@@ -297,9 +297,9 @@ static void offer_to_matching(struct shard *shard, struct event_delivery *delive
 
 void event_fanout_to_all(struct shard *shard, struct copy *copy) {
     struct span bodies[EVENT_RUN_MAX];
-    struct ready ready[WIRES_COUNT];
+    struct prepared prepared[WIRES_COUNT];
     uint32_t bytes = copy->parcel ? (uint32_t)copy->parcel->bytes : 0;
-    struct event_delivery delivery = {.copy = copy, .bodies = bodies, .ready = ready, .bytes = bytes};
+    struct event_delivery delivery = {.copy = copy, .bodies = bodies, .prepared = prepared, .bytes = bytes};
     assert(copy->shard == shard->index && copy->subscribers == 0 && copy->delivered == 0);
     if (copy->publication->any_name)
         offer_to_everybody(shard, &delivery, copy);
@@ -312,9 +312,9 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
         if (delivery.rewritten[kind].parcel)
             send_release(shard, delivery.rewritten[kind].parcel);
-    for (unsigned index = 0; index < delivery.ready_count; index++)
-        if (ready[index].parcel)
-            send_release(shard, ready[index].parcel);
+    for (unsigned index = 0; index < delivery.prepared_count; index++)
+        if (prepared[index].parcel)
+            send_release(shard, prepared[index].parcel);
     if (copy->parcel)
         send_release(shard, copy->parcel);
 }

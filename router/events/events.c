@@ -114,11 +114,11 @@ static void events_answer(struct shard *shard, struct peer *source, const struct
 }
 
 // By the limit by which they were taken: the user may have another one by now.
-static void count_fanout(struct shard *shard, const struct user *user, uint64_t fanout, uint32_t foreseen,
-                         uint32_t made) {
+static void count_fanout(struct shard *shard, const struct user *user, uint64_t fanout, uint32_t expected,
+                         uint32_t delivered) {
     const struct account_limits limits = {.fanout = fanout};
     if (user)
-        account_fanout_made(user->account, &limits, io_now(shard->io), foreseen, made);
+        account_fanout_made(user->account, &limits, io_now(shard->io), expected, delivered);
 }
 
 // One copy has reached whom it could reach; with the last one the publication ends.
@@ -144,7 +144,7 @@ static void events_report(struct shard *shard, struct copy *copy) {
 // The copy of the source's own shard is the last one to be reported, so that nothing ends in the middle.
 // Where there is none, an empty one stands in for it.
 static void send_copies(struct shard *shard, struct publication *publication) {
-    struct copy nobody = {.publication = publication}, *own = &nobody;
+    struct copy none = {.publication = publication}, *own = &none;
     for (uint32_t index = 0; index < publication->copy_count; index++) {
         struct copy *copy = &publication->copies[index];
         assert(copy->publication == publication);
@@ -155,8 +155,8 @@ static void send_copies(struct shard *shard, struct publication *publication) {
         copy->mail.kind = MAIL_EVENT;
         mailbox_post(hub_mailbox(shard->hub, shard->index, copy->shard), &copy->mail);
     }
-    publication->awaited = publication->copy_count + (own == &nobody);
-    if (own != &nobody)
+    publication->awaited = publication->copy_count + (own == &none);
+    if (own != &none)
         event_fanout_to_all(shard, own);
     events_report(shard, own);
 }
@@ -184,7 +184,7 @@ static bool spread_event(struct shard *shard, struct event *event) {
         send_copies(shard, publication);
         return true;
     }
-    count_fanout(shard, event->user, event->fanout, event->foreseen, 0);
+    count_fanout(shard, event->user, event->fanout, event->expected, 0);
     event->user = NULL;
     if (event->to.id)
         return false;
@@ -192,7 +192,7 @@ static bool spread_event(struct shard *shard, struct event *event) {
     return true;
 }
 
-void events_tell_missed(struct shard *shard) {
+void events_report_missed(struct shard *shard) {
     struct audience audience;
     audience_find(shard, &audience);
     if (is_crowded(shard, &audience))
@@ -206,15 +206,15 @@ void events_tell_missed(struct shard *shard) {
 }
 
 // Takes what it will reach out of its user's account. False: it was refused.
-static bool foresee_fanout(struct shard *shard, const struct message *message, struct event *event) {
+static bool estimate_fanout(struct shard *shard, const struct message *message, struct event *event) {
     const struct user *user = message->origin ? NULL : identity_user(message->peer); // whose hub counts it
     if (!user || !users_rights(user)->limits.fanout)
         return true;
     event->user = user;
     event->fanout = users_rights(user)->limits.fanout;
-    event->foreseen = subscriber_count_for(shard->hub->demand, event->name, event->name_bytes);
+    event->expected = subscriber_count_for(shard->hub->demand, event->name, event->name_bytes);
     uint64_t wait_ms =
-        account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io), event->foreseen);
+        account_fanout(user->account, &users_rights(user)->limits, io_now(shard->io), event->expected);
     if (wait_ms)
         refuse_limit(shard, message, LIMIT_FANOUT, wait_ms);
     return wait_ms == 0;
@@ -240,7 +240,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
     bool is_request = message_is_request(message);
     if (is_request)
         event.to = message_reply_to(message);
-    if (shard->settings->users && !foresee_fanout(shard, message, &event))
+    if (shard->settings->users && !estimate_fanout(shard, message, &event))
         return;
     message->peer->awaited += is_request;
     if (spread_event(shard, &event))
@@ -287,17 +287,17 @@ void events_announce_agent(struct shard *shard, struct presence_change *change, 
 }
 
 // Events of other hubs' have been lost on their way here, nobody knows which.
-static void tell_all_unknown(struct shard *shard, uint64_t times) {
+static void report_unknown_all(struct shard *shard, uint64_t times) {
     shard->across.events_unknown = times;
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot] && shard->peers.slots[slot]->subscriber.count > 0)
             send_missed_unknown(shard, shard->peers.slots[slot]);
 }
 
-void events_tell_unknown(struct shard *shard) {
+void events_report_unknown(struct shard *shard) {
     uint64_t times = atomic_load_explicit(&shard->hub->events_unknown, memory_order_acquire);
     if (times != shard->across.events_unknown)
-        tell_all_unknown(shard, times);
+        report_unknown_all(shard, times);
 }
 
 // --- Runs
@@ -372,7 +372,7 @@ bool events_may_publish(struct shard *shard, const struct message *message) {
            authz_publish(shard, message, name, name_bytes);
 }
 
-void events_came_home(struct shard *shard, struct mail *mail) {
+void events_returned(struct shard *shard, struct mail *mail) {
     assert(mail->kind == MAIL_HEARD);
     events_report(shard, list_entry(mail, struct copy, mail));
 }

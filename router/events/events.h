@@ -41,20 +41,20 @@ bool events_may_announce(struct shard *shard);
 void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
                            const struct text *body);
 // Tells this shard's subscribers that other hubs have lost events, if they have since that was said.
-void events_tell_unknown(struct shard *shard);
+void events_report_unknown(struct shard *shard);
 // Whatever isn't the next event of a run is about to happen: the run goes out.
 static inline void events_flush(struct shard *shard) {
     if (shard->run.count)
         events_publish_run(shard);
 }
 // Tells who missed events of this shard's sources, if there is room for that now.
-void events_tell_missed(struct shard *shard);
+void events_report_missed(struct shard *shard);
 // The same, once a turn.
 static inline void events_follow(struct shard *shard) {
     if (shard->misses || shard->missed_unnamed)
-        events_tell_missed(shard);
-    events_tell_unknown(shard);
+        events_report_missed(shard);
+    events_report_unknown(shard);
 }
 // MAIL_EVENT and MAIL_HEARD.
 void events_arrived(struct shard *shard, struct mail *mail);
-void events_came_home(struct shard *shard, struct mail *mail);
+void events_returned(struct shard *shard, struct mail *mail);

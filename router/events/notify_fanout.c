@@ -11,7 +11,7 @@
 
 // Tells all running instances of a child of which each user has its own: without a note the notification is
 // for all.
-static void tell_instances(struct shard *shard, const struct message *message, const struct agent *agent) {
+static void notify_instances(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
     assert(agent->child && !message_is_request(message));
     if (!parcel) {
@@ -30,7 +30,7 @@ static enum governance required_of(const struct shard *shard, const struct messa
     return has_passed ? GOVERNANCE_AUTONOMOUS : level;
 }
 
-static void tell(struct shard *shard, const struct message *message, struct agent *agent) {
+static void notify_agent(struct shard *shard, const struct message *message, struct agent *agent) {
     uint64_t target = agent->home->connection;
     enum error fault = forward_fault(shard, message, target);
     assert(target != message->peer->name && !message_is_request(message));
@@ -42,7 +42,7 @@ static void tell(struct shard *shard, const struct message *message, struct agen
     if (fault)
         refuse_untold(shard, message->peer->name, fault, message->frame->body.bytes);
     else if (agent->child && child_record_is_each(agent->child))
-        tell_instances(shard, message, agent);
+        notify_instances(shard, message, agent);
     else
         forward_notification(shard, message, agent, NULL);
 }
@@ -60,16 +60,16 @@ static bool is_named(const struct message *message, const struct agent *agent) {
 // Who may be reached; and of what another hub has sent to all, whom the gate lets it reach.
 static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
                       const struct agent *agent) {
-    bool is_held = message->origin && shard->gate && authz_holds_at(shard, message, agent);
+    bool is_held = message->origin && shard->gate && authz_requires_approval_at(shard, message, agent);
     return !is_held && authz_reaches(user, agent);
 }
 
 bool notify_fanout_some(const struct shard *shard, const struct message *message,
-                        notify_fanout_wanted *wanted) {
+                        notify_fanout_filter *filter) {
     const struct group *group = group_of(shard, message);
     size_t at = 0;
     for (struct agent *agent; group && (agent = group_next(group, &at));)
-        if (is_named(message, agent) && (!wanted || wanted(shard, message, agent)))
+        if (is_named(message, agent) && (!filter || filter(shard, message, agent)))
             return true;
     return false;
 }
@@ -110,7 +110,7 @@ static void cross(struct shard *shard, const struct message *message) {
         remote_route_copy(shard, message, forward_without_id(shard, message), &to);
 }
 
-static bool tell_all(struct shard *shard, const struct message *message) {
+static bool notify_all(struct shard *shard, const struct message *message) {
     const struct group *group = group_of(shard, message);
     const struct user *user = authz_user(shard, message->peer);
     bool named = false;
@@ -123,7 +123,7 @@ static bool tell_all(struct shard *shard, const struct message *message) {
             continue;
         named = true;
         if (agent->home->told != shard->agents.tellings)
-            tell(shard, message, agent);
+            notify_agent(shard, message, agent);
     }
     if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
         cross(shard, message);
@@ -135,10 +135,10 @@ bool notify_fanout_route(struct shard *shard, const struct message *message) {
     if (message_is_request(message) || (origin && origin->target))
         return false;
     if (!origin)
-        return tell_all(shard, message);
+        return notify_all(shard, message);
     if (origin->kind != SUBJECT_NOTICE) // who names it gets a copy that comes so
-        return origin->hub.bytes ? notify_fanout_some(shard, message, NULL) : tell_all(shard, message);
-    if (!tell_all(shard, message)) // whoever it was has gone
+        return origin->hub.bytes ? notify_fanout_some(shard, message, NULL) : notify_all(shard, message);
+    if (!notify_all(shard, message)) // whoever it was has gone
         drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->name, message->frame->body.bytes);
     return true;
 }

@@ -9,7 +9,7 @@
 // gets it.
 bool notify_fanout_route(struct shard *shard, const struct message *message);
 // Whether somebody else names it, so that it would go there, of whom `wanted`, if that isn't NULL, says so.
-typedef bool notify_fanout_wanted(const struct shard *shard, const struct message *message,
+typedef bool notify_fanout_filter(const struct shard *shard, const struct message *message,
                                   const struct agent *agent);
 bool notify_fanout_some(const struct shard *shard, const struct message *message,
-                        notify_fanout_wanted *wanted);
+                        notify_fanout_filter *filter);

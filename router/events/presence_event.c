@@ -45,7 +45,7 @@ static void publish_change(struct shard *shard, struct presence_change *change) 
     bool registered = change->reason == PRESENCE_REGISTERED;
     const char *name = registered ? PRESENCE_REGISTERED_EVENT : PRESENCE_LEFT_EVENT;
     struct text body;
-    assert(change->holds > 0 && change->agent_id_bytes > 0);
+    assert(change->references > 0 && change->agent_id_bytes > 0);
     text_init(&body);
     put_event(&body, change, name);
     if (body.failed)

@@ -14,20 +14,21 @@ void audience_find(const struct shard *shard, struct audience *audience) {
 }
 
 // Copies, frame ends and heads, id and name lie one behind the other.
-static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t ends) {
-    return sizeof(struct publication) + copies * sizeof(struct copy) + 2 * ends * sizeof(uint32_t) +
+static size_t bytes_of(const struct event *event, uint32_t copies, uint32_t line_ends) {
+    return sizeof(struct publication) + copies * sizeof(struct copy) + 2 * line_ends * sizeof(uint32_t) +
            event->to.id_bytes + event->name_bytes;
 }
 
-static void init(struct publication *publication, const struct event *event, uint32_t copies, uint32_t ends) {
-    assert(event->count > 0 && event->name_bytes <= EVENT_BYTES_MAX && (!ends || event->run));
-    char *behind = (char *)&publication->copies[copies];
-    size_t ends_bytes = ends * sizeof(uint32_t); // and those of their heads
+static void init(struct publication *publication, const struct event *event, uint32_t copies,
+                 uint32_t line_ends) {
+    assert(event->count > 0 && event->name_bytes <= EVENT_BYTES_MAX && (!line_ends || event->run));
+    char *tail = (char *)&publication->copies[copies];
+    size_t line_ends_bytes = line_ends * sizeof(uint32_t); // and those of their heads
     *publication = (struct publication){
         .source = event->source,
         .user = event->user,
         .fanout = event->fanout,
-        .foreseen = event->foreseen,
+        .foreseen = event->expected,
         .required = event->required,
         .missed_as = COUNT_DROP_EVENT_NO_MEMORY,
         .is_request = event->to.id != NULL,
@@ -35,19 +36,19 @@ static void init(struct publication *publication, const struct event *event, uin
         .guarded_from = event->guarded_from,
         .presence = event->presence ? presence_hold(event->presence) : NULL,
         .exchange = event->to.exchange,
-        .id = behind + 2 * ends_bytes,
+        .id = tail + 2 * line_ends_bytes,
         .id_bytes = event->to.id_bytes,
         .count = event->count,
-        .ends = ends ? (uint32_t *)behind : NULL,
-        .heads = ends ? (uint32_t *)(behind + ends_bytes) : NULL,
+        .ends = line_ends ? (uint32_t *)tail : NULL,
+        .heads = line_ends ? (uint32_t *)(tail + line_ends_bytes) : NULL,
         .name_bytes = event->name_bytes,
-        .name = behind + 2 * ends_bytes + event->to.id_bytes,
+        .name = tail + 2 * line_ends_bytes + event->to.id_bytes,
     };
-    if (ends) {
+    if (line_ends) {
         publication->tail = event->run->tail;
         publication->canonical = event->run->canonical;
-        memcpy(publication->ends, event->run->ends, ends_bytes);
-        memcpy(publication->heads, event->run->heads, ends_bytes);
+        memcpy(publication->ends, event->run->ends, line_ends_bytes);
+        memcpy(publication->heads, event->run->heads, line_ends_bytes);
     }
     if (event->to.id_bytes)
         memcpy(publication->id, event->to.id, event->to.id_bytes);
@@ -55,12 +56,12 @@ static void init(struct publication *publication, const struct event *event, uin
 }
 
 static struct publication *take_publication(struct shard *shard, const struct event *event, uint32_t copies,
-                                            uint32_t ends) {
-    size_t bytes = bytes_of(event, copies, ends), counted = memory_bytes_for(bytes);
+                                            uint32_t line_ends) {
+    size_t bytes = bytes_of(event, copies, line_ends), counted = memory_bytes_for(bytes);
     struct publication *publication = memory_take(bytes);
     if (!publication)
         return NULL;
-    init(publication, event, copies, ends);
+    init(publication, event, copies, line_ends);
     publication->bytes = (uint32_t)counted;
     parcel_pool_count(&shard->parcels, (int64_t)counted);
     return publication;
@@ -68,10 +69,10 @@ static struct publication *take_publication(struct shard *shard, const struct ev
 
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies) {
     assert(copies <= shard->hub->settings.shard_count && connection_shard(event->source) == shard->index);
-    uint32_t ends = event->run ? event->count : 0;
-    if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, ends), BUDGET_PLENTY))
+    uint32_t line_ends = event->run ? event->count : 0;
+    if (!buffer_budget_has_room(&shard->hub->budget, bytes_of(event, copies, line_ends), BUDGET_PLENTY))
         return NULL;
-    return take_publication(shard, event, copies, ends);
+    return take_publication(shard, event, copies, line_ends);
 }
 
 struct publication *publication_take_missed(struct shard *shard, const struct event *event) {
@@ -124,7 +125,7 @@ static bool is_same(const struct publication *missed, const struct event *event,
 static struct publication *missed_events_find(const struct shard *shard, const struct event *event,
                                               enum counter counter) {
     struct publication *missed = shard->misses;
-    for (unsigned left = LOOKED_AT_MAX; missed && left > 0; left--, missed = missed->next)
+    for (unsigned remaining = LOOKED_AT_MAX; missed && remaining > 0; remaining--, missed = missed->next)
         if (is_same(missed, event, counter))
             return missed;
     return NULL;

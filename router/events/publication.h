@@ -17,7 +17,7 @@ struct event {
     struct reply_to to;      // of a request
     const struct user *user; // as in struct publication
     uint64_t fanout;
-    uint32_t foreseen;
+    uint32_t expected;
     uint32_t count;
     uint32_t name_bytes;
     const char *name;

@@ -17,7 +17,7 @@
 #include "router/forwarding/remote_target.h"
 
 // The debts of peers behind the link are bounded by their own hubs, each for itself.
-static bool owes_all(struct shard *shard, uint64_t target) {
+static bool owes_maximum(struct shard *shard, uint64_t target) {
     return hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max &&
            target != shard->across.home.connection;
 }
@@ -26,7 +26,7 @@ static bool owes_all(struct shard *shard, uint64_t target) {
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     assert(to < shard->hub->settings.shard_count);
-    if (message_is_request(message) && owes_all(shard, target))
+    if (message_is_request(message) && owes_maximum(shard, target))
         return ERROR_OVERLOADED;
     if (to != shard->index)
         return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;
@@ -54,18 +54,18 @@ void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel)
     assert(parcel->pool == &shard->parcels && !parcel->hub_id);
     uint32_t to = connection_shard(connection);
     const struct peer *peer = to == shard->index ? peer_find(shard, connection) : NULL;
-    bool gone = to == shard->index && !peer;
+    bool rejected = to == shard->index && !peer;
     bool full = peer ? !send_has_room(shard, peer)
-                     : !gone && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
-    if (!gone && !full) {
+                     : !rejected && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
+    if (!rejected && !full) {
         forward_deliver(shard, connection, parcel, MAIL_DELIVERY_PLAIN);
         return;
     }
-    drop_one(shard, gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
+    drop_one(shard, rejected ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
     parcel_drop(parcel);
 }
 
-void forward_event_away(struct shard *shard, uint64_t link, struct parcel *parcel) {
+void forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel) {
     assert(parcel->pool == &shard->parcels && !parcel->hub_id);
     forward_deliver(shard, link, parcel, MAIL_DELIVERY_EVENT_AWAY);
 }
@@ -166,10 +166,10 @@ static struct parcel *parcel_with_splices(struct shard *shard, const struct mess
     struct splices splices;
     splices.count = 0;
     add_splice(&splices, message->lookup.value[KEY_ID], text_digits(splices.written[0], hub_id));
-    for (unsigned which = 0; tokens->count && which < TOKENS_COUNT; which++) {
-        if (tokens->values[which].bytes)
-            add_splice(&splices, tokens->values[which],
-                       progress_token(splices.written[splices.count], hub_id, (enum pending_token)which));
+    for (unsigned kind = 0; tokens->count && kind < TOKENS_COUNT; kind++) {
+        if (tokens->values[kind].bytes)
+            add_splice(&splices, tokens->values[kind],
+                       progress_token(splices.written[splices.count], hub_id, (enum pending_token)kind));
     }
     struct parcel *parcel = parcel_open(&shard->parcels, message->frame, splices.values, splices.count);
     if (parcel && !parcel_fill(parcel, splices.texts)) {
@@ -179,13 +179,13 @@ static struct parcel *parcel_with_splices(struct shard *shard, const struct mess
     return parcel;
 }
 
-static bool keep_tokens(struct shard *shard, struct pending *pending, const struct message *message,
+static bool save_tokens(struct shard *shard, struct pending *pending, const struct message *message,
                         const struct progress_tokens *tokens) {
     const void *texts[TOKENS_COUNT];
     uint32_t bytes[TOKENS_COUNT];
-    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
-        texts[which] = message->body + tokens->values[which].at;
-        bytes[which] = tokens->values[which].bytes;
+    for (unsigned kind = 0; kind < TOKENS_COUNT; kind++) {
+        texts[kind] = message->body + tokens->values[kind].at;
+        bytes[kind] = tokens->values[kind].bytes;
     }
     return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
 }
@@ -216,9 +216,9 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
                                      const struct progress_tokens *tokens) {
     struct reply_to answer = message_reply_to(message);
     assert(message_is_request(message));
-    bool fair = quota_is_fair(&shard->quota, message->peer->request_index.kept_bytes);
-    struct pending *pending = fair ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
-    if (pending && keep_tokens(shard, pending, message, tokens) &&
+    bool within_share = quota_is_fair(&shard->quota, message->peer->request_index.kept_bytes);
+    struct pending *pending = within_share ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
+    if (pending && save_tokens(shard, pending, message, tokens) &&
         (!to || error_target_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
         return pending;
     if (pending)
@@ -270,7 +270,7 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
 }
 
 // What of it may be sent once more is kept. False: there is no memory for that.
-static bool keep_copy(struct shard *shard, const struct message *message, struct pending *pending,
+static bool save_copy(struct shard *shard, const struct message *message, struct pending *pending,
                       const struct remote_target *to) {
     pending->less = to->supports_less;
     pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
@@ -297,7 +297,7 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
         withdraw(shard, pending, parcel, account);
         return NULL;
     }
-    if (parcel && (!to || keep_copy(shard, message, pending, to)) &&
+    if (parcel && (!to || save_copy(shard, message, pending, to)) &&
         audit_approval(shard, message, agent, pending))
         return parcel;
     bool lacks_memory = !parcel || (to && remote_target_keeps(shard, to) && !pending->copy);

@@ -21,4 +21,4 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
 void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel);
 // Hands an event for other hubs to the link, for which forward_fault found no fault. Where the link's shard finds no room,
 // the event counts as one that was not published (hub.events_dropped), of which the other hubs tell their subscribers.
-void forward_event_away(struct shard *shard, uint64_t link, struct parcel *parcel);
+void forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel);

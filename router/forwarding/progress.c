@@ -27,9 +27,9 @@ static bool is_token(const struct lookup *lookup, enum lookup_key key) {
 
 void progress_find(const struct message *message, struct progress_tokens *tokens) {
     *tokens = (struct progress_tokens){0};
-    for (unsigned which = 0; which < TOKENS_COUNT; which++)
-        if (is_token(&message->lookup, kinds[which].key)) {
-            tokens->values[which] = message->lookup.value[kinds[which].key];
+    for (unsigned kind = 0; kind < TOKENS_COUNT; kind++)
+        if (is_token(&message->lookup, kinds[kind].key)) {
+            tokens->values[kind] = message->lookup.value[kinds[kind].key];
             tokens->count++;
         }
 }
@@ -37,15 +37,15 @@ void progress_find(const struct message *message, struct progress_tokens *tokens
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens) {
     assert(message_is_request(message));
     *tokens = (struct progress_tokens){0};
-    for (unsigned which = 0; which < TOKENS_COUNT; which++) {
-        if (!is_token(&message->lookup, kinds[which].key))
+    for (unsigned kind = 0; kind < TOKENS_COUNT; kind++) {
+        if (!is_token(&message->lookup, kinds[kind].key))
             continue;
-        struct span value = message->lookup.value[kinds[which].key];
+        struct span value = message->lookup.value[kinds[kind].key];
         if (value.bytes > shard_limits(shard)->id_bytes_max) {
-            refuse_field(shard, message, kinds[which].field, "a token within the limit of ids");
+            refuse_field(shard, message, kinds[kind].field, "a token within the limit of ids");
             return false;
         }
-        tokens->values[which] = value;
+        tokens->values[kind] = value;
         tokens->count++;
     }
     return true;
@@ -59,14 +59,14 @@ static void drop(struct shard *shard, struct parcel *parcel, enum counter counte
 }
 
 // At the shard of whoever asked. Only the target of a request reports its progress.
-static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token which, uint64_t from,
+static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token kind, uint64_t from,
                              struct parcel *parcel) {
-    assert(hub_id_shard(hub_id) == shard->index && which < TOKENS_COUNT);
+    assert(hub_id_shard(hub_id) == shard->index && kind < TOKENS_COUNT);
     struct pending *pending = pending_find(&shard->pending, hub_id);
     struct piece token = {0};
     uint32_t bytes = 0;
     if (pending && pending->target == from)
-        token.bytes = pending_token(pending, which, &bytes);
+        token.bytes = pending_token(pending, kind, &bytes);
     token.count = bytes;
     struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
     if (!source || source->transport->answers_only) {

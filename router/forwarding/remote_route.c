@@ -13,19 +13,19 @@
 #include "router/forwarding/remote_target.h"
 
 // The user may ask the named approver alone: whoever offers the method gets nothing of it.
-static bool is_barred(const struct message *message, const struct rules_message *asked,
+static bool is_barred(const struct message *message, const struct rules_message *criteria,
                       const struct remote_target *to) {
     assert(!message->origin);
-    return asked->by_name_only && !to->is_first && message->retry && message->retry->first_over;
+    return criteria->by_name_only && !to->is_first && message->retry && message->retry->first_over;
 }
 
-bool remote_route_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
-                        const struct rules_verdict *verdict) {
+bool remote_route_takes(struct shard *shard, const struct message *message,
+                        const struct rules_message *criteria, const struct rules_verdict *verdict) {
     struct remote_target to;
     assert(verdict->error != ERROR_NONE || verdict->stands_in);
-    if (!remote_target_find(shard, message, asked, verdict, &to))
+    if (!remote_target_find(shard, message, criteria, verdict, &to))
         return false;
-    if (is_barred(message, asked, &to)) {
+    if (is_barred(message, criteria, &to)) {
         refuse_right(shard, message, RULE_CALL);
         return true;
     }
@@ -55,7 +55,7 @@ bool remote_route_copy(struct shard *shard, const struct message *message, struc
         error = forward_fault(shard, message, link);
     if (!error) {
         if (to->kind == SUBJECT_EVENT)
-            forward_event_away(shard, link, parcel);
+            forward_event_remote(shard, link, parcel);
         else
             forward_to(shard, link, parcel);
         return true;

@@ -7,8 +7,8 @@
 
 // Takes a message for which the rules found nobody here to another hub, if there could be somebody; it may have been refused. False:
 // there couldn't.
-bool remote_route_takes(struct shard *shard, const struct message *message, const struct rules_message *asked,
-                        const struct rules_verdict *verdict);
+bool remote_route_takes(struct shard *shard, const struct message *message,
+                        const struct rules_message *criteria, const struct rules_verdict *verdict);
 // Sends a copy of an event or a notice on its way to all other hubs; NULL: there was no memory for it. What can't go is counted, and
 // other hubs are told of events. Whether it goes.
 bool remote_route_copy(struct shard *shard, const struct message *message, struct parcel *parcel,

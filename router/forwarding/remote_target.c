@@ -16,11 +16,11 @@ enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 
 
 // By target, by tool, by approver, by command, by method: as the rules look for one (core/agents/rules.h). Where those who are here
 // support less than the message requires, others of their group may support it: of one agent there is no other.
-static struct rules_field name_of(const struct rules_message *asked, const struct rules_verdict *verdict,
-                                  bool first_over, struct remote_target *out) {
-    static const struct rules_field nobody = {.given = false};
+static struct rules_field name_of(const struct rules_message *criteria, const struct rules_verdict *verdict,
+                                  bool skips_first, struct remote_target *out) {
+    static const struct rules_field no_field = {.given = false};
     bool by_group = verdict->error == ERROR_GOVERNANCE_VIOLATION;
-    struct rules_field name = asked->target;
+    struct rules_field name = criteria->target;
     out->kind = SUBJECT_AGENT;
     if (name.given && name.text && name.bytes && name.text[0] == '@') {
         out->kind = SUBJECT_CAPABILITY;
@@ -29,40 +29,40 @@ static struct rules_field name_of(const struct rules_message *asked, const struc
         return name;
     }
     if (name.given)
-        return by_group ? nobody : name;
-    if (rules_read_tool(asked)) {
+        return by_group ? no_field : name;
+    if (rules_read_tool(criteria)) {
         out->kind = SUBJECT_TOOL;
-        return asked->tool;
+        return criteria->tool;
     }
-    bool by_approver = rules_read_approver(asked) && asked->approver.text;
-    bool by_command = rules_read_command(asked) && asked->command.text;
-    out->is_first = (by_approver || by_command) && !first_over;
+    bool by_approver = rules_read_approver(criteria) && criteria->approver.text;
+    bool by_command = rules_read_command(criteria) && criteria->command.text;
+    out->is_first = (by_approver || by_command) && !skips_first;
     if (out->is_first && !verdict->stands_in)
-        return nobody; // who is here, and doesn't support the level
+        return no_field; // who is here, and doesn't support the level
     if (out->is_first) {
         out->kind = by_approver ? SUBJECT_AGENT : SUBJECT_COMMAND;
-        return by_approver ? asked->approver : asked->command;
+        return by_approver ? criteria->approver : criteria->command;
     }
     out->kind = SUBJECT_METHOD;
-    return (struct rules_field){.text = asked->method, .bytes = asked->method_bytes};
+    return (struct rules_field){.text = criteria->method, .bytes = criteria->method_bytes};
 }
 
 bool remote_target_find(const struct shard *shard, const struct message *message,
-                        const struct rules_message *asked, const struct rules_verdict *verdict,
+                        const struct rules_message *criteria, const struct rules_verdict *verdict,
                         struct remote_target *out) {
     enum error none = verdict->error;
-    bool first_over = message->retry && message->retry->first_over;
+    bool skips_first = message->retry && message->retry->first_over;
     bool is_known = none == ERROR_AGENT_NOT_FOUND || none == ERROR_TOOL || none == ERROR_METHOD_NOT_FOUND ||
                     none == ERROR_GOVERNANCE_VIOLATION;
     if (!shard->hub->settings.cluster || message->origin)
         return false;
-    if (!is_known && (!verdict->stands_in || first_over))
+    if (!is_known && (!verdict->stands_in || skips_first))
         return false;
     out->hub = NULL;
     out->is_first = false;
     out->is_former = message->retry && message->retry->is_former;
     out->supports_less = none == ERROR_GOVERNANCE_VIOLATION;
-    struct rules_field name = name_of(asked, verdict, first_over, out);
+    struct rules_field name = name_of(criteria, verdict, skips_first, out);
     assert(out->kind < SUBJECT_EVENT);
     if (name.bytes > METHOD_BYTES_MAX) // no hub has one of that name
         return false;
@@ -126,25 +126,25 @@ static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct hub_envelo
 struct block {
     char header[HUB_HEADER_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
     size_t header_bytes, length_bytes;
-    struct piece before, after;
+    struct piece prefix, after;
 };
 
 static size_t block_of(const struct shard *shard, const struct parcel *parcel,
                        const struct hub_envelope *envelope, struct block *block) {
     block->header_bytes = hub_header_write(block->header, &shard->across.hub, &envelope->source);
     block->length_bytes = wire_framed.head(block->length, parcel->bytes);
-    block->before = (struct piece){NULL, 0};
+    block->prefix = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
     if (envelope->is_json) {
         block->length_bytes = 0;
         block->after.count = 0;
     } else if (parcel->block) {
-        uint32_t behind = parcel->line_at + parcel->line_bytes;
-        block->before = (struct piece){parcel->block, parcel->line_at};
-        block->after = (struct piece){parcel->block + behind, parcel->block_bytes - behind};
+        uint32_t suffix_at = parcel->line_at + parcel->line_bytes;
+        block->prefix = (struct piece){parcel->block, parcel->line_at};
+        block->after = (struct piece){parcel->block + suffix_at, parcel->block_bytes - suffix_at};
     }
     // What the hub adds is its user, whom its own line names.
-    return block->header_bytes + block->length_bytes + block->before.count + block->after.count;
+    return block->header_bytes + block->length_bytes + block->prefix.count + block->after.count;
 }
 
 // A body with as many holes as there can be leaves no room for a piece before and one behind it.
@@ -178,7 +178,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
         return ERROR_NONE;
     to = put(to, block.header, block.header_bytes);
     to = put(to, block.length, block.length_bytes);
-    to = put(to, block.before.bytes, block.before.count);
+    to = put(to, block.prefix.bytes, block.prefix.count);
     put(to, block.after.bytes, block.after.count);
     return ERROR_NONE;
 }
@@ -186,7 +186,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
 // --- In whose name
 
 // Whether it is said in the name in which that connection has said something before, written the same way.
-static bool is_vouched(const struct shard *shard, const struct message *message) {
+static bool is_authenticated(const struct shard *shard, const struct message *message) {
     const struct across *across = &shard->across;
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
     return across->vouched_connection == message->peer->name &&
@@ -197,8 +197,8 @@ static bool is_vouched(const struct shard *shard, const struct message *message)
 }
 
 // What was written with escapes isn't found by its text, and for who has left it is asked each time.
-static void note_vouched(struct shard *shard, const struct message *message, const char *name, size_t bytes,
-                         bool is_there) {
+static void note_authenticated(struct shard *shard, const struct message *message, const char *name,
+                               size_t bytes, bool is_there) {
     struct across *across = &shard->across;
     bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
@@ -217,14 +217,14 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     size_t bytes = 0;
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
         return source;
-    if (is_vouched(shard, message)) {
+    if (is_authenticated(shard, message)) {
         source.agent_bytes = across->vouched_bytes;
         return source;
     }
-    enum source_agent whose = source_agent_read(shard, message, name, &bytes);
-    if (whose == SOURCE_FOREIGN)
+    enum source_agent named = source_agent_read(shard, message, name, &bytes);
+    if (named == SOURCE_FOREIGN)
         return source;
-    note_vouched(shard, message, name, bytes, whose == SOURCE_OWN);
+    note_authenticated(shard, message, name, bytes, named == SOURCE_OWN);
     source.agent_bytes = bytes;
     return source;
 }

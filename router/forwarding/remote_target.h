@@ -22,7 +22,7 @@ struct remote_target {
 // Whom another hub may know, where the rules found nobody here, or but one who stands in for whom the message names. False: there are
 // no other hubs, the message came from one, or nobody there could be known by that name.
 bool remote_target_find(const struct shard *shard, const struct message *message,
-                        const struct rules_message *asked, const struct rules_verdict *verdict,
+                        const struct rules_message *criteria, const struct rules_verdict *verdict,
                         struct remote_target *out);
 // The same for a copy of an event or a notice; false: it can't go there.
 bool remote_target_find_all(const struct shard *shard, const struct message *message, enum subject_kind kind,

@@ -46,9 +46,9 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
 bool responses_is(const struct shard *shard, const struct message *message) {
     if (message->lookup.kind == BODY_RESPONSE)
         return true;
-    bool owed = shard->settings->strict && response_hub_id(shard, message) &&
-                hub_owed(shard->hub, message->peer->name);
-    return validate_is_response(shard, message, owed);
+    bool is_owed = shard->settings->strict && response_hub_id(shard, message) &&
+                   hub_owed(shard->hub, message->peer->name);
+    return validate_is_response(shard, message, is_owed);
 }
 
 void responses_route(struct shard *shard, const struct message *message) {

@@ -18,11 +18,14 @@ static void refuse_unknown(struct shard *shard, const struct message *message,
     refuse(shard, message, ERROR_AGENT_NOT_FOUND, &data);
 }
 
-size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX], bool *end_leaves) {
-    struct json_item agent = message_param(message, "agent"), way = message_param(message, "halfClose");
-    *end_leaves = way.type == JSON_STRING && json_string_is(message->body, way.value, "leave");
-    bool is_known = way.type == JSON_NONE || *end_leaves ||
-                    (way.type == JSON_STRING && json_string_is(message->body, way.value, "answer"));
+size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX], bool *end_detaches) {
+    struct json_item agent = message_param(message, "agent"),
+                     half_close = message_param(message, "halfClose");
+    *end_detaches =
+        half_close.type == JSON_STRING && json_string_is(message->body, half_close.value, "leave");
+    bool is_known =
+        half_close.type == JSON_NONE || *end_detaches ||
+        (half_close.type == JSON_STRING && json_string_is(message->body, half_close.value, "answer"));
     if (agent.type != JSON_STRING || !is_known)
         return 0;
     size_t bytes = json_string_decode(message->body, agent.value, name, AGENT_ID_BYTES_MAX);
@@ -31,16 +34,16 @@ size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX],
 
 bool attach_seeks(const struct shard *shard, const struct message *message) {
     char name[AGENT_ID_BYTES_MAX];
-    bool end_leaves;
+    bool end_detaches;
     if (!shard->hub->settings.cluster || !message_is_request(message))
         return false;
-    size_t bytes = attach_read(message, name, &end_leaves);
+    size_t bytes = attach_read(message, name, &end_detaches);
     return bytes > 0 && !agents_find(&shard->agents, name, bytes);
 }
 
 // The name is kept, not the agent: who has it may change, and be nobody for a while.
 void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, const char *agent, size_t bytes,
-                 bool end_leaves) {
+                 bool end_detaches) {
     struct annex *annex = peer_annex(shard, peer);
     struct text result;
     assert(bytes > 0);
@@ -48,7 +51,7 @@ void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, con
         reply_without_memory(shard, peer, to);
         return;
     }
-    annex->end_leaves = end_leaves;
+    annex->end_detaches = end_detaches;
     if (identity_of(peer))
         authz_cache_forget_calls(identity_of(peer));
     if (!to.id)
@@ -72,7 +75,7 @@ void attach_connection(struct shard *shard, const struct message *message) {
     assert(offer.agent_id_bytes > 0);
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
     if (agents_find(&shard->agents, offer.agent_id, offer.agent_id_bytes))
-        attach_peer(shard, message->peer, to, offer.agent_id, offer.agent_id_bytes, offer.end_leaves);
+        attach_peer(shard, message->peer, to, offer.agent_id, offer.agent_id_bytes, offer.end_detaches);
     else
         refuse_unknown(shard, message, &offer);
 }

@@ -7,10 +7,10 @@
 // Whether whom it names isn't here, and may be at another hub: that is to be asked first (router/routing/remote_attach.h).
 bool attach_seeks(const struct shard *shard, const struct message *message);
 // Reads the agent's name into `name`; returns its bytes, 0 where it names nobody.
-size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX], bool *end_leaves);
+size_t attach_read(const struct message *message, char name[AGENT_ID_BYTES_MAX], bool *end_detaches);
 // Attaches a peer to an agent, here or at another hub, and answers; `to.id` of NULL: nobody waits for that.
 void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, const char *agent, size_t bytes,
-                 bool end_leaves);
+                 bool end_detaches);
 void attach_connection(struct shard *shard, const struct message *message);
 // Whether what opens or ends a session (method_table_is_of_session) is for the agent that its connection is attached to, and
 // not for the hub.

@@ -21,11 +21,11 @@ static struct parcel *translate(struct shard *shard, const struct message *messa
     unsigned count = 1;
     assert(named.bytes > 0 && named.at + named.bytes <= message->frame->body.bytes);
     if (message_is_request(message)) {
-        struct span own = lookup_id_member(&message->lookup, message->body);
-        unsigned at = own.at < named.at ? 0 : 1;
+        struct span request_id = lookup_id_member(&message->lookup, message->body);
+        unsigned at = request_id.at < named.at ? 0 : 1;
         values[1 - at] = values[0];
         texts[1 - at] = texts[0];
-        values[at] = own;
+        values[at] = request_id;
         texts[at] = (struct piece){"", 0};
         count++;
     }

@@ -16,7 +16,7 @@
 #include "router/registry/registration.h"
 #include "router/registry/subscribe.h"
 
-static void (*const answers[METHODS_COUNT])(struct shard *, const struct message *) = {
+static void (*const handlers[METHODS_COUNT])(struct shard *, const struct message *) = {
 #define X(method, name, answer, before_initialize, grows, lasts) [method] = answer,
     METHODS(X)
 #undef X
@@ -68,10 +68,10 @@ static bool refuse_event_of_hub(struct shard *shard, const struct message *messa
 
 // What came from another hub: that one has answered what is a hub's, but for what is held here.
 static bool answer_remote(struct shard *shard, const struct message *message, enum method method) {
-    bool is_own = method < METHODS_COUNT || is_of_the_hub(message);
-    if (is_own)
+    bool is_local = method < METHODS_COUNT || is_of_the_hub(message);
+    if (is_local)
         refuse_method(shard, message);
-    if (is_own || gate_methods_decide(shard, message))
+    if (is_local || gate_methods_decide(shard, message))
         return true;
     if (message->origin->kind != SUBJECT_DECIDE)
         return validate_refuse(shard, message);
@@ -80,7 +80,7 @@ static bool answer_remote(struct shard *shard, const struct message *message, en
 }
 
 // Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
-static bool decide_elsewhere(struct shard *shard, const struct message *message) {
+static bool decide_remote(struct shard *shard, const struct message *message) {
     struct gate_place place;
     if (!shard->hub->settings.cluster || !gate_methods_elsewhere(shard, message, &place))
         return false;
@@ -112,10 +112,10 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     if (method == METHOD_HUB_ATTACH && attach_seeks(shard, message))
         return false;
     if (method < METHODS_COUNT)
-        answers[method](shard, message);
+        handlers[method](shard, message);
     else if (is_of_the_hub(message))
         refuse_method(shard, message);
     else
-        return decide_elsewhere(shard, message) || gate_methods_decide(shard, message);
+        return decide_remote(shard, message) || gate_methods_decide(shard, message);
     return true;
 }

@@ -48,7 +48,7 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
         struct subscription *subscription = list_entry(node, struct subscription, by_subscriber);
         const struct topic *topic = subscription->key.topic;
         next = node->next;
-        if (!subscription->asked || authz_hears(user, topic->name, topic->bytes))
+        if (!subscription->asked || authz_may_receive(user, topic->name, topic->bytes))
             continue;
         subscription->asked = false;
         topics_let_go(&shard->agents.topics, subscription);
@@ -61,8 +61,8 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
 }
 
 static void revoke(struct shard *shard, struct peer *peer) {
-    bool says_so = peer->transport->revoke && peer->state == PEER_OPEN;
-    if (says_so) {
+    bool confirmed = peer->transport->revoke && peer->state == PEER_OPEN;
+    if (confirmed) {
         stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
         peer->transport->revoke(shard, peer);
     } else if (peer->state != PEER_SILENCED && peer->state != PEER_SHUT) {
@@ -83,7 +83,7 @@ static void rights_review_peer(struct shard *shard, struct peer *peer, struct id
         return;
     }
     const struct user *user =
-        peer_credential_anew(shard, peer, identity->user, identity->kind, &identity->digest);
+        peer_credential_lookup(shard, peer, identity->user, identity->kind, &identity->digest);
     bool is_child = identity->kind == CREDENTIAL_CHILD;
     if (!is_child && !identity_same(user, identity->user)) {
         identity->revoked = true;

@@ -39,8 +39,8 @@ static void put_hub(struct shard *shard, struct text *out) {
                                          [HUB_CLOSING] = "closing",
                                          [HUB_STOPPED] = "closing"};
     struct hub *hub = shard->hub;
-    uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
-    uint64_t held = atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed);
+    uint64_t quota_bytes = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
+    uint64_t held_bytes = atomic_load_explicit(&hub->budget.bytes, memory_order_relaxed);
     assert(shard_now_ms(shard) >= hub->began_ms);
     text_put(out, "{\"version\":\"" PATCHBAY_VERSION "\",\"io\":\"");
     text_put(out, io_name(shard->io));
@@ -53,8 +53,8 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_number(out, "connections", hub_connection_count(hub));
     put_number(out, "connections_max", shard_limits(shard)->connections_max);
     put_number(out, "agents", shard->agents.count);
-    put_number(out, "buffer_bytes", held > kept ? held - kept : 0);
-    put_number(out, "kept_bytes", kept);
+    put_number(out, "buffer_bytes", held_bytes > quota_bytes ? held_bytes - quota_bytes : 0);
+    put_number(out, "kept_bytes", quota_bytes);
     put_number(out, "memory_bytes_max", shard_limits(shard)->memory_bytes_max);
     put_number(out, "queue_bytes_max", shard_limits(shard)->queue_bytes_max);
     for (enum gauge gauge = GAUGE_TRANSPORTS; gauge < GAUGES_COUNT; gauge++)
@@ -94,10 +94,10 @@ static void put_sandbox(const struct hub *hub, struct text *out) {
     text_put(out, "{\"mode\":\"");
     text_put(out, modes[sandbox->mode]);
     text_put(out, "\"");
-    for (enum sandbox_layer wall = 0; wall < SANDBOX_LAYER_COUNT; wall++) {
-        put_key(out, names[wall]);
+    for (enum sandbox_layer layer = 0; layer < SANDBOX_LAYER_COUNT; layer++) {
+        put_key(out, names[layer]);
         text_put(out, "\"");
-        text_put(out, states[sandbox->walls[wall]]);
+        text_put(out, states[sandbox->walls[layer]]);
         text_put(out, "\"");
     }
     text_put(out, "}");
@@ -227,7 +227,7 @@ static void merge_slowest(struct survey_list *into, const struct survey_list *fr
 }
 
 static void put_sessions(struct shard *shard, struct text *out, const struct survey_sessions *list) {
-    static const char *const moods[] = {
+    static const char *const flow_states[] = {
         [HCS_FLOW_READS] = "reading", [HCS_FLOW_OVER] = "overwhelmed", [HCS_FLOW_GONE] = "alone"};
     assert(list->count <= SURVEY_ROWS_MAX);
     put_key(out, "sessions");
@@ -237,7 +237,7 @@ static void put_sessions(struct shard *shard, struct text *out, const struct sur
         text_put(out, at ? "," : "");
         put_agents(shard, out, row->producer);
         text_put(out, ",\"state\":\"");
-        text_put(out, moods[row->mood]);
+        text_put(out, flow_states[row->mood]);
         text_put(out, "\"");
         put_number(out, "clients", row->clients);
         put_number(out, "over", row->over);

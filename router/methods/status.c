@@ -11,7 +11,7 @@ static struct span params_of(const struct message *message) {
 }
 
 void status_ping(struct shard *shard, const struct message *message) {
-    if (!authz_speaks(shard, message))
+    if (!authz_may_use_source(shard, message))
         return;
     struct span params = params_of(message);
     assert(params.at + params.bytes <= message->frame->body.bytes);

@@ -6,15 +6,15 @@
 #include "router/registry/orders.h"
 
 static void admission_refuse(struct shard *shard, struct order *order, enum error error) {
-    assert(order->kind == ORDER_REGISTER && !order->under_way);
+    assert(order->kind == ORDER_REGISTER && !order->in_flight);
     order->error = error;
     order->stage = ORDER_SETTLED;
     post_defer(shard, &order->mail);
 }
 
-static void send_out(struct shard *shard, struct peer *peer, struct order *order) {
-    assert(order->mail.connection == peer->name && !order->under_way);
-    order->under_way = true;
+static void admit(struct shard *shard, struct peer *peer, struct order *order) {
+    assert(order->mail.connection == peer->name && !order->in_flight);
+    order->in_flight = true;
     peer->admission.orders++;
     peer->admission.patterns += order->patterns;
     order_send(shard, order);
@@ -32,7 +32,7 @@ static bool admission_has_room(struct shard *shard, const struct peer *peer, con
     return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
 }
 
-static void wait_for_others(struct admission *admission, struct order *order) {
+static void enqueue(struct admission *admission, struct order *order) {
     assert(admission->orders > 0);
     order->mail.next = NULL;
     if (admission->waiting)
@@ -42,7 +42,7 @@ static void wait_for_others(struct admission *admission, struct order *order) {
     admission->last = &order->mail;
 }
 
-static struct order *take_waiting(struct admission *admission) {
+static struct order *dequeue(struct admission *admission) {
     assert(admission->waiting);
     struct mail *mail = admission->waiting;
     admission->waiting = mail->next;
@@ -52,16 +52,16 @@ static struct order *take_waiting(struct admission *admission) {
 // A peer that can't get events any more subscribes to nothing.
 void admission_submit(struct shard *shard, struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
-    assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);
+    assert(order->stage == ORDER_SUBMITTED && connection_shard(order->mail.connection) == shard->index);
     assert(!peer || !peer->admission.waiting || peer->admission.orders); // or nobody would let them go on
     if (order->kind == ORDER_REGISTER)
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
         order_send(shard, order);
     else if (peer->state != PEER_OPEN || (!peer->admission.waiting && admission_has_room(shard, peer, order)))
-        send_out(shard, peer, order);
+        admit(shard, peer, order);
     else if (peer->admission.orders)
-        wait_for_others(&peer->admission, order);
+        enqueue(&peer->admission, order);
     else
         admission_refuse(shard, order, ERROR_INVALID_PARAMS);
 }
@@ -77,7 +77,7 @@ void admission_applied(struct shard *shard, struct order *order) {
 }
 
 // Nothing is under way: the first one goes out or is refused, and those behind it as far as they have room.
-static void let_go_on(struct shard *shard, struct peer *peer) {
+static void admit_waiting(struct shard *shard, struct peer *peer) {
     struct admission *admission = &peer->admission;
     assert(admission->orders == 0);
     while (admission->waiting) {
@@ -85,16 +85,16 @@ static void let_go_on(struct shard *shard, struct peer *peer) {
         bool fits = admission_has_room(shard, peer, next);
         if (!fits && admission->orders)
             break;
-        take_waiting(admission);
+        dequeue(admission);
         if (fits)
-            send_out(shard, peer, next);
+            admit(shard, peer, next);
         else
             admission_refuse(shard, next, ERROR_INVALID_PARAMS);
     }
 }
 
 void admission_settled(struct shard *shard, const struct order *order) {
-    struct peer *peer = order->under_way ? peer_find(shard, order->mail.connection) : NULL;
+    struct peer *peer = order->in_flight ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
         return;
     struct admission *admission = &peer->admission;
@@ -102,16 +102,16 @@ void admission_settled(struct shard *shard, const struct order *order) {
     admission->orders--;
     admission->patterns -= order->patterns;
     if (!admission->orders)
-        let_go_on(shard, peer);
+        admit_waiting(shard, peer);
 }
 
 void admission_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     while (peer->admission.waiting) {
-        struct order *order = take_waiting(&peer->admission);
+        struct order *order = dequeue(&peer->admission);
         if (order->kind == ORDER_REGISTER)
             admission_refuse(shard, order, ERROR_OVERLOADED);
         else
-            send_out(shard, peer, order);
+            admit(shard, peer, order);
     }
 }

@@ -9,7 +9,7 @@
 #include "router/registry/subscribe.h"
 
 // `bytes`: how many of offer->agent_id were read; SIZE_MAX: they aren't what it could hold.
-static bool judge_agent_id(struct shard *shard, const struct message *message, const char *field,
+static bool check_agent_id(struct shard *shard, const struct message *message, const char *field,
                            size_t bytes, struct agent_params *offer) {
     if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
         refuse_field(shard, message, field,
@@ -30,7 +30,7 @@ static bool read_own_id(struct shard *shard, const struct message *message, bool
     if (lookup_has(&message->lookup, KEY_AGENT_ID) && message->lookup.type[KEY_AGENT_ID] == JSON_STRING)
         bytes = json_string_decode(message->body, message->lookup.value[KEY_AGENT_ID], offer->agent_id,
                                    sizeof offer->agent_id);
-    return judge_agent_id(shard, message, "params.agentId", bytes, offer);
+    return check_agent_id(shard, message, "params.agentId", bytes, offer);
 }
 
 static bool read_governance(struct shard *shard, const struct message *message, struct json_item item,
@@ -133,7 +133,7 @@ static bool may_offer(const uint8_t *text, struct span capabilities) {
 }
 
 // Whether a list has the empty name among its names.
-static bool lists_nothing(const uint8_t *text, struct span list) {
+static bool is_empty_list(const uint8_t *text, struct span list) {
     assert(list.bytes > 0);
     struct name_list listing;
     name_list_begin(&listing, text, list);
@@ -145,15 +145,15 @@ static bool lists_nothing(const uint8_t *text, struct span list) {
 
 // No peer can mean the empty name: it is a slip. (Methods and events are judged by themselves.) Returns the
 // field that has it, or NULL.
-static const char *find_nothing(const uint8_t *text, struct span capabilities) {
+static const char *find_empty(const uint8_t *text, struct span capabilities) {
     static const struct {
         const char *member, *field;
     } lists[] = {{"tools", "params.capabilities.tools"}, {"tasks", "params.capabilities.tasks"}};
-    const char *field = lists_nothing(text, capabilities) ? "params.capabilities" : NULL;
+    const char *field = is_empty_list(text, capabilities) ? "params.capabilities" : NULL;
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
         struct json_item list = json_member(text, capabilities, lists[index].member);
         bool listing = list.type == JSON_ARRAY || list.type == JSON_OBJECT;
-        if (!field && listing && lists_nothing(text, list.value))
+        if (!field && listing && is_empty_list(text, list.value))
             field = lists[index].field;
     }
     return field;
@@ -165,7 +165,7 @@ static bool may_want(const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
     bool listing_events = events.type == JSON_ARRAY || events.type == JSON_OBJECT;
     assert(capabilities.bytes > 0);
-    return !listing_events || subscribe_judge(text, events.value);
+    return !listing_events || subscribe_review(text, events.value);
 }
 
 const char *agent_params_judge(const uint8_t *text, struct span capabilities, const char **field) {
@@ -175,7 +175,7 @@ const char *agent_params_judge(const uint8_t *text, struct span capabilities, co
     *field = "params.capabilities.methods";
     if (!may_offer(text, capabilities))
         return AGENT_PARAMS_METHODS_EXPECTED;
-    *field = find_nothing(text, capabilities);
+    *field = find_empty(text, capabilities);
     if (*field)
         return "names that are not empty";
     *field = "params.capabilities.events";
@@ -232,13 +232,14 @@ bool agent_params_read_agent_id(struct shard *shard, const struct message *messa
 
 // Whether the end of the stream is the peer's leaving, in offer->end_leaves.
 static bool read_half_close(struct shard *shard, const struct message *message, struct agent_params *offer) {
-    char way[8] = "";
+    char half_close[8] = "";
     struct json_item item = message_param(message, "halfClose");
-    size_t bytes =
-        item.type == JSON_STRING ? json_string_decode(message->body, item.value, way, sizeof way) : 0;
-    assert(bytes == SIZE_MAX || bytes <= sizeof way);
-    offer->end_leaves = bytes == 5 && memcmp(way, "leave", 5) == 0;
-    if (item.type == JSON_NONE || offer->end_leaves || (bytes == 6 && memcmp(way, "answer", 6) == 0))
+    size_t bytes = item.type == JSON_STRING
+                       ? json_string_decode(message->body, item.value, half_close, sizeof half_close)
+                       : 0;
+    assert(bytes == SIZE_MAX || bytes <= sizeof half_close);
+    offer->end_detaches = bytes == 5 && memcmp(half_close, "leave", 5) == 0;
+    if (item.type == JSON_NONE || offer->end_detaches || (bytes == 6 && memcmp(half_close, "answer", 6) == 0))
         return true;
     refuse_field(shard, message, "params.halfClose", "answer or leave");
     return false;
@@ -252,7 +253,7 @@ bool agent_params_read_attachment(struct shard *shard, const struct message *mes
         return false;
     }
     size_t bytes = json_string_decode(message->body, agent.value, offer->agent_id, sizeof offer->agent_id);
-    return judge_agent_id(shard, message, "params.agent", bytes, offer) &&
+    return check_agent_id(shard, message, "params.agent", bytes, offer) &&
            read_half_close(shard, message, offer);
 }
 
@@ -293,10 +294,10 @@ void agent_params_fill_agent_id(const struct agent_params *offer, struct order *
 
 bool agent_params_fill_order(struct shard *shard, const struct agent_params *offer,
                              const struct message *message, struct order *order) {
-    static const char nothing[] = "{}";
+    static const char empty_list[] = "{}";
     const void *text =
-        offer->capabilities.bytes ? message->body + offer->capabilities.at : (const uint8_t *)nothing;
-    size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : sizeof nothing - 1;
+        offer->capabilities.bytes ? message->body + offer->capabilities.at : (const uint8_t *)empty_list;
+    size_t bytes = offer->capabilities.bytes ? offer->capabilities.bytes : sizeof empty_list - 1;
     assert(order->kind == ORDER_REGISTER && !order->capabilities && bytes <= CAPABILITIES_BYTES_MAX);
     agent_params_fill_agent_id(offer, order);
     order->governance = offer->governance;

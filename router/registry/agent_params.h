@@ -14,7 +14,7 @@ struct agent_params {
     size_t agent_id_bytes; // 0: none was given
     enum governance governance;
     struct span capabilities; // of the body; bytes 0: none were given
-    bool end_leaves;          // of hub/attach: halfClose is leave
+    bool end_detaches;        // of hub/attach: halfClose is leave
 };
 
 // initialize: everything is optional.

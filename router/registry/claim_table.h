@@ -10,7 +10,7 @@ enum { CLAIM_TABLE_CHAINS = 256 };
 struct claim_table {
     bool open; // there is somebody to ask
     struct list
-        all; // struct order.asking; who has been asked longest is first, those for whom nobody was yet are last
+        orders; // struct order.asking; who has been asked longest is first, those for whom nobody was yet are last
     struct list by_id[CLAIM_TABLE_CHAINS], by_connection[CLAIM_TABLE_CHAINS], by_number[CLAIM_TABLE_CHAINS];
     const struct siphash_key *key;
 };
@@ -18,15 +18,15 @@ struct claim_table {
 // NULL when memory is used up. `key`: a secret one, which stays.
 struct claim_table *claim_table_create(const struct siphash_key *key);
 // Nothing may wait. NULL is allowed.
-void claim_table_destroy(struct claim_table *asking);
+void claim_table_destroy(struct claim_table *claims);
 
-void claim_table_add(struct claim_table *asking, struct order *order);
+void claim_table_add(struct claim_table *claims, struct order *order);
 void claim_table_remove(struct order *order);
 // Others have been asked under this number.
-void claim_table_sent(struct claim_table *asking, struct order *order, uint64_t number, uint64_t now_ms);
+void claim_table_sent(struct claim_table *claims, struct order *order, uint64_t number, uint64_t now_ms);
 // Returns the order that waits for this name, of this connection, under this number; NULL: there is none.
-struct order *claim_table_find(const struct claim_table *asking, const char *id, size_t bytes);
-struct order *claim_table_of(const struct claim_table *asking, uint64_t connection);
+struct order *claim_table_find(const struct claim_table *claims, const char *id, size_t bytes);
+struct order *claim_table_of(const struct claim_table *claims, uint64_t connection);
 // How many of this connection wait, each for a name of its own.
-size_t claim_table_count(const struct claim_table *asking, uint64_t connection);
-struct order *claim_table_number(const struct claim_table *asking, uint64_t number);
+size_t claim_table_count(const struct claim_table *claims, uint64_t connection);
+struct order *claim_table_number(const struct claim_table *claims, uint64_t number);

@@ -9,7 +9,7 @@ static const struct {
     size_t bytes;
     bool before_initialize;
     bool result_grows;
-    bool lasts;
+    bool is_long_lived;
 } methods[METHODS_COUNT] = {
 #define X(method, name, answer, before_initialize, grows, lasts)                                             \
     [method] = {name, sizeof name - 1, before_initialize, grows, lasts},
@@ -50,7 +50,7 @@ bool method_table_result_grows(enum method method) {
 }
 
 bool method_table_lasts(enum method method) {
-    return method < METHODS_COUNT && methods[method].lasts;
+    return method < METHODS_COUNT && methods[method].is_long_lived;
 }
 
 static bool begins(const char *text, size_t bytes, const char *prefix) {

@@ -10,9 +10,9 @@
 // An order that gives back quota isn't refused for want of quota.
 struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t connection) {
     assert(connection_shard(connection) == shard->index);
-    bool gives_back = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN || kind == ORDER_YIELD;
-    struct order *order = gives_back ? quota_take_anyway(&shard->quota, sizeof *order)
-                                     : quota_take(&shard->quota, sizeof *order);
+    bool returns_quota = kind == ORDER_UNREGISTER || kind == ORDER_RESIGN || kind == ORDER_YIELD;
+    struct order *order = returns_quota ? quota_take_anyway(&shard->quota, sizeof *order)
+                                        : quota_take(&shard->quota, sizeof *order);
     if (!order)
         return NULL;
     *order = (struct order){.kind = kind, .mail = {.kind = MAIL_ORDER, .connection = connection}};
@@ -20,7 +20,7 @@ struct order *order_create(struct shard *shard, enum order_kind kind, uint64_t c
 }
 
 void order_destroy(struct shard *shard, struct order *order) {
-    assert(order->set_aside == 0 && connection_shard(order->mail.connection) == shard->index);
+    assert(order->reserved_bytes == 0 && connection_shard(order->mail.connection) == shard->index);
     capabilities_drop(&shard->quota, order->capabilities);
     capabilities_drop(&shard->quota, order->answer);
     quota_give(&shard->quota, order->request_id);
@@ -28,7 +28,7 @@ void order_destroy(struct shard *shard, struct order *order) {
     quota_give(&shard->quota, order);
 }
 
-static bool keep_request_id(struct shard *shard, struct order *order, const struct message *message) {
+static bool save_request_id(struct shard *shard, struct order *order, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     assert(!order->request_id);
     if (!message_is_request(message))
@@ -45,7 +45,7 @@ static bool keep_request_id(struct shard *shard, struct order *order, const stru
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind) {
     assert(kind != ORDER_LEAVE); // nobody asks for it
     struct order *order = order_create(shard, kind, message->peer->name);
-    if (order && keep_request_id(shard, order, message))
+    if (order && save_request_id(shard, order, message))
         return order;
     if (order)
         order_destroy(shard, order);
@@ -54,7 +54,7 @@ struct order *order_for_message(struct shard *shard, const struct message *messa
 }
 
 void order_send(struct shard *shard, struct order *order) {
-    assert(order->stage == ORDER_ASKED && connection_shard(order->mail.connection) == shard->index);
+    assert(order->stage == ORDER_SUBMITTED && connection_shard(order->mail.connection) == shard->index);
     // Never at once: whoever submits may be in the middle of what the order takes away.
     if (shard->index == 0)
         post_defer(shard, &order->mail);

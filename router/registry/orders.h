@@ -18,13 +18,13 @@ enum order_kind {
 };
 
 enum order_stage {
-    ORDER_ASKED,
+    ORDER_SUBMITTED,
     ORDER_APPLIED,
     ORDER_IN_FORCE,   // on all shards, of which its own hasn't heard yet; where there are other hubs
     ORDER_CONFIRMING, // that other hubs can reach the agent, where there are any
     ORDER_SETTLED,
-    ORDER_TELLING, // who lost the name to it
-    ORDER_TOLD,
+    ORDER_NOTIFYING, // who lost the name to it
+    ORDER_NOTIFIED,
     ORDER_MARKING, // first of all, of ORDER_REST with `marked`
 };
 
@@ -32,9 +32,9 @@ struct order {
     struct mail mail; // mail.connection: whose it is
     enum order_kind kind;
     enum order_stage stage;
-    enum error error;   // ERROR_NONE while all is well
-    uint64_t limit;     // that the error is about; 0: none
-    uint64_t set_aside; // room for what the shards still keep of it that it hasn't come to
+    enum error error;        // ERROR_NONE while all is well
+    uint64_t limit;          // that the error is about; 0: none
+    uint64_t reserved_bytes; // room for what the shards still keep of it that it hasn't come to
     enum governance governance;
     uint64_t connected_since_ms;
     uint64_t held_since_ms; // of a registration: by shard 0's clock
@@ -42,14 +42,14 @@ struct order {
     uint64_t
         serial; // of a registration: shard 0 counts them; until then, with `revoked`, and of ORDER_YIELD: the one that ends
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
-    bool under_way;                    // it counts among its peer's (admission.h)
+    bool in_flight;                    // it counts among its peer's (admission.h)
     struct capabilities *capabilities; // one reference, or NULL
     const struct child_record *child;  // of a child's own, as those below (core/agents/agent.h)
     struct capabilities *answer;       // one reference, or NULL
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
     uint64_t holder;          // then: for whom it is kept (core/base/quota_shares.h)
-    uint32_t judged_by;       // then: users.number of the file
+    uint32_t users_number;    // then: users.number of the file
     bool over_share;          // it would be more than its holder's half of the quota
     bool revoked;             // it ends what its user may not have any more, and is told
     bool hermes, resting, absent, here_only;
@@ -57,26 +57,26 @@ struct order {
     bool removed;     // of ORDER_LEAVE: nobody has its name any more, for what waited, too
     uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
     size_t spared_count;
-    bool waits; // likewise: requests that haven't gone out are among that
+    bool requests_wait; // likewise: requests that haven't gone out are among that
     // Likewise, unless all ends: called on its connection's shard once each shard has marked its requests to
     // the connection until then, and all of these have arrived. Only marked requests end.
-    void (*marked)(struct shard *shard, struct order *order);
-    uint32_t marking;  // then: how many shards have been told to
-    bool spares_aside; // likewise: those that another program has, or will have
-    uint32_t ended;    // likewise: requests and sessions that it has, on the shards that it has come to
-    bool *owed;        // likewise, of this shard: set if there were any, when it has come back
-    uint32_t *awaited; // of this shard: counted down when it has come back; or NULL
-    char *request_id;  // memory of its own; NULL: nobody waits for an answer
+    void (*on_marked)(struct shard *shard, struct order *order);
+    uint32_t mark_next; // then: how many shards have been told to
+    bool others_wait;   // likewise: those that another program has, or will have
+    uint32_t ended;     // likewise: requests and sessions that it has, on the shards that it has come to
+    bool *had_requests; // likewise, of this shard: set if there were any, when it has come back
+    uint32_t *awaiting_count; // of this shard: counted down when it has come back; or NULL
+    char *request_id;         // memory of its own; NULL: nobody waits for an answer
     uint32_t request_id_bytes;
     struct exchange *exchange; // that the answer belongs to, or NULL
-    struct list confirming;    // on shard 0, while it is ORDER_CONFIRMING
+    struct list by_barrier;    // on shard 0, while it is ORDER_CONFIRMING
     // On shard 0, while other hubs are asked whether they hold the name (claim_table.h):
-    struct list asking, by_id, by_connection, by_number;
-    uint64_t asked_by;                // the number under which they are; 0: they aren't, or weren't
-    uint64_t asked_ms;                // since when
-    struct order *again, *again_last; // the same connection's, of the same name, that have come since
-    uint64_t confirmed_by;  // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
-    uint64_t confirming_ms; // likewise: since when
+    struct list by_table, by_id, by_connection, by_number;
+    uint64_t claim_number;                    // the number under which they are; 0: they aren't, or weren't
+    uint64_t claimed_ms;                      // since when
+    struct order *next_same, *next_same_last; // the same connection's, of the same name, that have come since
+    uint64_t barrier_ping; // likewise: which of the link's PINGs is answered then; 0: it isn't sent yet
+    uint64_t barrier_ms;   // likewise: since when
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX + 1];
 };

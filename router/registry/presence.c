@@ -15,21 +15,21 @@ static bool is_last(const struct shard *shard) {
     return shard->index + 1 == shard->hub->settings.shard_count;
 }
 
-static bool is_heard(const struct shard *shard) {
+static bool has_subscribers(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->presence_subscriptions, memory_order_acquire) > 0;
 }
 
 // --- Changes
 
 struct presence_change *presence_hold(struct presence_change *change) {
-    assert(change->holds > 0);
-    change->holds++;
+    assert(change->references > 0);
+    change->references++;
     return change;
 }
 
 void presence_drop(struct shard *shard, struct presence_change *change) {
-    assert(change->holds > 0 && shard->presence.count > 0);
-    if (--change->holds)
+    assert(change->references > 0 && shard->presence.count > 0);
+    if (--change->references)
         return;
     if (change->capabilities)
         shard->presence.capabilities_bytes -= change->capabilities->bytes;
@@ -51,8 +51,9 @@ bool presence_is_seen(const struct presence_change *change, const struct user *u
 // who may see the agent. NULL: nothing.
 static struct capabilities *capabilities_needed(const struct shard *shard, const struct agent *agent,
                                                 enum presence_reason reason) {
-    bool are_told = reason == PRESENCE_REGISTERED && agent->capabilities->bytes <= PRESENCE_TOLD_BYTES_MAX;
-    return are_told || shard->settings->users ? agent->capabilities : NULL;
+    bool has_subscribers =
+        reason == PRESENCE_REGISTERED && agent->capabilities->bytes <= PRESENCE_TOLD_BYTES_MAX;
+    return has_subscribers || shard->settings->users ? agent->capabilities : NULL;
 }
 
 // Notes a change. NULL without room or memory: subscribers to such changes are told that they have missed one.
@@ -69,7 +70,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
         return NULL;
     }
     *change = (struct presence_change){
-        .holds = 1,
+        .references = 1,
         .reason = reason,
         .governance = agent->governance,
         .connection = agent->home->connection,
@@ -107,7 +108,7 @@ static bool is_known_by_others(const struct shard *shard, const struct agent *ag
     return false;
 }
 
-static bool stands_for_all(const struct agent *agent) {
+static bool is_first_instance(const struct agent *agent) {
     return !agent->pool_bytes || agent->pool_bytes == agent->id_bytes;
 }
 
@@ -116,30 +117,30 @@ void presence_stop(struct shard *shard, struct agent *agent) {
     if (!is_last(shard) || !agent->told)
         return;
     agent->told = 0;
-    if (is_heard(shard) && !is_known_by_others(shard, agent))
+    if (has_subscribers(shard) && !is_known_by_others(shard, agent))
         note(shard, agent, PRESENCE_STOPPED);
 }
 
 static void follow_child(struct shard *shard, struct agent *agent) {
-    uint64_t before = agent->told;
+    uint64_t previous = agent->told;
     assert(agent->child && is_last(shard));
     if (agent->absent)
         presence_stop(shard, agent);
     if (agent->absent || agent->resting)
         return;
     agent->told = digest(shard, agent);
-    bool is_new = !before && !is_known_by_others(shard, agent);
-    bool is_other = before && before != agent->told && stands_for_all(agent);
-    if ((is_new || is_other) && is_heard(shard))
+    bool is_new = !previous && !is_known_by_others(shard, agent);
+    bool is_other = previous && previous != agent->told && is_first_instance(agent);
+    if ((is_new || is_other) && has_subscribers(shard))
         note(shard, agent, PRESENCE_REGISTERED);
 }
 
 // --- Agents
 
-static bool says_the_same(const struct agent *agent, const struct order *order) {
-    const struct capabilities *before = agent->capabilities, *now = order->capabilities;
-    return agent->governance == order->governance && before->bytes == now->bytes &&
-           memcmp(before->text, now->text, now->bytes) == 0;
+static bool is_unchanged(const struct agent *agent, const struct order *order) {
+    const struct capabilities *previous = agent->capabilities, *now = order->capabilities;
+    return agent->governance == order->governance && previous->bytes == now->bytes &&
+           memcmp(previous->text, now->text, now->bytes) == 0;
 }
 
 // The link is no agent.
@@ -147,33 +148,33 @@ static bool is_of_link(const struct order *order) {
     return order->absent && !order->child;
 }
 
-void presence_foresee(struct shard *shard, const struct order *order, struct presence_before *before) {
+void presence_prepare(struct shard *shard, const struct order *order, struct presence_state *previous) {
     assert(order->kind == ORDER_REGISTER && order->capabilities);
-    *before = (struct presence_before){0};
-    if (!is_last(shard) || is_of_link(order) || !is_heard(shard))
+    *previous = (struct presence_state){0};
+    if (!is_last(shard) || is_of_link(order) || !has_subscribers(shard))
         return;
     const struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (!agent)
         return;
     bool renews = agent->home->connection == order->mail.connection;
-    before->same = renews && says_the_same(agent, order);
+    previous->is_unchanged = renews && is_unchanged(agent, order);
     if (!renews && (!agent->child || (agent->told && !is_known_by_others(shard, agent))))
-        before->left = note(shard, agent, PRESENCE_REPLACED);
+        previous->replaced = note(shard, agent, PRESENCE_REPLACED);
 }
 
-void presence_follow(struct shard *shard, const struct order *order, const struct presence_before *before) {
+void presence_follow(struct shard *shard, const struct order *order, const struct presence_state *previous) {
     if (!is_last(shard) || is_of_link(order))
         return;
     if (order->error) { // it is still there
-        if (before->left)
-            presence_drop(shard, before->left);
+        if (previous->replaced)
+            presence_drop(shard, previous->replaced);
         return;
     }
     struct agent *agent = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     assert(agent && agent->home->connection == order->mail.connection);
     if (agent->child)
         follow_child(shard, agent);
-    else if (!before->same && is_heard(shard))
+    else if (!previous->is_unchanged && has_subscribers(shard))
         note(shard, agent, PRESENCE_REGISTERED);
 }
 
@@ -183,6 +184,6 @@ void presence_leave(struct shard *shard, struct agent *agent, enum presence_reas
         return;
     if (agent->child)
         presence_stop(shard, agent);
-    else if (is_heard(shard))
+    else if (has_subscribers(shard))
         note(shard, agent, reason);
 }

@@ -31,7 +31,7 @@ enum presence_reason {
 
 struct presence_change {
     struct list link; // in shard.presence.changes, until it is published
-    uint32_t holds;
+    uint32_t references;
     enum presence_reason reason;
     enum governance governance;
     uint64_t connection; // that the agent is of: it isn\'t told of its own agents
@@ -42,14 +42,14 @@ struct presence_change {
 };
 
 // What an agent that is about to be registered has been so far.
-struct presence_before {
-    bool same;                    // its connection has it already, and says nothing else than before
-    struct presence_change *left; // another connection had it: that this is so; or NULL
+struct presence_state {
+    bool is_unchanged;                // its connection has it already, and says nothing else than before
+    struct presence_change *replaced; // another connection had it: that this is so; or NULL
 };
 
 // Before and after a registration is applied on this shard.
-void presence_foresee(struct shard *shard, const struct order *order, struct presence_before *before);
-void presence_follow(struct shard *shard, const struct order *order, const struct presence_before *before);
+void presence_prepare(struct shard *shard, const struct order *order, struct presence_state *previous);
+void presence_follow(struct shard *shard, const struct order *order, const struct presence_state *previous);
 // An agent is about to be removed from this shard.
 void presence_leave(struct shard *shard, struct agent *agent, enum presence_reason reason);
 // A child's program has ended, and isn't started again.

@@ -7,7 +7,7 @@
 #include "router/registry/registry.h"
 #include "router/rights/authz.h"
 
-static bool prepare_farewell(struct shard *shard, struct peer *peer) {
+static bool prepare_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && (!peer->farewell || peer->farewell->mail.connection == peer->name));
     if (!peer->farewell)
         peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
@@ -24,7 +24,7 @@ void registration_register(struct shard *shard, const struct message *message) {
         refuse_for(shard, message, ERROR_OVERLOADED, "this connection is ending");
         return;
     }
-    if (!prepare_farewell(shard, message->peer)) {
+    if (!prepare_leave(shard, message->peer)) {
         refuse_keeping(shard, message, NULL);
         return;
     }
@@ -38,7 +38,7 @@ void registration_register(struct shard *shard, const struct message *message) {
     }
     assert(order->capabilities && order->agent_id_bytes);
     order->owner = identity_user(message->peer);
-    order->judged_by = order->owner ? shard->settings->users->number : 0;
+    order->users_number = order->owner ? shard->settings->users->number : 0;
     order->holder = identity_holder(shard, message->peer);
     order->connected_since_ms = io_wall_ms(shard->io);
     registry_submit(shard, order);

@@ -27,15 +27,15 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
 
 // The old holder of an agentId that it lost to another connection is told, by its own shard. A holder that
 // has registered the name anew since, and been answered so, isn't told: it would take that for another loss.
-static void tell_replaced(struct shard *shard, const struct order *order) {
-    assert(order->stage == ORDER_TELLING && connection_shard(order->replaced) == shard->index);
+static void notify_loser(struct shard *shard, const struct order *order) {
+    assert(order->stage == ORDER_NOTIFYING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
     if (peer && (peer->admission.orders > 0 || !registry_apply_is_of(shard, order, peer->name)))
         notify_replaced(shard, peer, order);
 }
 
 // The same of one that its user may not have any more.
-static void tell_revoked(struct shard *shard, const struct order *order) {
+static void notify_revoked(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_SETTLED && order->kind == ORDER_UNREGISTER);
     struct peer *peer = order->error ? NULL : peer_find(shard, order->mail.connection);
     if (peer && peer->state == PEER_OPEN)
@@ -73,10 +73,10 @@ static void confirm(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
-static void let_next_go_on(struct shard *shard, struct order *order) {
+static void admit_next(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
     admission_settled(shard, order);
-    order->under_way = false;
+    order->in_flight = false;
     order->stage = ORDER_CONFIRMING;
     pass_on(shard, order, 0);
 }
@@ -86,42 +86,43 @@ static bool is_lost(struct shard *shard, const struct order *order) {
     return !registry_apply_is_of(shard, order, order->mail.connection);
 }
 
-static void await_confirmation(struct shard *shard, struct order *order) {
+static void begin_barrier(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && shard->link);
     if (is_lost(shard, order)) {
         registry_settle(shard, order);
         return;
     }
-    order->confirmed_by = 0;
-    order->confirming_ms = order->asked_by ? order->asked_ms : shard_now_ms(shard);
-    list_append(&shard->confirming, &order->confirming);
+    order->barrier_ping = 0;
+    order->barrier_ms = order->claim_number ? order->claimed_ms : shard_now_ms(shard);
+    list_append(&shard->confirming, &order->by_barrier);
 }
 
 void registry_confirmed(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && order->stage == ORDER_CONFIRMING);
-    list_remove(&order->confirming);
+    list_remove(&order->by_barrier);
     registry_settle(shard, order);
 }
 
 // A registration of the name that waits to be confirmed, and that this ends, or gives to another connection; or NULL.
-static struct order *find_waiting(const struct shard *shard, const struct order *order) {
+static struct order *find_unconfirmed(const struct shard *shard, const struct order *order) {
     for (struct list *node = shard->confirming.next; node != &shard->confirming; node = node->next) {
-        struct order *waiting = list_entry(node, struct order, confirming);
-        bool is_renewed = order->kind == ORDER_REGISTER && waiting->mail.connection == order->mail.connection;
-        if (!is_renewed && waiting->agent_id_bytes == order->agent_id_bytes &&
-            memcmp(waiting->agent_id, order->agent_id, order->agent_id_bytes) == 0)
-            return waiting;
+        struct order *unconfirmed = list_entry(node, struct order, by_barrier);
+        bool is_renewed =
+            order->kind == ORDER_REGISTER && unconfirmed->mail.connection == order->mail.connection;
+        if (!is_renewed && unconfirmed->agent_id_bytes == order->agent_id_bytes &&
+            memcmp(unconfirmed->agent_id, order->agent_id, order->agent_id_bytes) == 0)
+            return unconfirmed;
     }
     return NULL;
 }
 
 // A peer that is about to lose a name, and hasn't given it up, is told first that it has the name.
 static void confirm_before(struct shard *shard, const struct order *order) {
-    bool gives_up = order->kind == ORDER_UNREGISTER && !order->revoked;
-    if (gives_up || !order->agent_id_bytes || !registry_apply_find(shard, order))
+    bool is_voluntary = order->kind == ORDER_UNREGISTER && !order->revoked;
+    if (is_voluntary || !order->agent_id_bytes || !registry_apply_find(shard, order))
         return;
-    for (struct order *waiting; (waiting = find_waiting(shard, order));)
-        registry_confirmed(shard, waiting);
+    for (struct order *unconfirmed; (unconfirmed = find_unconfirmed(shard, order));)
+        registry_confirmed(shard, unconfirmed);
 }
 
 // Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
@@ -134,16 +135,16 @@ static bool is_undone(struct shard *shard, const struct order *order) {
 
 // False: there is more to do.
 static bool apply_here(struct shard *shard, struct order *order) {
-    enum error before = order->error;
-    if (before && shard->index == 0 && is_undone(shard, order)) {
+    enum error previous = order->error;
+    if (previous && shard->index == 0 && is_undone(shard, order)) {
         registry_settle(shard, order);
         return true;
     }
     if (!registry_apply_order(shard, order))
         return false;
-    if (order->error != before && shard->index == 0) { // nothing has come of it
+    if (order->error != previous && shard->index == 0) { // nothing has come of it
         registry_settle(shard, order);
-    } else if (order->error != before) { // undo it everywhere
+    } else if (order->error != previous) { // undo it everywhere
         order->stage = ORDER_APPLIED;
         pass_on(shard, order, 0);
     } else if (shard->index + 1 < shard->hub->settings.shard_count) {
@@ -158,8 +159,8 @@ static bool apply_here(struct shard *shard, struct order *order) {
 
 // No hub is asked about a child's own name: it is the child's wherever it runs. The hubs are told, as of all
 // names that came to be held without their word. False: there is more to do, as ORDER_APPLIED.
-static bool judge(struct shard *shard, struct order *order, bool held) {
-    order->error = held ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
+static bool decide(struct shard *shard, struct order *order, bool is_taken) {
+    order->error = is_taken ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
     if (order->error) {
         registry_settle(shard, order);
         return true;
@@ -174,7 +175,7 @@ static bool judge(struct shard *shard, struct order *order, bool held) {
 
 // An order that is refused here anyway needs no hub's word, nor does one for a name that its connection has
 // already.
-static bool must_ask(struct shard *shard, struct order *order) {
+static bool must_claim(struct shard *shard, struct order *order) {
     assert(order->kind == ORDER_REGISTER && shard->asking);
     return shard->asking->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
            registry_check_order(shard, order) == ERROR_NONE;
@@ -182,41 +183,41 @@ static bool must_ask(struct shard *shard, struct order *order) {
 
 // Releases an order that has waited. Its connection's later orders for the same name are judged behind it, or
 // wait in turn unless the order is `hurried`.
-static void release(struct shard *shard, struct order *order, bool held, bool hurried) {
-    struct order *next = order->again, *last = order->again_last;
+static void release(struct shard *shard, struct order *order, bool is_taken, bool now) {
+    struct order *next = order->next_same, *last = order->next_same_last;
     assert(!next == !last);
     claim_table_remove(order);
-    judge(shard, order, held);
+    decide(shard, order, is_taken);
     while ((order = next)) {
-        next = order->again;
-        order->again = order->again_last = NULL;
-        if (hurried || !must_ask(shard, order)) {
-            judge(shard, order, false);
+        next = order->next_same;
+        order->next_same = order->next_same_last = NULL;
+        if (now || !must_claim(shard, order)) {
+            decide(shard, order, false);
             continue;
         }
-        order->again = next;
-        order->again_last = next ? last : NULL;
+        order->next_same = next;
+        order->next_same_last = next ? last : NULL;
         claim_table_add(shard->asking, order);
         return;
     }
 }
 
-void registry_asked(struct shard *shard, struct order *order, bool held) {
-    assert(shard->index == 0 && order->stage == ORDER_ASKED);
-    release(shard, order, held, false);
+void registry_claimed(struct shard *shard, struct order *order, bool is_taken) {
+    assert(shard->index == 0 && order->stage == ORDER_SUBMITTED);
+    release(shard, order, is_taken, false);
 }
 
 static void wait_behind(struct order *first, struct order *order) {
-    assert(first != order && !order->again);
-    if (first->again)
-        first->again_last->again = order;
+    assert(first != order && !order->next_same);
+    if (first->next_same)
+        first->next_same_last->next_same = order;
     else
-        first->again = order;
-    first->again_last = order;
+        first->next_same = order;
+    first->next_same_last = order;
 }
 
 // Whether a registration waits, or has been refused, for one that does.
-static bool meets(struct shard *shard, struct order *order) {
+static bool wait_or_refuse(struct shard *shard, struct order *order) {
     struct order *first = claim_table_find(shard->asking, order->agent_id, order->agent_id_bytes);
     if (!first)
         return false;
@@ -224,16 +225,16 @@ static bool meets(struct shard *shard, struct order *order) {
         wait_behind(first, order);
         return true;
     }
-    bool takes = order->child || registry_check_may_follow(shard, order, first->owner);
-    if (takes)
+    bool may_take = order->child || registry_check_may_follow(shard, order, first->owner);
+    if (may_take)
         release(shard, first, false, true);
     else
-        judge(shard, order, true);
-    return !takes;
+        decide(shard, order, true);
+    return !may_take;
 }
 
 // An order that ends agents of a connection comes behind the connection's earlier registrations.
-static void hurry(struct shard *shard, const struct order *order) {
+static void release_earlier(struct shard *shard, const struct order *order) {
     struct order *first;
     assert(order->kind != ORDER_REGISTER);
     if (order->kind == ORDER_UNREGISTER) {
@@ -246,14 +247,14 @@ static void hurry(struct shard *shard, const struct order *order) {
         release(shard, first, false, true);
 }
 
-static bool take_up(struct shard *shard, struct order *order) {
-    assert(shard->index == 0 && order->stage == ORDER_ASKED);
+static bool begin(struct shard *shard, struct order *order) {
+    assert(shard->index == 0 && order->stage == ORDER_SUBMITTED);
     if (shard->asking && order->kind != ORDER_REGISTER)
-        hurry(shard, order);
-    else if (shard->asking && meets(shard, order))
+        release_earlier(shard, order);
+    else if (shard->asking && wait_or_refuse(shard, order))
         return true;
-    if (!shard->asking || order->kind != ORDER_REGISTER || !must_ask(shard, order))
-        return judge(shard, order, false);
+    if (!shard->asking || order->kind != ORDER_REGISTER || !must_claim(shard, order))
+        return decide(shard, order, false);
     claim_table_add(shard->asking, order);
     return true;
 }
@@ -281,7 +282,7 @@ static void count_for_peer(struct shard *shard, const struct order *order, int c
         peer_settle(shard, peer);
 }
 
-static void mark(struct shard *shard, const struct order *order) {
+static void mark_pending(struct shard *shard, const struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     assert(order->kind == ORDER_REST);
     if (!home)
@@ -290,28 +291,28 @@ static void mark(struct shard *shard, const struct order *order) {
     hcs_mark(home);
 }
 
-static void hub_header_next(struct shard *shard, struct order *order) {
+static void mark_next_shard(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
-    while (order->marking < shard->hub->settings.shard_count) {
-        uint32_t to = order->marking++;
+    while (order->mark_next < shard->hub->settings.shard_count) {
+        uint32_t to = order->mark_next++;
         if (to != shard->index) {
             pass_on(shard, order, to);
             return;
         }
-        mark(shard, order);
+        mark_pending(shard, order);
     }
-    order->marked(shard, order);
-    order->stage = ORDER_ASKED;
+    order->on_marked(shard, order);
+    order->stage = ORDER_SUBMITTED;
     admission_submit(shard, order);
 }
 
 void registry_submit(struct shard *shard, struct order *order) {
     assert(connection_shard(order->mail.connection) == shard->index);
-    order->stage = order->marked ? ORDER_MARKING : ORDER_ASKED;
+    order->stage = order->on_marked ? ORDER_MARKING : ORDER_SUBMITTED;
     count_for_peer(shard, order, 1);
     shard->orders_out++;
-    if (order->marked)
-        hub_header_next(shard, order);
+    if (order->on_marked)
+        mark_next_shard(shard, order);
     else
         admission_submit(shard, order);
 }
@@ -324,17 +325,17 @@ static void registry_end(struct shard *shard, struct order *order) {
 
 // A connection that has lost the name to this one is told by way of the last shard. The word comes behind the
 // answer to that peer's own registration, which went there before, and isn't followed by it.
-static void registry_come_home(struct shard *shard, struct order *order) {
+static void registry_return(struct shard *shard, struct order *order) {
     if (order->error && !order->request_id && !order->revoked && order->kind != ORDER_YIELD)
         refuse_untold(shard, order->mail.connection, order->error, 0);
     order_answer(shard, order);
     if (order->revoked)
-        tell_revoked(shard, order);
+        notify_revoked(shard, order);
     admission_settled(shard, order);
-    if (order->owed)
-        *order->owed |= order->ended > 0;
-    if (order->awaited)
-        --*order->awaited;
+    if (order->had_requests)
+        *order->had_requests |= order->ended > 0;
+    if (order->awaiting_count)
+        --*order->awaiting_count;
     if (order->kind == ORDER_LINK && shard->across.home.connection == order->mail.connection)
         stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1); // all shards know it
     count_for_peer(shard, order, -1);
@@ -342,17 +343,17 @@ static void registry_come_home(struct shard *shard, struct order *order) {
         registry_end(shard, order);
         return;
     }
-    order->stage = ORDER_TELLING;
+    order->stage = ORDER_NOTIFYING;
     pass_on(shard, order, shard->hub->settings.shard_count - 1);
 }
 
-static void registry_tell(struct shard *shard, struct order *order) {
+static void registry_notify(struct shard *shard, struct order *order) {
     if (connection_shard(order->replaced) != shard->index) {
         pass_on(shard, order, connection_shard(order->replaced));
         return;
     }
-    tell_replaced(shard, order);
-    order->stage = ORDER_TOLD;
+    notify_loser(shard, order);
+    order->stage = ORDER_NOTIFIED;
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
@@ -360,29 +361,29 @@ bool registry_step(struct shard *shard, struct order *order) {
     switch (order->stage) {
     case ORDER_MARKING:
         if (connection_shard(order->mail.connection) == shard->index) {
-            hub_header_next(shard, order);
+            mark_next_shard(shard, order);
             break;
         }
-        mark(shard, order);
+        mark_pending(shard, order);
         pass_on(shard, order, connection_shard(order->mail.connection));
         break;
-    case ORDER_ASKED:
-        return take_up(shard, order);
+    case ORDER_SUBMITTED:
+        return begin(shard, order);
     case ORDER_APPLIED:
         return apply_here(shard, order);
     case ORDER_IN_FORCE:
-        let_next_go_on(shard, order);
+        admit_next(shard, order);
         break;
     case ORDER_CONFIRMING:
-        await_confirmation(shard, order);
+        begin_barrier(shard, order);
         break;
     case ORDER_SETTLED:
-        registry_come_home(shard, order);
+        registry_return(shard, order);
         break;
-    case ORDER_TELLING:
-        registry_tell(shard, order);
+    case ORDER_NOTIFYING:
+        registry_notify(shard, order);
         break;
-    case ORDER_TOLD:
+    case ORDER_NOTIFIED:
         registry_end(shard, order);
         break;
     }
@@ -390,10 +391,10 @@ bool registry_step(struct shard *shard, struct order *order) {
 }
 
 void registry_leave(struct shard *shard, struct peer *peer) {
-    struct order *farewell = peer->farewell;
-    assert(peer->state != PEER_OPEN && (!farewell || farewell->kind == ORDER_LEAVE));
+    struct order *leave = peer->farewell;
+    assert(peer->state != PEER_OPEN && (!leave || leave->kind == ORDER_LEAVE));
     peer->farewell = NULL;
     admission_leave(shard, peer);
-    if (farewell)
-        registry_submit(shard, farewell);
+    if (leave)
+        registry_submit(shard, leave);
 }

@@ -27,7 +27,7 @@ bool registry_step(struct shard *shard, struct order *order);
 // Shard 0, of an order that has waited in shard->confirming: it waits no more, and is answered.
 void registry_confirmed(struct shard *shard, struct order *order);
 // Shard 0, of a registration that has waited in shard->asking: others hold the name, or nobody does as far as is known.
-void registry_asked(struct shard *shard, struct order *order, bool held);
+void registry_claimed(struct shard *shard, struct order *order, bool is_taken);
 // Shard 0: an agent yields its name to one at another hub. False: there is no memory for it. `link`: the link's peer.
 bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agent);
 // The agents of a peer that can't answer any more leave: at most once a peer.

@@ -26,35 +26,36 @@ static struct subscriber *subscriber_of_order(const struct shard *shard, const s
 }
 
 // Turns an order into its opposite, for lack of memory.
-static void turn_back(struct shard *shard, struct order *order, enum error error) {
+static void undo(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
     order->kind = ORDER_UNREGISTER;
-    quota_accept(&shard->quota, order->set_aside);
-    order->set_aside = 0;
+    quota_accept(&shard->quota, order->reserved_bytes);
+    order->reserved_bytes = 0;
 }
 
 // Accepts the memory that shard 0 has set aside for this one.
 static void accept_share(struct shard *shard, struct order *order) {
-    uint64_t share = shard->index ? order->set_aside / (shard->hub->settings.shard_count - shard->index) : 0;
+    uint64_t share =
+        shard->index ? order->reserved_bytes / (shard->hub->settings.shard_count - shard->index) : 0;
     quota_accept(&shard->quota, share);
-    order->set_aside -= share;
-    assert(shard->index + 1 < shard->hub->settings.shard_count || order->set_aside == 0);
+    order->reserved_bytes -= share;
+    assert(shard->index + 1 < shard->hub->settings.shard_count || order->reserved_bytes == 0);
 }
 
 // Rights have changed since it was judged.
 static void review_later(struct shard *shard, const struct order *order) {
     bool here = order->owner && connection_shard(order->mail.connection) == shard->index;
     const struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
-    shard->review_due |=
-        peer && (identity_user(peer) != order->owner || order->judged_by != shard->settings->users->number);
+    shard->review_due |= peer && (identity_user(peer) != order->owner ||
+                                  order->users_number != shard->settings->users->number);
 }
 
 // Shard 0 judges for all.
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_apply_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
-    uint64_t refused = shard->quota.refused, beyond = shard->agents.beyond;
+    uint64_t refused = shard->quota.refused, over_share = shard->agents.beyond;
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
     struct agent_profile profile = {
@@ -77,18 +78,18 @@ static void apply_register(struct shard *shard, struct order *order) {
         .held_since_ms = order->held_since_ms,
         .serial = order->serial,
         .judged_for = shard->index == 0 ? shard->hub->settings.shard_count : 0,
-        .set_aside = &order->set_aside,
+        .set_aside = &order->reserved_bytes,
     };
-    bool put = agents_put(&shard->agents, &profile);
+    bool is_registered = agents_put(&shard->agents, &profile);
     review_later(shard, order);
     admission_applied(shard, order);
     if (shard->index == 0)
-        order->replaced = put && holder != order->mail.connection ? holder : 0;
-    if (!put) {
+        order->replaced = is_registered && holder != order->mail.connection ? holder : 0;
+    if (!is_registered) {
         bool bounded = shard->quota.refused != refused;
-        order->over_share = shard->agents.beyond != beyond;
+        order->over_share = shard->agents.beyond != over_share;
         order->limit = bounded ? quota_bytes_max(&shard->quota) / (order->over_share ? 2 : 1) : 0;
-        turn_back(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
+        undo(shard, order, bounded ? ERROR_OVERLOADED : ERROR_INTERNAL);
         return;
     }
     assert(!profile.subscriber || profile.subscriber->count <= SUBSCRIPTIONS_PER_CONNECTION_MAX);
@@ -123,16 +124,16 @@ static void apply_yield(struct shard *shard, struct order *order) {
 // A child's own name stays. What its program has registered goes with the program.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
-    bool rests = order->kind == ORDER_REST;
+    bool restarts = order->kind == ORDER_REST;
     for (struct list *node = home ? home->agents.next : NULL, *next; home && node != &home->agents;
          node = next) {
         struct agent *agent = list_entry(node, struct agent, by_home);
         next = node->next;
         if (!agent->child) {
-            remove_agent(shard, agent, rests ? PRESENCE_DISCONNECTED : PRESENCE_UNREGISTERED);
+            remove_agent(shard, agent, restarts ? PRESENCE_DISCONNECTED : PRESENCE_UNREGISTERED);
             continue;
         }
-        agent->resting |= rests;
+        agent->resting |= restarts;
         if (order->down)
             presence_stop(shard, agent);
     }
@@ -140,7 +141,7 @@ static void apply_resign(struct shard *shard, struct order *order) {
 
 static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
-    struct spared spared = {order->spared, order->spared_count, order->spares_aside, order->marked != NULL};
+    struct spared spared = {order->spared, order->spared_count, order->others_wait, order->on_marked != NULL};
     if (home)
         order->ended += completion_target_rests(shard, home, &spared);
     if (home)
@@ -192,14 +193,14 @@ static bool apply_leave(struct shard *shard, struct order *order) {
 }
 
 bool registry_apply_order(struct shard *shard, struct order *order) {
-    bool whole = true;
-    struct presence_before before;
+    bool is_complete = true;
+    struct presence_state previous;
     assert(order->stage == ORDER_APPLIED);
     switch (order->kind) {
     case ORDER_REGISTER:
-        presence_foresee(shard, order, &before);
+        presence_prepare(shard, order, &previous);
         apply_register(shard, order);
-        presence_follow(shard, order, &before);
+        presence_follow(shard, order, &previous);
         break;
     case ORDER_UNREGISTER:
         apply_unregister(shard, order);
@@ -211,7 +212,7 @@ bool registry_apply_order(struct shard *shard, struct order *order) {
         apply_resign(shard, order);
         break;
     case ORDER_LEAVE:
-        whole = apply_leave(shard, order);
+        is_complete = apply_leave(shard, order);
         break;
     case ORDER_REST:
         apply_rest(shard, order);
@@ -221,5 +222,5 @@ bool registry_apply_order(struct shard *shard, struct order *order) {
         break;
     }
     subscribe_note(shard);
-    return whole;
+    return is_complete;
 }

@@ -57,7 +57,7 @@ static bool decode_pattern(const uint8_t *body, struct span name, char pattern[E
     return *bytes != SIZE_MAX && pattern_valid(pattern, *bytes);
 }
 
-bool subscribe_judge(const uint8_t *body, struct span list) {
+bool subscribe_review(const uint8_t *body, struct span list) {
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
     struct name_list listing;
@@ -82,27 +82,27 @@ static bool read_list(struct shard *shard, const struct message *message, struct
     struct json_item events = message_param(message, "events");
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
-    bool good = events.type == JSON_ARRAY;
+    bool ok = events.type == JSON_ARRAY;
     struct json_walk walk;
     enum json_step step = JSON_END;
     *list = events.value;
-    if (good)
+    if (ok)
         json_walk_begin(&walk, message->body, *list);
     uint32_t count = 0;
-    for (struct json_item item; good && (step = json_next(&walk, &item)) == JSON_ITEM;) {
+    for (struct json_item item; ok && (step = json_next(&walk, &item)) == JSON_ITEM;) {
         if (++count > SUBSCRIPTIONS_PER_CONNECTION_MAX) {
             refuse_count(shard, message);
             return false;
         }
-        good = item.type == JSON_STRING && decode_pattern(message->body, item.value, pattern, &bytes);
+        ok = item.type == JSON_STRING && decode_pattern(message->body, item.value, pattern, &bytes);
     }
-    if (good && step == JSON_END)
+    if (ok && step == JSON_END)
         return true;
     refuse_field(shard, message, "params.events", "an array of " SUBSCRIBE_EXPECTED);
     return false;
 }
 
-static bool judge_list(struct shard *shard, const struct message *message, struct span list) {
+static bool check_list(struct shard *shard, const struct message *message, struct span list) {
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
     struct name_list listing;
@@ -136,7 +136,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
 // --- Subscribing
 
 // Whether a connection may have so many subscriptions.
-static bool is_fair(const struct shard *shard, uint32_t count) {
+static bool is_within_share(const struct shard *shard, uint32_t count) {
     assert(count > 0);
     return quota_is_fair(&shard->quota, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
@@ -151,34 +151,35 @@ static bool is_few(const struct peer *peer, uint32_t count) {
 static bool make_entries(struct shard *shard, const struct message *message, struct span list) {
     struct topics *topics = &shard->agents.topics;
     struct subscriber *subscriber = &message->peer->subscriber;
-    uint32_t before = subscriber->count;
+    uint32_t previous = subscriber->count;
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
-    bool made = true;
+    bool is_made = true;
     struct name_list listing;
     name_list_begin(&listing, message->body, list);
-    for (struct span name; made && name_list_next(&listing, &name);)
-        made = decode_pattern(message->body, name, pattern, &bytes) &&
-               topics_hold(topics, subscriber, pattern, bytes) &&
-               (subscriber->count == before ||
-                (is_few(message->peer, subscriber->count) && is_fair(shard, subscriber->count)));
-    bool crowded = subscriber->count > before && !is_few(message->peer, subscriber->count);
-    bool beyond = made && !settle(shard, message->peer);
-    made &= !beyond;
-    while (!made && subscriber->count > before)
+    for (struct span name; is_made && name_list_next(&listing, &name);)
+        is_made = decode_pattern(message->body, name, pattern, &bytes) &&
+                  topics_hold(topics, subscriber, pattern, bytes) &&
+                  (subscriber->count == previous ||
+                   (is_few(message->peer, subscriber->count) && is_within_share(shard, subscriber->count)));
+    bool crowded = subscriber->count > previous && !is_few(message->peer, subscriber->count);
+    bool over_share = is_made && !settle(shard, message->peer);
+    is_made &= !over_share;
+    while (!is_made && subscriber->count > previous)
         topics_let_go(topics, list_entry(subscriber->subscriptions.prev, struct subscription, by_subscriber));
-    assert(made || subscriber->count == before);
-    if (!made && crowded)
+    assert(is_made || subscriber->count == previous);
+    if (!is_made && crowded)
         refuse_count(shard, message);
-    else if (beyond)
+    else if (over_share)
         refuse_share(shard, message);
-    else if (!made)
+    else if (!is_made)
         refuse_keeping(shard, message, NULL);
-    return made;
+    return is_made;
 }
 
 // Gives each entry its reason, or takes it.
-static void set_asked(struct shard *shard, const struct message *message, struct span list, bool asked) {
+static void set_asked(struct shard *shard, const struct message *message, struct span list,
+                      bool is_requested) {
     struct topics *topics = &shard->agents.topics;
     char pattern[EVENT_BYTES_MAX];
     size_t bytes;
@@ -191,7 +192,7 @@ static void set_asked(struct shard *shard, const struct message *message, struct
                 : NULL;
         if (!subscription)
             continue;
-        subscription->asked = asked;
+        subscription->asked = is_requested;
         topics_let_go(topics, subscription);
     }
     settle(shard, message->peer);
@@ -203,12 +204,12 @@ bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *patte
     struct subscription *subscription = topics_hold(topics, &peer->subscriber, pattern, bytes);
     if (!subscription)
         return false;
-    subscription->asked =
-        is_few(peer, peer->subscriber.count) && is_fair(shard, peer->subscriber.count) && settle(shard, peer);
-    bool asked = subscription->asked;
+    subscription->asked = is_few(peer, peer->subscriber.count) &&
+                          is_within_share(shard, peer->subscriber.count) && settle(shard, peer);
+    bool is_requested = subscription->asked;
     topics_let_go(topics, subscription);
     subscribe_note(shard);
-    return asked;
+    return is_requested;
 }
 
 void subscribe_forget(struct shard *shard, struct peer *peer) {
@@ -219,7 +220,7 @@ void subscribe_forget(struct shard *shard, struct peer *peer) {
 
 void subscribe(struct shard *shard, const struct message *message) {
     struct span list;
-    if (!read_list(shard, message, &list) || !judge_list(shard, message, list))
+    if (!read_list(shard, message, &list) || !check_list(shard, message, list))
         return;
     if (message->peer->state != PEER_OPEN) {
         refuse_for(shard, message, ERROR_OVERLOADED, "this connection is ending");

@@ -22,7 +22,7 @@ bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *patte
 void subscribe_forget(struct shard *shard, struct peer *peer);
 
 // Whether all names that a list of a body holds, as core/json/name_list.h reads it, are patterns.
-bool subscribe_judge(const uint8_t *body, struct span list);
+bool subscribe_review(const uint8_t *body, struct span list);
 
 // A peer gets no events any more. May be called again.
 void subscribe_leave(struct shard *shard, struct peer *peer);

@@ -47,18 +47,18 @@ const struct user *authn_token(struct shard *shard, const char *token, size_t by
     return users_by_token(shard->settings->users, token, bytes);
 }
 
-void authn_shown(struct identity *identity) {
-    assert(!identity->guess);
+void authn_credential_accepted(struct identity *identity) {
+    assert(!identity->attempt);
     identity->was_known = true;
     list_remove(&identity->unknown);
     wheel_disarm(&identity->timer);
 }
 
-void authn_speaks(struct identity *identity, const struct user *user, enum credential kind) {
+void authn_identify(struct identity *identity, const struct user *user, enum credential kind) {
     assert(user && !identity->user);
     identity->user = user;
     identity->kind = kind;
-    authn_shown(identity);
+    authn_credential_accepted(identity);
 }
 
 void authn_forget(struct identity *identity) {
@@ -67,7 +67,7 @@ void authn_forget(struct identity *identity) {
 
 // --- A wrong one
 
-static bool keep_id(struct shard *shard, struct identity *identity, const struct message *message) {
+static bool save_id(struct shard *shard, struct identity *identity, const struct message *message) {
     struct reply_to to = message_reply_to(message);
     assert(!identity->id);
     identity->exchange = NULL;
@@ -83,34 +83,34 @@ static bool keep_id(struct shard *shard, struct identity *identity, const struct
 }
 
 // The peer stays until it has been told, and says nothing more.
-static void begin_delay(struct shard *shard, struct identity *identity, enum authn_guess guess) {
+static void begin_delay(struct shard *shard, struct identity *identity, enum authn_attempt attempt) {
     struct peer *peer = identity->peer;
     uint32_t delay_ms =
         authn_throttle_add(&shard->hub->authn_throttle, identity->origin, shard_now_ms(shard));
-    assert(guess != GUESS_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
-    identity->guess = guess;
+    assert(attempt != ATTEMPT_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
+    identity->attempt = attempt;
     peer->awaited++;
     wheel_disarm(&identity->timer);
     wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + delay_ms);
-    if (guess == GUESS_MESSAGE)
+    if (attempt == ATTEMPT_MESSAGE)
         peer_ended(shard, peer);
 }
 
-static void take_guess(struct shard *shard, const struct message *message) {
+static void refuse_credential(struct shard *shard, const struct message *message) {
     refuse_right_unsaid(shard, message, RULE_CREDENTIAL);
-    if (keep_id(shard, identity_of(message->peer), message))
-        begin_delay(shard, identity_of(message->peer), GUESS_MESSAGE);
+    if (save_id(shard, identity_of(message->peer), message))
+        begin_delay(shard, identity_of(message->peer), ATTEMPT_MESSAGE);
     else
         peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-void authn_guess(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     assert(exchange && !identity_of(peer)->exchange);
     identity_of(peer)->exchange = exchange;
-    begin_delay(shard, identity_of(peer), GUESS_HTTP);
+    begin_delay(shard, identity_of(peer), ATTEMPT_HTTP);
 }
 
-static void answer_guess(struct shard *shard, struct identity *identity) {
+static void answer_wrong_credential(struct shard *shard, struct identity *identity) {
     struct reply_to to = {identity->id, identity->id_bytes, identity->exchange};
     struct text data;
     assert(!identity->id == !identity->id_bytes);
@@ -124,18 +124,18 @@ static void answer_guess(struct shard *shard, struct identity *identity) {
     identity->exchange = NULL;
 }
 
-static void tell_guess(struct shard *shard, struct identity *identity) {
+static void end_delay(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
-    enum authn_guess guess = identity->guess;
-    assert(guess != GUESS_NONE);
+    enum authn_attempt attempt = identity->attempt;
+    assert(attempt != ATTEMPT_NONE);
     assert(peer->awaited > 0);
     peer->awaited--;
-    identity->guess = GUESS_NONE;
+    identity->attempt = ATTEMPT_NONE;
     stats_count(&shard->stats, COUNT_CLOSED_GUESS);
-    if (guess == GUESS_MESSAGE)
-        answer_guess(shard, identity);
+    if (attempt == ATTEMPT_MESSAGE)
+        answer_wrong_credential(shard, identity);
     if (peer->transport->deny)
-        peer->transport->deny(shard, peer, guess == GUESS_HTTP);
+        peer->transport->deny(shard, peer, attempt == ATTEMPT_HTTP);
     else
         peer_linger(shard, peer);
 }
@@ -143,8 +143,8 @@ static void tell_guess(struct shard *shard, struct identity *identity) {
 bool authn_expired(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     assert(peer->state != PEER_CLOSING && identity_of(peer) == identity);
-    if (identity->guess) {
-        tell_guess(shard, identity);
+    if (identity->attempt) {
+        end_delay(shard, identity);
         return false;
     }
     if (peer->state == PEER_OPEN && peer->exchanges > 0) { // it is being answered
@@ -155,7 +155,7 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
 }
 
 void authn_deny(struct shard *shard, struct peer *peer) {
-    assert(peer->state == PEER_OPEN && !identity_of(peer)->guess);
+    assert(peer->state == PEER_OPEN && !identity_of(peer)->attempt);
     stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
     if (peer->transport->deny)
         peer->transport->deny(shard, peer, false);
@@ -172,9 +172,9 @@ void authn_leave(struct shard *shard, struct peer *peer) {
     list_remove(&identity->unknown);
     authn_forget(identity);
     identity_uncount(identity);
-    if (identity->guess && identity->exchange)
+    if (identity->attempt && identity->exchange)
         exchange_miss(shard, identity->exchange);
-    identity->guess = GUESS_NONE;
+    identity->attempt = ATTEMPT_NONE;
     identity->exchange = NULL;
 }
 
@@ -206,9 +206,9 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
     const struct user *user = identity_user(message->peer);
     assert(user && authn_is_metered(user));
     uint64_t now_ns = io_now(shard->io), bytes = message->frame->body.bytes;
-    enum account_limit over;
+    enum account_limit limit;
     uint64_t wait_ms = account_lease_message(&shard->account_leases, user->account,
-                                             &users_rights(user)->limits, now_ns, bytes, &over);
+                                             &users_rights(user)->limits, now_ns, bytes, &limit);
     if (!wait_ms)
         return false;
     if (is_own_cancel(shard, message) || is_own_report(shard, message)) {
@@ -216,7 +216,7 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
                              bytes);
         return false;
     }
-    refuse_limit(shard, message, over, wait_ms);
+    refuse_limit(shard, message, limit, wait_ms);
     return true;
 }
 
@@ -227,7 +227,7 @@ static inline bool refuse_rate(struct shard *shard, const struct message *messag
 
 // --- Credentials of a message
 
-static bool is_given(const struct message *message, enum lookup_key *key) {
+static bool find_credential(const struct message *message, enum lookup_key *key) {
     const struct lookup *lookup = &message->lookup;
     if (__builtin_expect(!lookup_has(lookup, KEY_TOKEN) && !lookup_has(lookup, KEY_AGENT_SECRET), true))
         return false;
@@ -247,14 +247,14 @@ static void refuse_other(struct shard *shard, const struct message *message) {
 
 // Overwrites a value where it lies, between its quotes: the buffer may be at rest for long. (An MCP server of
 // the client's own gets an initialize so.)
-static void blot_out(const struct message *message, struct span value) {
+static void erase(const struct message *message, struct span value) {
     uint8_t *bytes = message->frame->buffer->bytes + message->frame->body.at + value.at;
     assert(bytes == message->body + value.at && value.bytes >= 2);
     memset(bytes + 1, '*', value.bytes - 2);
 }
 
 // A child is whom its section names, whatever it shows. True: it is that user's own.
-static bool take_child_given(struct shard *shard, const struct message *message, enum lookup_key key) {
+static bool take_child_credential(struct shard *shard, const struct message *message, enum lookup_key key) {
     const struct identity *identity = identity_of(message->peer);
     char token[TOKEN_BYTES_MAX];
     bool is_text = message->lookup.type[key] == JSON_STRING;
@@ -265,7 +265,7 @@ static bool take_child_given(struct shard *shard, const struct message *message,
     const struct user *user = bytes == SIZE_MAX ? NULL : authn_token(shard, token, bytes);
     digest_wipe(token, bytes == SIZE_MAX ? sizeof token : bytes);
     if (is_text)
-        blot_out(message, message->lookup.value[key]);
+        erase(message, message->lookup.value[key]);
     if (user && identity->user && identity_same(user, identity->user))
         return true;
     if (!refuse_rate(shard, message))
@@ -274,31 +274,31 @@ static bool take_child_given(struct shard *shard, const struct message *message,
 }
 
 // True: the message goes on.
-static bool take_given(struct shard *shard, const struct message *message, enum lookup_key key) {
+static bool take_message_credential(struct shard *shard, const struct message *message, enum lookup_key key) {
     struct identity *identity = identity_of(message->peer);
     char token[TOKEN_BYTES_MAX];
     size_t bytes = SIZE_MAX;
     assert(lookup_has(&message->lookup, key));
     if (message->lookup.type[key] == JSON_STRING) {
         bytes = json_string_decode(message->body, message->lookup.value[key], token, sizeof token);
-        blot_out(message, message->lookup.value[key]);
+        erase(message, message->lookup.value[key]);
     }
     const struct user *user = bytes == SIZE_MAX ? NULL : authn_token(shard, token, bytes);
-    bool good = false, own = user && identity_same(user, identity->user);
+    bool ok = false, is_same = user && identity_same(user, identity->user);
     if (!user)
-        take_guess(shard, message);
-    else if (identity->user && !own)
+        refuse_credential(shard, message);
+    else if (identity->user && !is_same)
         refuse_other(shard, message);
     else
-        good = own || settle_or_refuse(shard, message, user, CREDENTIAL_TOKEN);
-    if (good && !own)
-        good = digest_make(token, bytes, &identity->digest);
+        ok = is_same || settle_or_refuse(shard, message, user, CREDENTIAL_TOKEN);
+    if (ok && !is_same)
+        ok = digest_make(token, bytes, &identity->digest);
     digest_wipe(token, bytes == SIZE_MAX ? sizeof token : bytes);
-    return good;
+    return ok;
 }
 
 // Takes the connection's own credential.
-static bool take_borne(struct shard *shard, const struct message *message) {
+static bool take_peer_credential(struct shard *shard, const struct message *message) {
     enum credential kind;
     const struct user *user = peer_credential_user(shard, message->peer, &kind);
     if (user)
@@ -315,12 +315,13 @@ static bool is_child(const struct identity *identity) {
 static bool is_known(struct shard *shard, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     enum lookup_key key;
-    assert(identity && !identity->guess);
-    if (!message->origin && is_given(message, &key))
-        return is_child(identity) ? take_child_given(shard, message, key) : take_given(shard, message, key);
+    assert(identity && !identity->attempt);
+    if (!message->origin && find_credential(message, &key))
+        return is_child(identity) ? take_child_credential(shard, message, key)
+                                  : take_message_credential(shard, message, key);
     if (is_child(identity))
         return true;
-    return identity->user || take_borne(shard, message);
+    return identity->user || take_peer_credential(shard, message);
 }
 
 // --- Consequences
@@ -358,11 +359,11 @@ bool authn_refuse_anew(struct shard *shard, const struct message *message) {
 
 void authn_meter(struct shard *shard, struct peer *peer, size_t bytes) {
     const struct user *user = identity_user(peer);
-    enum account_limit over;
+    enum account_limit limit;
     assert(bytes <= UINT32_MAX);
     if (user && authn_is_metered(user) &&
         account_lease_message(&shard->account_leases, user->account, &users_rights(user)->limits,
-                              io_now(shard->io), bytes, &over) > 0)
+                              io_now(shard->io), bytes, &limit) > 0)
         identity_note_over(shard, peer);
 }
 
@@ -380,8 +381,8 @@ void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t byte
 const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
     struct identity *identity = identity_of(peer);
     const struct user *user = identity->user;
-    enum account_limit over;
-    assert(!identity->guess);
+    enum account_limit limit;
+    assert(!identity->attempt);
     if (!user && !is_child(identity)) {
         enum credential kind;
         user = peer_credential_user(shard, peer, &kind);
@@ -391,10 +392,10 @@ const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes) {
             return "overloaded: this user has too many connections";
     }
     if (user && account_lease_message(&shard->account_leases, user->account, &users_rights(user)->limits,
-                                      io_now(shard->io), bytes, &over)) {
+                                      io_now(shard->io), bytes, &limit)) {
         stats_count(&shard->stats, COUNT_OVER_LIMIT);
-        return over == LIMIT_RATE ? "overloaded: over this user's rate"
-                                  : "overloaded: over this user's bytes";
+        return limit == LIMIT_RATE ? "overloaded: over this user's rate"
+                                   : "overloaded: over this user's bytes";
     }
     return NULL;
 }

@@ -52,15 +52,15 @@ static inline void authn_charge(struct shard *shard, const struct peer *peer, si
 // Returns the user with this token; NULL: there is none.
 const struct user *authn_token(struct shard *shard, const char *token, size_t bytes);
 // A right credential was shown.
-void authn_shown(struct identity *identity);
+void authn_credential_accepted(struct identity *identity);
 // For the time of a request of HTTP the peer speaks for this user, by this credential. (A token's digest is
 // the caller's to keep there.)
-void authn_speaks(struct identity *identity, const struct user *user, enum credential kind);
+void authn_identify(struct identity *identity, const struct user *user, enum credential kind);
 // The request is over, and the peer speaks for nobody.
 void authn_forget(struct identity *identity);
 // A wrong credential came with a request of HTTP: when the delay is over, transport.deny answers its exchange, which
 // is the identity's until then.
-void authn_guess(struct shard *shard, struct peer *peer, struct exchange *exchange);
+void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // The timer of an identity went off. True: its peer has shown no credential in its time, and is to be ended.
 bool authn_expired(struct shard *shard, struct identity *identity);
 // Ends such a peer, which is in the middle of nothing.

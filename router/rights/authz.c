@@ -9,13 +9,13 @@
 #include "router/engine/request/refuse.h"
 
 static struct account nobodys_account;
-static const struct user nobody = {.place = USERS_NO_PLACE, .name = "", .account = &nobodys_account};
+static const struct user no_user = {.place = USERS_NO_PLACE, .name = "", .account = &nobodys_account};
 
 const struct user *authz_user(const struct shard *shard, const struct peer *peer) {
     if (__builtin_expect(!shard->settings->users, true))
         return NULL;
     const struct user *user = identity_user(peer);
-    return user ? user : &nobody;
+    return user ? user : &no_user;
 }
 
 // --- Calls
@@ -42,7 +42,7 @@ static bool is_plain(const struct message *message) {
 }
 
 // Whether any line says of tools what a message that goes elsewhere may not name, or what of it is held.
-static bool minds_tools(const struct user *user) {
+static bool restricts_tools(const struct user *user) {
     return !pattern_set_is_empty(&users_rights(user)->denied[RIGHT_CALL][KIND_TOOL]) ||
            !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_TOOL]);
 }
@@ -51,7 +51,7 @@ static bool minds_tools(const struct user *user) {
 static void read_tool(const struct user *user, const struct message *message, struct right_call *call,
                       char text[METHOD_BYTES_MAX]) {
     const struct lookup *lookup = &message->lookup;
-    if (call->names[KIND_TOOL].given || !minds_tools(user) || !lookup_has(lookup, KEY_TOOL) ||
+    if (call->names[KIND_TOOL].given || !restricts_tools(user) || !lookup_has(lookup, KEY_TOOL) ||
         lookup->type[KEY_TOOL] != JSON_STRING)
         return;
     size_t bytes = json_string_decode(message->body, lookup->value[KEY_TOOL], text, METHOD_BYTES_MAX);
@@ -60,28 +60,29 @@ static void read_tool(const struct user *user, const struct message *message, st
 }
 
 // Writes down what the message names. False: what decides is no string, which is refused for that.
-static bool read_call(const struct shard *shard, const struct rules_message *asked, struct right_call *call) {
-    const struct rules_field *approver = &asked->approver;
+static bool read_call(const struct shard *shard, const struct rules_message *criteria,
+                      struct right_call *call) {
+    const struct rules_field *approver = &criteria->approver;
     const struct agent *named;
     call->by = KIND_METHOD;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
         call->names[kind].given = false; // and nothing more is read of it
-    call->names[KIND_METHOD] = (struct right_name){true, asked->method, asked->method_bytes};
-    if (asked->tool.is_string)
-        call->names[KIND_TOOL] = name_of(&asked->tool, 0);
-    if (asked->target.given) {
-        bool group = is_capability(&asked->target);
+    call->names[KIND_METHOD] = (struct right_name){true, criteria->method, criteria->method_bytes};
+    if (criteria->tool.is_string)
+        call->names[KIND_TOOL] = name_of(&criteria->tool, 0);
+    if (criteria->target.given) {
+        bool group = is_capability(&criteria->target);
         call->by = group ? KIND_CAPABILITY : KIND_AGENT;
-        call->names[call->by] = name_of(&asked->target, group);
-        return asked->target.is_string;
+        call->names[call->by] = name_of(&criteria->target, group);
+        return criteria->target.is_string;
     }
-    if (rules_read_tool(asked)) {
+    if (rules_read_tool(criteria)) {
         call->by = KIND_TOOL;
-        return asked->tool.is_string;
+        return criteria->tool.is_string;
     }
-    if (rules_read_approver(asked) && approver->text &&
+    if (rules_read_approver(criteria) && approver->text &&
         (named = agents_find(&shard->agents, approver->text, approver->bytes)) && !named->absent &&
-        !rules_pass_over(asked, named)) {
+        !rules_pass_over(criteria, named)) {
         call->by = KIND_AGENT;
         call->names[KIND_AGENT] = name_of(approver, 0);
     }
@@ -95,18 +96,18 @@ bool authz_in_reach(const void *user, const struct agent *agent) {
 
 // In a pool no agent may be there to be asked: then agents that offer the method are next. A user who may ask
 // the approver alone doesn't get to those.
-static void keep_to_approver(const struct user *user, const struct right_call *call,
-                             struct rules_message *asked) {
+static void restrict_to_approver(const struct user *user, const struct right_call *call,
+                                 struct rules_message *criteria) {
     struct right_call by_method = *call;
-    assert(call->by == KIND_AGENT && !asked->target.given);
+    assert(call->by == KIND_AGENT && !criteria->target.given);
     by_method.by = KIND_METHOD;
     by_method.names[KIND_AGENT].given = false;
-    asked->by_name_only = !rights_call(user, &by_method).allowed;
+    criteria->by_name_only = !rights_call(user, &by_method).allowed;
 }
 
 // Returns whether a message without a target goes where its connection was attached when that was kept. The
 // link is attached anew by each subject, and a message that goes on later goes where its connection was then.
-static bool is_where_it_was(const struct message *message) {
+static bool is_unchanged_target(const struct message *message) {
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return true;
     if (message->approved || message->retry)
@@ -115,79 +116,80 @@ static bool is_where_it_was(const struct message *message) {
 }
 
 // By all that it says, of which what is plain is remembered.
-static __attribute__((noinline)) bool may_call_as_said(struct shard *shard, const struct message *message,
-                                                       const struct user *user, struct rules_message *asked) {
+static __attribute__((noinline)) bool may_call_described(struct shard *shard, const struct message *message,
+                                                         const struct user *user,
+                                                         struct rules_message *criteria) {
     struct identity *identity = identity_of(message->peer);
     struct right_call call;
     char tool[METHOD_BYTES_MAX];
-    bool is_known = identity && is_plain(message) && is_where_it_was(message);
-    if (!read_call(shard, asked, &call))
+    bool is_known = identity && is_plain(message) && is_unchanged_target(message);
+    if (!read_call(shard, criteria, &call))
         return true;
     read_tool(user, message, &call, tool);
     bool allowed = rights_call(user, &call).allowed;
-    if (allowed && call.by == KIND_AGENT && !asked->target.given)
-        keep_to_approver(user, &call, asked);
+    if (allowed && call.by == KIND_AGENT && !criteria->target.given)
+        restrict_to_approver(user, &call, criteria);
     if (allowed && is_known)
-        authz_cache_keep_call(&shard->quota, identity, user, message, asked);
+        authz_cache_keep_call(&shard->quota, identity, user, message, criteria);
     return allowed;
 }
 
 static bool may_send(struct shard *shard, const struct message *message, const struct user *user,
-                     struct rules_message *asked) {
+                     struct rules_message *criteria) {
     struct identity *identity = identity_of(message->peer);
-    return (identity && is_where_it_was(message) && authz_cache_call(identity, message)) ||
-           may_call_as_said(shard, message, user, asked);
+    return (identity && is_unchanged_target(message) && authz_cache_call(identity, message)) ||
+           may_call_described(shard, message, user, criteria);
 }
 
 // Whether it names an approver who may be at another hub.
-static bool names_one_elsewhere(const struct shard *shard, const struct message *message,
-                                const struct rules_message *asked) {
-    const struct rules_field *approver = &asked->approver;
-    bool first_over = message->retry && message->retry->first_over;
-    return shard->hub->settings.cluster && !message->origin && !first_over && !asked->target.given &&
-           rules_read_approver(asked) && approver->text &&
+static bool names_remote_agent(const struct shard *shard, const struct message *message,
+                               const struct rules_message *criteria) {
+    const struct rules_field *approver = &criteria->approver;
+    bool skips_first = message->retry && message->retry->first_over;
+    return shard->hub->settings.cluster && !message->origin && !skips_first && !criteria->target.given &&
+           rules_read_approver(criteria) && approver->text &&
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
 
 // Returns whether the user may ask that agent, if it is there, or else agents that offer the method. A user
 // who may ask but the one doesn't get to the others.
 static bool may_seek(struct shard *shard, const struct message *message, const struct user *user,
-                     struct rules_message *asked) {
+                     struct rules_message *criteria) {
     struct right_call call;
-    bool by_method = may_send(shard, message, user, asked);
-    read_call(shard, asked, &call);
+    bool by_method = may_send(shard, message, user, criteria);
+    read_call(shard, criteria, &call);
     call.by = KIND_AGENT;
-    call.names[KIND_AGENT] = name_of(&asked->approver, 0);
+    call.names[KIND_AGENT] = name_of(&criteria->approver, 0);
     bool by_name = rights_call(user, &call).allowed;
-    asked->by_name_only = by_name && !by_method;
-    asked->by_method_only = by_method && !by_name;
+    criteria->by_name_only = by_name && !by_method;
+    criteria->by_method_only = by_method && !by_name;
     return by_name || by_method;
 }
 
-bool authz_call(struct shard *shard, const struct message *message, struct rules_message *asked) {
+bool authz_call(struct shard *shard, const struct message *message, struct rules_message *criteria) {
     const struct user *user = authz_user(shard, message->peer);
     if (!user)
         return true;
-    if (names_one_elsewhere(shard, message, asked) ? !may_seek(shard, message, user, asked)
-                                                   : !may_send(shard, message, user, asked)) {
+    if (names_remote_agent(shard, message, criteria) ? !may_seek(shard, message, user, criteria)
+                                                     : !may_send(shard, message, user, criteria)) {
         refuse_right(shard, message, RULE_CALL);
         return false;
     }
-    if (!rights_reach_all(user) && !asked->reaches) {
-        asked->reaches = authz_in_reach;
-        asked->reaching = user;
+    if (!rights_reach_all(user) && !criteria->reaches) {
+        criteria->reaches = authz_in_reach;
+        criteria->reaching = user;
     }
     return true;
 }
 
-bool authz_holds(const struct shard *shard, const struct message *message,
-                 const struct rules_message *asked) {
+bool authz_requires_approval(const struct shard *shard, const struct message *message,
+                             const struct rules_message *criteria) {
     const struct user *user = authz_user(shard, message->peer);
     struct right_call call;
     char event[EVENT_BYTES_MAX], tool[METHOD_BYTES_MAX];
     if (!user || !rights_hold_any(user))
         return false;
-    (void)read_call(shard, asked, &call); // what is no string names nothing
+    (void)read_call(shard, criteria, &call); // what is no string names nothing
     read_tool(user, message, &call, tool);
     if (message_method_is(message, "event") && lookup_has(&message->lookup, KEY_EVENT) &&
         message->lookup.type[KEY_EVENT] == JSON_STRING) {
@@ -200,18 +202,19 @@ bool authz_holds(const struct shard *shard, const struct message *message,
 }
 
 // An instance of a child bears its name, and a number.
-bool authz_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent) {
+bool authz_requires_approval_at(const struct shard *shard, const struct message *message,
+                                const struct agent *agent) {
     const struct user *user = authz_user(shard, message->peer);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return user && rights_hold_any(user) && rights_hold_agent(user, agent->id, bytes) != 0;
 }
 
-bool authz_speaks(struct shard *shard, const struct message *message) {
+bool authz_may_use_source(struct shard *shard, const struct message *message) {
     const struct user *user = authz_user(shard, message->peer);
-    return !user || authz_refuse(shard, message, user != &nobody, RULE_CALL);
+    return !user || authz_refuse(shard, message, user != &no_user, RULE_CALL);
 }
 
-bool authz_asks(struct shard *shard, const struct message *message) {
+bool authz_may_list(struct shard *shard, const struct message *message) {
     const struct user *user = authz_user(shard, message->peer);
     struct right_call call = {.by = KIND_METHOD};
     char tool[METHOD_BYTES_MAX];
@@ -259,7 +262,7 @@ bool authz_publish(struct shard *shard, const struct message *message, const cha
     return !user || authz_refuse(shard, message, rights_publish(user, name, bytes).allowed, RULE_PUBLISH);
 }
 
-bool authz_hears(const struct user *user, const char *pattern, size_t bytes) {
+bool authz_may_receive(const struct user *user, const char *pattern, size_t bytes) {
     assert(user && pattern);
     return rights_subscribe(user, pattern, bytes).allowed;
 }
@@ -267,7 +270,7 @@ bool authz_hears(const struct user *user, const char *pattern, size_t bytes) {
 bool authz_subscribe(struct shard *shard, const struct message *message, const char *pattern, size_t bytes) {
     const struct user *user = authz_user(shard, message->peer);
     assert(bytes > 0);
-    return !user || authz_refuse(shard, message, authz_hears(user, pattern, bytes), RULE_SUBSCRIBE);
+    return !user || authz_refuse(shard, message, authz_may_receive(user, pattern, bytes), RULE_SUBSCRIBE);
 }
 
 // --- Levels and rights of admins
@@ -346,8 +349,8 @@ bool authz_joins(const struct user *user, const char *agent, size_t bytes, const
     return rights_reach(user, agent, bytes).allowed && authz_stream(user, target, target_bytes);
 }
 
-bool authz_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
-                        size_t target_bytes) {
+bool authz_stream_requires_approval(const struct user *user, const char *agent, size_t bytes,
+                                    const char *target, size_t target_bytes) {
     if (!user || !rights_hold_any(user))
         return false;
     assert(bytes > 0 && (target || target_bytes == 0));

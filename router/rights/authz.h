@@ -15,20 +15,20 @@ const struct user *authz_user(const struct shard *shard, const struct peer *peer
 // --- Each refuses the message itself when its user may not; then false.
 
 // To send this where it says. Fills in what rules need to know, unless they do: who of a group may be reached.
-bool authz_call(struct shard *shard, const struct message *message, struct rules_message *asked);
+bool authz_call(struct shard *shard, const struct message *message, struct rules_message *criteria);
 bool authz_in_reach(const void *user, const struct agent *agent);
 // The same of a message that is said again, which may be sent.
-static inline void authz_again(const struct message *message, struct rules_message *asked) {
+static inline void authz_restore(const struct message *message, struct rules_message *criteria) {
     const struct authz_cache_call *again = message->again;
-    if (__builtin_expect(again->reaches, false) && !asked->reaches) {
-        asked->reaches = authz_in_reach;
-        asked->reaching = again->user;
+    if (__builtin_expect(again->reaches, false) && !criteria->reaches) {
+        criteria->reaches = authz_in_reach;
+        criteria->reaching = again->user;
     }
 }
 // To say anything but an answer to whoever asked.
-bool authz_speaks(struct shard *shard, const struct message *message);
+bool authz_may_use_source(struct shard *shard, const struct message *message);
 // To ask whoever has asked it, who is known by that alone: by the method.
-bool authz_asks(struct shard *shard, const struct message *message);
+bool authz_may_list(struct shard *shard, const struct message *message);
 // To have the hub's journal keep it, if that is what it is for.
 bool authz_log(struct shard *shard, const struct message *message);
 // To attach to an agent, which is to call it.
@@ -46,22 +46,24 @@ bool authz_admin(struct shard *shard, const struct message *message);
 // --- The gate's
 
 // Whether its user's `hold` names anything that the message does.
-bool authz_holds(const struct shard *shard, const struct message *message, const struct rules_message *asked);
+bool authz_requires_approval(const struct shard *shard, const struct message *message,
+                             const struct rules_message *criteria);
 // Whether it names an agent that the message would reach.
-bool authz_holds_at(const struct shard *shard, const struct message *message, const struct agent *agent);
+bool authz_requires_approval_at(const struct shard *shard, const struct message *message,
+                                const struct agent *agent);
 
 // --- Without a message
 
 // Whether a user may get what this pattern matches: who may approve, also the event that says what is held.
-bool authz_hears(const struct user *user, const char *pattern, size_t bytes);
+bool authz_may_receive(const struct user *user, const char *pattern, size_t bytes);
 // Whether a user may have an agent registered like this; if not, by which rule.
 bool authz_registration(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                         struct span capabilities, enum governance level, enum rule *rule);
 // Writes the capabilities, without what a user's agents may not name or get; a list of which nothing stays is that of
 // `instead`, capabilities, too, or of no bytes. Each rule by which something was left out is a bit, 1 << rule; 0: all
 // of it stays.
-uint32_t authz_sift(const struct user *user, const uint8_t *text, struct span capabilities,
-                    struct piece instead, struct text *out);
+uint32_t authz_filter(const struct user *user, const uint8_t *text, struct span capabilities,
+                      struct piece replacement, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
 bool authz_sees(const struct user *user, const struct agent *agent);
 // The same of one that is known by its name (of a pool: that) and its capabilities, an object or array of a valid text; bytes 0:
@@ -69,7 +71,7 @@ bool authz_sees(const struct user *user, const struct agent *agent);
 bool authz_sees_described(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                           struct span capabilities);
 // The same of one at another hub, an object as hub/agents gives it, of a valid text.
-bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent);
+bool authz_sees_entry(const struct user *user, const uint8_t *text, struct span agent);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.
 bool authz_reaches(const struct user *user, const struct agent *agent);
 // Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.
@@ -80,5 +82,5 @@ bool authz_joins(const struct user *user, const char *agent, size_t bytes, const
                  size_t target_bytes);
 // Whether a hold names what a stream is of: a stream can't be held, so there is none. `target` as it was asked for; bytes 0: it
 // wasn't.
-bool authz_holds_stream(const struct user *user, const char *agent, size_t bytes, const char *target,
-                        size_t target_bytes);
+bool authz_stream_requires_approval(const struct user *user, const char *agent, size_t bytes,
+                                    const char *target, size_t target_bytes);

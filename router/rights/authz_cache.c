@@ -43,7 +43,7 @@ static bool is_more(const struct message *message) {
 }
 
 void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
-                           const struct message *message, const struct rules_message *asked) {
+                           const struct message *message, const struct rules_message *criteria) {
     struct authz_cache *cache = authz_cache_of(quota, identity);
     if (!cache)
         return;
@@ -51,10 +51,10 @@ void authz_cache_keep_call(struct quota *quota, struct identity *identity, const
     uint32_t keys = message->lookup.present & AUTHZ_CACHE_KEYS;
     assert(user && !(keys & ~(1U << KEY_TARGET_AGENT)));
     last->user = NULL;
-    if (!asked->method || !keep_plain_text(&last->method, message, KEY_METHOD, asked->method_bytes))
+    if (!criteria->method || !keep_plain_text(&last->method, message, KEY_METHOD, criteria->method_bytes))
         return;
-    if (keys && (!asked->target.text ||
-                 !keep_plain_text(&last->target, message, KEY_TARGET_AGENT, asked->target.bytes)))
+    if (keys && (!criteria->target.text ||
+                 !keep_plain_text(&last->target, message, KEY_TARGET_AGENT, criteria->target.bytes)))
         return;
     last->user = user;
     last->keys = keys;

@@ -77,7 +77,7 @@ authz_cache_call(const struct identity *identity, const struct message *message)
 }
 // Each is kept where there is room.
 void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
-                           const struct message *message, const struct rules_message *asked);
+                           const struct message *message, const struct rules_message *criteria);
 // Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
 void authz_cache_keep_plain(struct identity *identity, const struct message *message);
 // Another target is that of calls without one.

@@ -91,7 +91,7 @@ static bool may_get(const struct user *user, const uint8_t *text, struct span na
     char pattern[METHOD_BYTES_MAX];
     assert(name.bytes >= 2);
     size_t bytes = json_string_decode(text, name, pattern, sizeof pattern);
-    return bytes != SIZE_MAX && authz_hears(user, pattern, bytes);
+    return bytes != SIZE_MAX && authz_may_receive(user, pattern, bytes);
 }
 
 // Judges its events, and the notifications that it names by objects.
@@ -147,137 +147,138 @@ bool authz_register(struct shard *shard, const struct message *message, const ch
 
 // --- The allowed part
 
-struct sieve {
+struct filter {
     const struct user *user;
     const uint8_t *text;
     struct text *out;
-    struct piece instead; // lists for those of which nothing stays, as capabilities
-    uint32_t rules;       // those by which something was left out
+    struct piece replacement; // lists for those of which nothing stays, as capabilities
+    uint32_t rules;           // those by which something was left out
 };
 
-enum { SIEVE_LISTS = 4 };
+enum { FILTER_LISTS = 4 };
 
 static const struct {
     const char *member;
     enum right_kind kind;
-} sieve_lists[SIEVE_LISTS] = {
+} filter_lists[FILTER_LISTS] = {
     {"methods", KIND_METHOD}, {"tools", KIND_TOOL}, {"tasks", KIND_CAPABILITY}, {"events", KIND_EVENT}};
 
-static bool sieve_note(struct sieve *sieve, bool passes, enum rule rule) {
+static bool filter_note(struct filter *filter, bool passes, enum rule rule) {
     assert(rule == RULE_OFFER || rule == RULE_SUBSCRIBE);
     if (!passes)
-        sieve->rules |= UINT32_C(1) << rule;
+        filter->rules |= UINT32_C(1) << rule;
     return passes;
 }
 
-static bool sieve_passes(struct sieve *sieve, struct span name, enum right_kind kind) {
+static bool filter_passes(struct filter *filter, struct span name, enum right_kind kind) {
     return kind == KIND_EVENT
-               ? sieve_note(sieve, may_get(sieve->user, sieve->text, name), RULE_SUBSCRIBE)
-               : sieve_note(sieve, may_offer_name(sieve->user, kind, sieve->text, name), RULE_OFFER);
+               ? filter_note(filter, may_get(filter->user, filter->text, name), RULE_SUBSCRIBE)
+               : filter_note(filter, may_offer_name(filter->user, kind, filter->text, name), RULE_OFFER);
 }
 
 // Whether what isn't readable as names stays.
-static bool sieve_passes_unread(struct sieve *sieve, enum right_kind kind) {
-    return kind == KIND_EVENT || sieve_note(sieve, rights_offer_any(sieve->user, kind).allowed, RULE_OFFER);
+static bool filter_passes_unread(struct filter *filter, enum right_kind kind) {
+    return kind == KIND_EVENT ||
+           filter_note(filter, rights_offer_any(filter->user, kind).allowed, RULE_OFFER);
 }
 
 // Whether an item of a list stays: what names nothing does.
-static bool sieve_keeps(struct sieve *sieve, const struct json_item *item, bool object,
-                        enum right_kind kind) {
+static bool filter_keeps(struct filter *filter, const struct json_item *item, bool object,
+                         enum right_kind kind) {
     struct json_item named = {0};
     assert(kind < KINDS_COUNT);
-    if (is_nothing(sieve->text, item, !object))
+    if (is_nothing(filter->text, item, !object))
         return true;
     if (object || item->type == JSON_STRING)
-        return sieve_passes(sieve, object ? item->key : item->value, kind);
+        return filter_passes(filter, object ? item->key : item->value, kind);
     if (kind == KIND_EVENT && item->type == JSON_OBJECT)
-        named = json_member(sieve->text, item->value, "name");
-    return named.type == JSON_STRING ? sieve_passes(sieve, named.value, kind)
-                                     : sieve_passes_unread(sieve, kind);
+        named = json_member(filter->text, item->value, "name");
+    return named.type == JSON_STRING ? filter_passes(filter, named.value, kind)
+                                     : filter_passes_unread(filter, kind);
 }
 
 // Puts one that stays behind the others.
-static void sieve_put(struct sieve *sieve, const struct json_item *item, bool object, bool first) {
-    text_put(sieve->out, first ? "" : ",");
+static void filter_put(struct filter *filter, const struct json_item *item, bool object, bool first) {
+    text_put(filter->out, first ? "" : ",");
     if (object) {
-        text_add(sieve->out, sieve->text + item->key.at, item->key.bytes);
-        text_put(sieve->out, ":");
+        text_add(filter->out, filter->text + item->key.at, item->key.bytes);
+        text_put(filter->out, ":");
     }
-    text_add(sieve->out, sieve->text + item->value.at, item->value.bytes);
+    text_add(filter->out, filter->text + item->value.at, item->value.bytes);
 }
 
 // A list of which nothing stays, though something was in it, is what others have listed.
-static void sieve_replace(struct sieve *sieve, const char *member, size_t length) {
-    struct span all = {0, (uint32_t)sieve->instead.count};
+static void filter_replace(struct filter *filter, const char *member, size_t length) {
+    struct span all = {0, (uint32_t)filter->replacement.count};
     struct json_item list = {0};
     if (all.bytes)
-        list = json_member(sieve->instead.bytes, all, member);
-    if (list.type == JSON_NONE || sieve->out->failed)
+        list = json_member(filter->replacement.bytes, all, member);
+    if (list.type == JSON_NONE || filter->out->failed)
         return;
-    assert(sieve->out->length > length);
-    sieve->out->length = length;
-    text_add(sieve->out, (const uint8_t *)sieve->instead.bytes + list.value.at, list.value.bytes);
+    assert(filter->out->length > length);
+    filter->out->length = length;
+    text_add(filter->out, (const uint8_t *)filter->replacement.bytes + list.value.at, list.value.bytes);
 }
 
-static void sieve_list(struct sieve *sieve, struct span list, const char *member, enum right_kind kind) {
+static void filter_list(struct filter *filter, struct span list, const char *member, enum right_kind kind) {
     struct json_walk walk;
-    bool object = sieve->text[list.at] == '{', first = true, any = false;
-    size_t length = sieve->out->length;
-    json_walk_begin(&walk, sieve->text, list);
-    text_put(sieve->out, object ? "{" : "[");
+    bool object = filter->text[list.at] == '{', first = true, any = false;
+    size_t length = filter->out->length;
+    json_walk_begin(&walk, filter->text, list);
+    text_put(filter->out, object ? "{" : "[");
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM; any = true)
-        if (sieve_keeps(sieve, &item, object, kind)) {
-            sieve_put(sieve, &item, object, first);
+        if (filter_keeps(filter, &item, object, kind)) {
+            filter_put(filter, &item, object, first);
             first = false;
         }
-    text_put(sieve->out, object ? "}" : "]");
+    text_put(filter->out, object ? "}" : "]");
     if (any && first && member)
-        sieve_replace(sieve, member, length);
+        filter_replace(filter, member, length);
 }
 
-// Which list a member is; SIEVE_LISTS: none.
-static size_t sieve_list_at(const struct sieve *sieve, const struct json_item *item) {
+// Which list a member is; FILTER_LISTS: none.
+static size_t filter_list_at(const struct filter *filter, const struct json_item *item) {
     size_t at = 0;
-    while (at < SIEVE_LISTS && !json_string_is(sieve->text, item->key, sieve_lists[at].member))
+    while (at < FILTER_LISTS && !json_string_is(filter->text, item->key, filter_lists[at].member))
         at++;
-    assert(at <= SIEVE_LISTS);
+    assert(at <= FILTER_LISTS);
     return at;
 }
 
-static bool sieve_keeps_member(struct sieve *sieve, const struct json_item *item, size_t list) {
-    assert(list <= SIEVE_LISTS);
-    if (list < SIEVE_LISTS)
-        return is_list(item) || is_nothing(sieve->text, item, false) ||
-               sieve_passes_unread(sieve, sieve_lists[list].kind);
-    return is_no_capability(sieve->text, item->key) || sieve_keeps(sieve, item, true, KIND_CAPABILITY);
+static bool filter_keeps_member(struct filter *filter, const struct json_item *item, size_t list) {
+    assert(list <= FILTER_LISTS);
+    if (list < FILTER_LISTS)
+        return is_list(item) || is_nothing(filter->text, item, false) ||
+               filter_passes_unread(filter, filter_lists[list].kind);
+    return is_no_capability(filter->text, item->key) || filter_keeps(filter, item, true, KIND_CAPABILITY);
 }
 
-static void sieve_members(struct sieve *sieve, struct span capabilities) {
+static void filter_members(struct filter *filter, struct span capabilities) {
     struct json_walk walk;
     bool first = true;
-    json_walk_begin(&walk, sieve->text, capabilities);
-    text_put(sieve->out, "{");
+    json_walk_begin(&walk, filter->text, capabilities);
+    text_put(filter->out, "{");
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
-        size_t at = sieve_list_at(sieve, &item);
-        if (!sieve_keeps_member(sieve, &item, at))
+        size_t at = filter_list_at(filter, &item);
+        if (!filter_keeps_member(filter, &item, at))
             continue;
-        bool sifted = at < SIEVE_LISTS && is_list(&item);
+        bool is_filtered = at < FILTER_LISTS && is_list(&item);
         struct json_item name = {.key = item.key};
-        sieve_put(sieve, sifted ? &name : &item, true, first);
-        if (sifted)
-            sieve_list(sieve, item.value, sieve_lists[at].member, sieve_lists[at].kind);
+        filter_put(filter, is_filtered ? &name : &item, true, first);
+        if (is_filtered)
+            filter_list(filter, item.value, filter_lists[at].member, filter_lists[at].kind);
         first = false;
     }
-    text_put(sieve->out, "}");
+    text_put(filter->out, "}");
 }
 
-uint32_t authz_sift(const struct user *user, const uint8_t *text, struct span capabilities,
-                    struct piece instead, struct text *out) {
-    struct sieve sieve = {user, text, out, instead, 0};
+uint32_t authz_filter(const struct user *user, const uint8_t *text, struct span capabilities,
+                      struct piece replacement, struct text *out) {
+    struct filter filter = {user, text, out, replacement, 0};
     assert(user && capabilities.bytes >= 2);
     if (text[capabilities.at] == '{')
-        sieve_members(&sieve, capabilities);
+        filter_members(&filter, capabilities);
     else
-        sieve_list(&sieve, capabilities, NULL, KIND_CAPABILITY);
-    return sieve.rules;
+        filter_list(&filter, capabilities, NULL, KIND_CAPABILITY);
+    return filter.rules;
 }

@@ -84,7 +84,7 @@ bool authz_sees_described(const struct user *user, const char *agent, size_t byt
            may_call_any(user, text, capabilities);
 }
 
-bool authz_sees_said(const struct user *user, const uint8_t *text, struct span agent) {
+bool authz_sees_entry(const struct user *user, const uint8_t *text, struct span agent) {
     struct json_item id = json_member(text, agent, "agentId"),
                      capabilities = json_member(text, agent, "capabilities");
     char name[AGENT_ID_BYTES_MAX];
@@ -94,6 +94,6 @@ bool authz_sees_said(const struct user *user, const uint8_t *text, struct span a
     size_t bytes = id.type == JSON_STRING ? json_string_decode(text, id.value, name, sizeof name) : SIZE_MAX;
     if (bytes == SIZE_MAX || bytes == 0)
         return false;
-    bool has_any = capabilities.type == JSON_OBJECT || capabilities.type == JSON_ARRAY;
-    return authz_sees_described(user, name, bytes, text, has_any ? capabilities.value : (struct span){0});
+    bool found = capabilities.type == JSON_OBJECT || capabilities.type == JSON_ARRAY;
+    return authz_sees_described(user, name, bytes, text, found ? capabilities.value : (struct span){0});
 }

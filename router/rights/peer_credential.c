@@ -43,9 +43,9 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
     return identity->peer_credential.user;
 }
 
-const struct user *peer_credential_anew(const struct shard *shard, const struct peer *peer,
-                                        const struct user *user, enum credential kind,
-                                        const struct digest *digest) {
+const struct user *peer_credential_lookup(const struct shard *shard, const struct peer *peer,
+                                          const struct user *user, enum credential kind,
+                                          const struct digest *digest) {
     const struct users *users = shard->settings->users;
     assert(users && user);
     switch (kind) {
@@ -54,8 +54,8 @@ const struct user *peer_credential_anew(const struct shard *shard, const struct 
     case CREDENTIAL_UID:
     case CREDENTIAL_CERTIFICATE: {
         enum credential found;
-        const struct user *bearer = peer_credential_user(shard, peer, &found);
-        return found == kind ? bearer : NULL;
+        const struct user *owner = peer_credential_user(shard, peer, &found);
+        return found == kind ? owner : NULL;
     }
     case CREDENTIAL_CHILD:
     case CREDENTIAL_HUB:
@@ -70,22 +70,22 @@ bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer,
                              enum credential kind, const struct digest *digest) {
     assert(!user || identity_of(peer));
     return user && shard->settings->users && kind != CREDENTIAL_CHILD && !identity_there(peer)->revoked &&
-           !identity_same(peer_credential_anew(shard, peer, user, kind, digest), user);
+           !identity_same(peer_credential_lookup(shard, peer, user, kind, digest), user);
 }
 
 // A connection that is too many for its user is treated as one without a credential, until its first message
 // is refused for that.
-static void weigh(struct shard *shard, struct identity *identity, const struct user *user) {
-    bool bears = user && identity_counts(identity, user);
-    assert(!identity->user && !identity->guess);
-    if (!bears)
+static void compare(struct shard *shard, struct identity *identity, const struct user *user) {
+    bool is_owner = user && identity_counts(identity, user);
+    assert(!identity->user && !identity->attempt);
+    if (!is_owner)
         identity_uncount(identity);
-    if (bears == identity->bears)
+    if (is_owner == identity->bears)
         return;
-    identity->bears = bears;
+    identity->bears = is_owner;
     list_remove(&identity->unknown);
     wheel_disarm(&identity->timer);
-    if (!bears)
+    if (!is_owner)
         identity_wait(shard, identity);
 }
 
@@ -95,10 +95,10 @@ void peer_credential_look(struct shard *shard, struct peer *peer) {
     if (identity->looked || identity->kind == CREDENTIAL_CHILD || peer->state != PEER_OPEN ||
         !connection_established(&peer->connection))
         return;
-    bool is_settled = identity->user || identity->was_known || identity->guess;
+    bool is_settled = identity->user || identity->was_known || identity->attempt;
     const struct user *user = is_settled ? NULL : peer_credential_user(shard, peer, &kind);
     if (user)
-        weigh(shard, identity, user);
+        compare(shard, identity, user);
     identity->looked = !user || identity->bears;
 }
 
@@ -106,8 +106,8 @@ void peer_credential_review(struct shard *shard, struct peer *peer) {
     struct identity *identity = identity_of(peer);
     enum credential kind;
     assert(!identity->user);
-    if (identity->kind == CREDENTIAL_CHILD || identity->guess || identity->was_known ||
+    if (identity->kind == CREDENTIAL_CHILD || identity->attempt || identity->was_known ||
         !connection_established(&peer->connection))
         return;
-    weigh(shard, identity, peer_credential_user(shard, peer, &kind));
+    compare(shard, identity, peer_credential_user(shard, peer, &kind));
 }

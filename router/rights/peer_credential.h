@@ -10,9 +10,9 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
                                         enum credential *kind);
 // Returns the user that now has the credential by which a peer, or its message, was known as this user's;
 // NULL: there is none. `digest` is a token's.
-const struct user *peer_credential_anew(const struct shard *shard, const struct peer *peer,
-                                        const struct user *user, enum credential kind,
-                                        const struct digest *digest);
+const struct user *peer_credential_lookup(const struct shard *shard, const struct peer *peer,
+                                          const struct user *user, enum credential kind,
+                                          const struct digest *digest);
 // Returns whether a message of a peer, as this user and by this credential, is nobody's or another user's by
 // now. Requests of a connection that was closed for that go on.
 bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,

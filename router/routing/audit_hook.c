@@ -96,23 +96,23 @@ static enum message_audit audit_of(const struct message *message) {
 }
 
 // A batch owes an answer to a member that can't be read, be it a notification.
-static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *judged) {
-    assert(judged->verdict != LOOKUP_GOOD);
+static void refuse_unreadable(struct shard *shard, struct message *message, const struct lookup *lookup) {
+    assert(lookup->verdict != LOOKUP_GOOD);
     if (message->exchange && !message_is_request(message))
         exchange_expect(message->exchange);
-    message->lookup = *judged;
+    message->lookup = *lookup;
     refuse_body(shard, message);
 }
 
 // A strict hub has judged it already.
 static bool refuse_invalid(struct shard *shard, struct message *message) {
-    struct lookup judged;
+    struct lookup lookup;
     if (shard->settings->strict)
         return false;
-    lookup_body_strict(&judged, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
-    if (judged.verdict == LOOKUP_GOOD)
+    lookup_body_strict(&lookup, message->body, message->frame->body.bytes, shard_limits(shard)->id_bytes_max);
+    if (lookup.verdict == LOOKUP_GOOD)
         return validate_refuse_strictly(shard, message);
-    refuse_unreadable(shard, message, &judged);
+    refuse_unreadable(shard, message, &lookup);
     return true;
 }
 

@@ -7,7 +7,7 @@
 #include "router/engine/shard/peer.h"
 
 // The user, and the credential.
-struct speaker {
+struct deferred_sender {
     const struct user *user; // of whatever edition; NULL: nobody
     enum credential kind;
     const struct digest *digest; // of a token
@@ -22,6 +22,7 @@ struct deferred_identity {
 
 // Lets a peer speak for this user, as the users are now, by this credential, and signs the frame so. The
 // earlier identity is kept, to be set again by deferred_identity_end, which wipes it.
-void deferred_identity_begin(const struct shard *shard, struct peer *peer, const struct speaker *speaker,
-                             struct frame *frame, struct deferred_identity *before);
-void deferred_identity_end(struct peer *peer, struct deferred_identity *before);
+void deferred_identity_begin(const struct shard *shard, struct peer *peer,
+                             const struct deferred_sender *sender, struct frame *frame,
+                             struct deferred_identity *previous);
+void deferred_identity_end(struct peer *peer, struct deferred_identity *previous);

@@ -37,7 +37,7 @@ static bool names_our_event(const struct message *message) {
            json_string_is(message->body, message->lookup.value[KEY_EVENT], RIGHTS_GATE_EVENT);
 }
 
-static void refuse_pretence(struct shard *shard, const struct message *message) {
+static void refuse_forged_event(struct shard *shard, const struct message *message) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "rule", "publish");
@@ -51,7 +51,7 @@ static bool requires_approval(const struct shard *shard, const struct message *m
     return message->frame->unit->directives.governance >= shard->hub->settings.gate;
 }
 
-static bool is_good_event(const struct message *message) {
+static bool is_valid_event(const struct message *message) {
     assert(message_method_is(message, "event"));
     char name[EVENT_BYTES_MAX];
     if (!lookup_has(&message->lookup, KEY_EVENT) || message->lookup.type[KEY_EVENT] != JSON_STRING)
@@ -63,38 +63,38 @@ static bool is_good_event(const struct message *message) {
 // Whether it would go anywhere from here but to one at another hub, whose hub holds it, whatever levels are supported. What goes to all
 // who name its method may reach some at other hubs, which hold nothing of that.
 static bool reaches_any(struct shard *shard, const struct message *message,
-                        const struct rules_message *asked) {
-    struct rules_message loosely = *asked;
-    if (rules_is_event(asked))
-        return is_good_event(message);
+                        const struct rules_message *criteria) {
+    struct rules_message relaxed = *criteria;
+    if (rules_is_event(criteria))
+        return is_valid_event(message);
     bool is_notice = !message_is_request(message) && !message_has_target(message);
     if (is_notice &&
         (notify_fanout_some(shard, message, NULL) || (!message->origin && remote_target_link(shard))))
         return true;
-    loosely.required = GOVERNANCE_AUTONOMOUS;
-    struct rules_verdict verdict = rules_route(&shard->agents, &loosely, hub_owed, shard->hub);
-    bool seeks = verdict.stands_in && !message->origin && remote_target_link(shard) &&
-                 message_is_request(message) && !(message->retry && message->retry->first_over);
+    relaxed.required = GOVERNANCE_AUTONOMOUS;
+    struct rules_verdict verdict = rules_route(&shard->agents, &relaxed, hub_owed, shard->hub);
+    bool goes_remote = verdict.stands_in && !message->origin && remote_target_link(shard) &&
+                       message_is_request(message) && !(message->retry && message->retry->first_over);
     assert(verdict.error || verdict.agent);
-    return !verdict.error && !seeks;
+    return !verdict.error && !goes_remote;
 }
 
 // Its time begins once it is approved, and is what its source gave it: what had been left of that says nothing then.
-static struct held_message *hold_again(struct shard *shard, const struct message *message) {
+static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;
-    struct message own = *message;
+    struct message copy = *message;
     assert(message->retry);
     unit.directives = message->retry->given;
     frame.unit = &unit;
-    own.frame = &frame;
-    return gate_hold_begin(shard, &own);
+    copy.frame = &frame;
+    return gate_hold_begin(shard, &copy);
 }
 
-static void keep(struct shard *shard, const struct message *message) {
+static void hold(struct shard *shard, const struct message *message) {
     events_flush(shard); // what came before goes before
     const struct held_message *held =
-        message->retry ? hold_again(shard, message) : gate_hold_begin(shard, message);
+        message->retry ? hold_retry(shard, message) : gate_hold_begin(shard, message);
     if (!held)
         return;
     if (message->retry && message->retry->outcome) // what comes of it has lines of its own
@@ -102,41 +102,43 @@ static void keep(struct shard *shard, const struct message *message) {
     announce(shard, held);
 }
 
-static bool names_held(struct shard *shard, const struct message *message,
-                       const struct rules_message *asked) {
-    return authz_holds(shard, message, asked) || (!lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-                                                  notify_fanout_some(shard, message, authz_holds_at));
+static bool requires_approval_by_name(struct shard *shard, const struct message *message,
+                                      const struct rules_message *criteria) {
+    return authz_requires_approval(shard, message, criteria) ||
+           (!lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
+            notify_fanout_some(shard, message, authz_requires_approval_at));
 }
 
 // What could go to all is held by its source's hub.
-static bool is_judged(const struct message *message) {
+static bool is_judged_remotely(const struct message *message) {
     const struct origin *origin = message->origin;
     return origin && (origin_is_copy(origin) ||
                       (origin->hub.bytes && !message_is_request(message) && !message_has_target(message)));
 }
 
-bool gate_hook_takes(struct shard *shard, const struct message *message, const struct rules_message *asked) {
+bool gate_hook_takes(struct shard *shard, const struct message *message,
+                     const struct rules_message *criteria) {
     assert(shard->gate && shard->hub->settings.gate);
     if (message->approved)
         return false;
     if (names_our_event(message)) { // from another hub, too: none sends its own so
-        refuse_pretence(shard, message);
+        refuse_forged_event(shard, message);
         return true;
     }
-    if (is_judged(message) || gate_hold_exempts(message))
+    if (is_judged_remotely(message) || gate_hold_exempts(message))
         return false;
-    if (!(requires_approval(shard, message) || names_held(shard, message, asked)) ||
-        !reaches_any(shard, message, asked))
+    if (!(requires_approval(shard, message) || requires_approval_by_name(shard, message, criteria)) ||
+        !reaches_any(shard, message, criteria))
         return false;
-    keep(shard, message);
+    hold(shard, message);
     return true;
 }
 
 bool gate_hook_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
     assert(shard->gate && agent);
     if (message->approved || (message->origin && origin_is_copy(message->origin)) ||
-        gate_hold_exempts(message) || !authz_holds_at(shard, message, agent))
+        gate_hold_exempts(message) || !authz_requires_approval_at(shard, message, agent))
         return false;
-    keep(shard, message);
+    hold(shard, message);
     return true;
 }

@@ -7,7 +7,8 @@
 
 // Takes what has to be held, and what pretends to be that event; there is a gate. What would be refused anyway
 // isn't taken: whether its target is there is asked here, but not what level it supports.
-bool gate_hook_takes(struct shard *shard, const struct message *message, const struct rules_message *asked);
+bool gate_hook_takes(struct shard *shard, const struct message *message,
+                     const struct rules_message *criteria);
 // The same where it is known which agent it would reach, for what is held because of that agent alone: no other
 // one is chosen meanwhile.
 bool gate_hook_takes_at(struct shard *shard, const struct message *message, const struct agent *agent);

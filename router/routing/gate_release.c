@@ -28,15 +28,15 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     message.approved = true;
     message.origin = held->origin;
     look_up(&message, held);
-    struct speaker speaker = {held->user, (enum credential)held->credential, &held->digest};
-    struct deferred_identity before;
-    deferred_identity_begin(shard, peer, &speaker, &frame, &before);
+    struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
+    struct deferred_identity previous;
+    deferred_identity_begin(shard, peer, &sender, &frame, &previous);
     struct attachment *attached = peer->annex->attachment;
     peer->annex->attachment = held->attachment;
     gate_hold_answer(held);
     route_approved(shard, &message);
     peer->annex->attachment = attached;
-    deferred_identity_end(peer, &before);
+    deferred_identity_end(peer, &previous);
     gate_hold_end(shard, held);
 }
 

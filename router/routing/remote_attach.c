@@ -20,8 +20,8 @@ static void post(struct shard *shard, struct attach_query *query, uint32_t to) {
 
 void remote_attach_route(struct shard *shard, const struct message *message) {
     char name[AGENT_ID_BYTES_MAX];
-    bool end_leaves;
-    size_t bytes = attach_read(message, name, &end_leaves);
+    bool end_detaches;
+    size_t bytes = attach_read(message, name, &end_detaches);
     struct reply_to to = message_reply_to(message);
     assert(shard->hub->settings.cluster && bytes > 0 && message_is_request(message));
     if (!authz_attachment(shard, message, name, bytes))
@@ -34,7 +34,7 @@ void remote_attach_route(struct shard *shard, const struct message *message) {
     *query = (struct attach_query){.exchange = to.exchange,
                                    .id_bytes = to.id_bytes,
                                    .agent_bytes = (uint32_t)bytes,
-                                   .end_leaves = end_leaves};
+                                   .end_detaches = end_detaches};
     memcpy(query->texts, to.id, to.id_bytes);
     memcpy(query->texts + to.id_bytes, name, bytes);
     list_init(&query->link);
@@ -49,7 +49,7 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
     const char *agent = attach_query_agent(query);
     struct text data;
     if (query->mail.detail == ATTACH_HELD) {
-        attach_peer(shard, peer, to, agent, query->agent_bytes, query->end_leaves);
+        attach_peer(shard, peer, to, agent, query->agent_bytes, query->end_detaches);
         return;
     }
     text_init(&data);
@@ -66,7 +66,7 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
                 &data);
 }
 
-static void come_home(struct shard *shard, struct attach_query *query) {
+static void return_query(struct shard *shard, struct attach_query *query) {
     struct reply_to to = {query->texts, query->id_bytes, query->exchange};
     struct peer *peer = peer_find(shard, query->mail.connection);
     assert(shard->inquiries_out > 0);
@@ -95,7 +95,7 @@ void remote_attach_arrived(struct shard *shard, struct mail *mail) {
     struct attach_query *query = list_entry(mail, struct attach_query, mail);
     assert(mail->kind == MAIL_ATTACH);
     if (query->number == UINT64_MAX)
-        come_home(shard, query);
+        return_query(shard, query);
     else
         list_append(&shard->attach_queries, &query->link);
 }

@@ -20,7 +20,8 @@ enum { HELD_MORE_MS = 5000 }; // beside the gate's wait and the request's own ti
 // --- Once more
 
 // It waits as long as it would have waited here, in all.
-static void leave_time(const struct shard *shard, const struct pending *pending, struct message_copy *copy) {
+static void set_remaining_time(const struct shard *shard, const struct pending *pending,
+                               struct message_copy *copy) {
     uint64_t now_ms = shard_now_ms(shard), due_ms = pending->timer.due_ms;
     assert(timer_armed(&pending->timer));
     copy->unit.directives.timeout_given = true;
@@ -50,12 +51,12 @@ static void route_unless_gone(struct shard *shard, struct message *message, stru
 
 // Of HTTP its peer may speak for somebody else by now.
 static void route_copy(struct shard *shard, struct message *message, struct message_copy *copy) {
-    struct deferred_identity before;
-    struct speaker speaker = {copy->user, copy->kind, &copy->digest};
+    struct deferred_identity previous;
+    struct deferred_sender sender = {copy->user, copy->kind, &copy->digest};
     assert(message->retry && message->frame == &copy->frame);
-    deferred_identity_begin(shard, message->peer, &speaker, &copy->frame, &before);
+    deferred_identity_begin(shard, message->peer, &sender, &copy->frame, &previous);
     route_unless_gone(shard, message, copy);
-    deferred_identity_end(message->peer, &before);
+    deferred_identity_end(message->peer, &previous);
 }
 
 // Which hubs are asked next, and by which rule. False: all have been.
@@ -72,11 +73,11 @@ static bool find_next(const struct shard *shard, const struct message_copy *copy
 }
 
 // It goes on as what it came; that its hub id is another one is nobody's affair.
-static void go_on(struct shard *shard, struct peer *peer, struct pending *pending,
-                  struct remote_retry *retry) {
+static void route_again(struct shard *shard, struct peer *peer, struct pending *pending,
+                        struct remote_retry *retry) {
     struct message_copy *copy = pending->copy;
     struct mail *outcome = pending->outcome;
-    struct account *place = pending->account;
+    struct account *account = pending->account;
     struct message message;
     uint32_t id_bytes = pending->id_bytes;
     message_begin(&message, peer, pending->exchange);
@@ -87,9 +88,9 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     message.retry = retry;
     retry->given = copy->given;
     retry->outcome = outcome ? &outcome : NULL;
-    retry->place = &place;
+    retry->place = &account;
     retry->hub_id = pending_hub_id(&shard->pending, pending);
-    leave_time(shard, pending, copy);
+    set_remaining_time(shard, pending, copy);
     pending->outcome = NULL;
     pending->account = NULL;
     pending->copy = NULL;
@@ -97,9 +98,9 @@ static void go_on(struct shard *shard, struct peer *peer, struct pending *pendin
     lookup_body(&message.lookup, message.body, message.frame->body.bytes, id_bytes);
     assert(message.lookup.verdict == LOOKUP_GOOD && message_is_request(&message));
     route_copy(shard, &message, copy);
-    audit_left(shard, &outcome);
-    if (place)
-        account_lease_answer(&shard->account_leases, place);
+    audit_source_gone(shard, &outcome);
+    if (account)
+        account_lease_answer(&shard->account_leases, account);
     message_copy_drop(shard, copy);
 }
 
@@ -110,14 +111,14 @@ static const struct agent *nearest_here(struct shard *shard, const struct pendin
     static const enum group_kind kinds[] = {[SUBJECT_CAPABILITY] = GROUP_CAPABILITY,
                                             [SUBJECT_TOOL] = GROUP_TOOL,
                                             [SUBJECT_METHOD] = GROUP_METHOD};
-    struct wanted_member wanted = {.level = (enum governance)pending->level};
+    struct wanted_member filter = {.level = (enum governance)pending->level};
     char name[METHOD_BYTES_MAX];
     enum subject_kind kind = error_target_kind(pending);
     size_t bytes = error_target_name(pending, name);
     if (!pending->less || kind < SUBJECT_CAPABILITY || kind > SUBJECT_METHOD || bytes == SIZE_MAX)
         return NULL;
     const struct agent *agent =
-        groups_choose(&shard->agents.groups, kinds[kind], name, bytes, &wanted, hub_owed, shard->hub);
+        groups_choose(&shard->agents.groups, kinds[kind], name, bytes, &filter, hub_owed, shard->hub);
     return agent && agent->governance < pending->level ? agent : NULL;
 }
 
@@ -129,7 +130,7 @@ static enum error error_of(enum subject_kind kind) {
 }
 
 static void end_nobody(struct shard *shard, struct pending *pending) {
-    uint32_t unserved = atomic_load_explicit(&shard->hub->hubs_unserved, memory_order_relaxed);
+    uint32_t unserved_hubs = atomic_load_explicit(&shard->hub->hubs_unserved, memory_order_relaxed);
     const struct agent *nearest = nearest_here(shard, pending);
     struct text data;
     text_init(&data);
@@ -144,8 +145,8 @@ static void end_nobody(struct shard *shard, struct pending *pending) {
         reply_data_text(&data, "method", "command/execute");
     else
         error_target_put_kept(&data, pending);
-    if (unserved)
-        reply_data_number(&data, "unserved", unserved);
+    if (unserved_hubs)
+        reply_data_number(&data, "unserved", unserved_hubs);
     completion_error(shard, pending, error_of(error_target_kind(pending)), &data);
 }
 
@@ -162,14 +163,14 @@ static void end_decision(struct shard *shard, struct pending *pending) {
     completion_result(shard, pending, &result);
 }
 
-static void end_unheard(struct shard *shard, struct peer *peer, struct pending *pending) {
+static void end_unanswered(struct shard *shard, struct peer *peer, struct pending *pending) {
     struct remote_retry retry = {0};
     if (pending->cancelled)
         completion_cancelled(shard, pending);
     else if (error_target_kind(pending) == SUBJECT_DECIDE)
         end_decision(shard, pending);
     else if (pending->copy && find_next(shard, pending->copy, &retry))
-        go_on(shard, peer, pending, &retry);
+        route_again(shard, peer, pending, &retry);
     else
         end_nobody(shard, pending);
 }
@@ -224,7 +225,7 @@ void remote_end_arrived(struct shard *shard, struct mail *mail) {
         return;
     }
     if (peer && mail->detail == REMOTE_UNHEARD)
-        end_unheard(shard, peer, pending);
+        end_unanswered(shard, peer, pending);
     else if (peer && (mail->detail == REMOTE_NOT_TAKEN || mail->detail == REMOTE_LOST))
         end_lost(shard, pending, mail->detail == REMOTE_NOT_TAKEN ? "not taken" : NULL);
     else if (peer)

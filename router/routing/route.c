@@ -36,17 +36,17 @@
 // A hermes child answers no command: the hub does, once it is on its way.
 static void route_command(struct shard *shard, const struct message *message, struct agent *agent) {
     assert(agent->hermes && message_is_request(message));
-    struct message told = *message;
-    told.lookup.kind = BODY_NOTIFICATION;
-    forward_notification(shard, &told, agent, NULL);
+    struct message notification = *message;
+    notification.lookup.kind = BODY_NOTIFICATION;
+    forward_notification(shard, &notification, agent, NULL);
     reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 
 static void route_to(struct shard *shard, const struct message *message, const struct route_query *query) {
-    const struct rules_message *asked = &query->asked;
-    struct rules_verdict verdict = rules_route(&shard->agents, asked, hub_owed, shard->hub);
+    const struct rules_message *criteria = &query->criteria;
+    struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_owed, shard->hub);
     assert(verdict.error || verdict.agent);
-    if ((verdict.error || verdict.stands_in) && remote_route_takes(shard, message, asked, &verdict))
+    if ((verdict.error || verdict.stands_in) && remote_route_takes(shard, message, criteria, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
         verdict.agent = pool_affinity_agent(shard, message->peer, verdict.agent);
@@ -59,10 +59,10 @@ static void route_to(struct shard *shard, const struct message *message, const s
     if (!verdict.error && child_mux_is(verdict.agent) && child_mux_refuses(shard, message, verdict.agent))
         return;
     if (verdict.error)
-        refuse_route(shard, message, asked, &verdict);
+        refuse_route(shard, message, criteria, &verdict);
     else if (fault)
         refuse_at(shard, message, verdict.agent, fault);
-    else if (message_is_request(message) && verdict.agent->hermes && rules_read_command(asked))
+    else if (message_is_request(message) && verdict.agent->hermes && rules_read_command(criteria))
         route_command(shard, message, verdict.agent);
     else if (message_is_request(message))
         forward_request(shard, message, verdict.agent, NULL);
@@ -72,9 +72,9 @@ static void route_to(struct shard *shard, const struct message *message, const s
 
 static void route_by_rules(struct shard *shard, const struct message *message,
                            const struct route_query *query) {
-    if (shard->gate && gate_hook_takes(shard, message, &query->asked))
+    if (shard->gate && gate_hook_takes(shard, message, &query->criteria))
         return;
-    if (rules_is_event(&query->asked)) {
+    if (rules_is_event(&query->criteria)) {
         events_publish(shard, message);
         return;
     }
@@ -85,20 +85,21 @@ static void route_by_rules(struct shard *shard, const struct message *message,
 
 // A message without a target that the journal keeps is answered by the journal. Agents that offer the method
 // are told.
-static void route_kept(struct shard *shard, const struct message *message, const struct route_query *query) {
+static void route_recorded(struct shard *shard, const struct message *message,
+                           const struct route_query *query) {
     assert(message->audit == MESSAGE_AUDIT_LOG);
-    struct message told = *message;
-    told.lookup.kind = BODY_NOTIFICATION;
-    route_by_rules(shard, &told, query);
+    struct message notification = *message;
+    notification.lookup.kind = BODY_NOTIFICATION;
+    route_by_rules(shard, &notification, query);
 }
 
 static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const struct message *message,
                                                      struct route_query *query) {
     if (message_method_is(message, "event") && !events_may_publish(shard, message))
         return false;
-    if (rules_is_event(&query->asked))
+    if (rules_is_event(&query->criteria))
         return true;
-    return authz_call(shard, message, &query->asked) && authz_log(shard, message);
+    return authz_call(shard, message, &query->criteria) && authz_log(shard, message);
 }
 
 // Whether its user may send it where it says, whatever is there.
@@ -122,7 +123,7 @@ static inline bool may_route_now(struct shard *shard, const struct message *mess
         return true;
     if (!message->again)
         return may_route_first(shard, message, query);
-    authz_again(message, &query->asked);
+    authz_restore(message, &query->criteria);
     return true;
 }
 
@@ -141,13 +142,13 @@ static void route_others(struct shard *shard, struct message *message) {
     else if (!audit_hook_begin(shard, message))
         return;
     else if (message->audit == MESSAGE_AUDIT_LOG && !message_has_target(message))
-        route_kept(shard, message, &query);
+        route_recorded(shard, message, &query);
     else
         route_by_rules(shard, message, &query);
 }
 
 // Whether it is still said in the name of an agent of its source's.
-static bool speaks_for_itself(struct shard *shard, const struct message *message) {
+static bool may_name_source(struct shard *shard, const struct message *message) {
     return !(shard->settings->users ? authn_refuse_source(shard, message)
                                     : validate_refuse_source(shard, message));
 }
@@ -158,7 +159,7 @@ void route_approved(struct shard *shard, struct message *message) {
     assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
-    if (speaks_for_itself(shard, message) && may_route(shard, message, &query))
+    if (may_name_source(shard, message) && may_route(shard, message, &query))
         route_by_rules(shard, message, &query);
     events_flush(shard);
 }
@@ -174,15 +175,15 @@ void route_retry(struct shard *shard, struct message *message) {
 
 // Whether it was found right before, as what its user may say now, and nothing else of it is judged.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
-find_again(const struct message *message) {
-    const struct authz_cache_call *last = authz_cache_call(identity_there(message->peer), message);
-    return last && last->plain ? last : NULL;
+find_cached(const struct message *message) {
+    const struct authz_cache_call *cached = authz_cache_call(identity_there(message->peer), message);
+    return cached && cached->plain ? cached : NULL;
 }
 
 static void route_call(struct shard *shard, struct message *message) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     if (__builtin_expect(shard->settings->users != NULL, false))
-        message->again = find_again(message);
+        message->again = find_cached(message);
     route_query_read_method(message);
     if (!message_method_is(message, "event"))
         events_flush(shard);
@@ -190,7 +191,7 @@ static void route_call(struct shard *shard, struct message *message) {
                 message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
     if (__builtin_expect(shard->settings->users != NULL, false) && authn_refuse(shard, message))
         return;
-    bool passes = message->again && methods_passes(shard, message->peer);
+    bool passes = message->again && methods_may_skip(shard, message->peer);
     if (!refuse_header(shard, message) && (passes || !methods_answer(shard, message)))
         route_others(shard, message);
 }
@@ -216,11 +217,11 @@ static inline __attribute__((always_inline)) void sign(const struct shard *shard
 }
 
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame) {
-    struct frame own = *frame;
-    own.added = NULL;
+    struct frame signed_frame = *frame;
+    signed_frame.added = NULL;
     if (shard->settings->users)
-        sign(shard, peer, &own);
-    return own;
+        sign(shard, peer, &signed_frame);
+    return signed_frame;
 }
 
 static void look_up(struct shard *shard, struct message *message, const struct frame *frame) {
@@ -241,7 +242,7 @@ static void refuse_unread(struct shard *shard, const struct message *message) {
 static void route_message(struct shard *shard, struct message *message) {
     assert(message->peer->state == PEER_OPEN);
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
-    bool is_good = message->lookup.verdict == LOOKUP_GOOD && is_call;
+    bool is_valid = message->lookup.verdict == LOOKUP_GOOD && is_call;
     if (message->lookup.kind != BODY_NOTIFICATION)
         events_flush(shard);
     PROBE(route, message->peer->name, message->frame->body.bytes, message->lookup.kind);
@@ -249,9 +250,9 @@ static void route_message(struct shard *shard, struct message *message) {
         responses_route(shard, message);
         return;
     }
-    if (message->exchange && (!is_good || message_is_request(message)))
+    if (message->exchange && (!is_valid || message_is_request(message)))
         exchange_expect(message->exchange);
-    if (is_good)
+    if (is_valid)
         route_call(shard, message);
     else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
              !message->exchange && !message->origin) // no session crosses
@@ -275,16 +276,16 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
 }
 
 // Members behind one that closed the connection aren't read, as frames behind such a frame aren't.
-static void route_members(struct shard *shard, const struct message *whole, struct exchange *exchange) {
+static void route_members(struct shard *shard, const struct message *batch, struct exchange *exchange) {
     struct json_walk walk;
-    batch_walk(&walk, whole);
-    for (struct json_item item; whole->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+    batch_walk(&walk, batch);
+    for (struct json_item item; batch->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
         struct frame frame =
-            route_sign(shard, whole->peer, whole->frame); // which a member before may have made known
-        assert(item.value.at + item.value.bytes <= whole->frame->body.bytes);
-        frame.body = (struct span){whole->frame->body.at + item.value.at, item.value.bytes};
-        if (!take_member(shard, whole->peer, &frame, exchange))
-            route_member(shard, whole->peer, &frame, exchange);
+            route_sign(shard, batch->peer, batch->frame); // which a member before may have made known
+        assert(item.value.at + item.value.bytes <= batch->frame->body.bytes);
+        frame.body = (struct span){batch->frame->body.at + item.value.at, item.value.bytes};
+        if (!take_member(shard, batch->peer, &frame, exchange))
+            route_member(shard, batch->peer, &frame, exchange);
     }
 }
 
@@ -295,21 +296,21 @@ static void end_batch(struct shard *shard, struct peer *peer, const struct excha
         peer_linger(shard, peer);
 }
 
-static void route_batch(struct shard *shard, struct message *whole) {
-    assert(whole->lookup.verdict == LOOKUP_GOOD);
+static void route_batch(struct shard *shard, struct message *batch) {
+    assert(batch->lookup.verdict == LOOKUP_GOOD);
     stats_count(&shard->stats, COUNT_BATCHES_RECEIVED);
-    if (batch_refuse(shard, whole))
+    if (batch_refuse(shard, batch))
         return;
-    struct exchange *exchange = whole->exchange ? whole->exchange : exchange_open(shard, whole->peer);
+    struct exchange *exchange = batch->exchange ? batch->exchange : exchange_open(shard, batch->peer);
     if (!exchange) {
-        peer_close(shard, whole->peer, COUNT_CLOSED_NO_MEMORY);
+        peer_close(shard, batch->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     exchange->is_array = true;
-    route_members(shard, whole, exchange);
-    if (whole->exchange)
+    route_members(shard, batch, exchange);
+    if (batch->exchange)
         return;
-    end_batch(shard, whole->peer, exchange);
+    end_batch(shard, batch->peer, exchange);
     exchange_close(shard, exchange);
 }
 

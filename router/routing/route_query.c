@@ -58,28 +58,28 @@ static inline struct rules_field field_as_it_lies(const struct message *message)
 }
 
 void route_query_read(const struct message *message, struct route_query *query) {
-    struct rules_message *asked = &query->asked;
-    asked->method = message->method_long ? NULL : message->method;
-    asked->method_bytes = message->method_bytes;
-    asked->tool = asked->approver = asked->command = (struct rules_field){0};
-    asked->required = message->frame->unit->directives.governance;
-    asked->source = message->peer->name;
-    asked->from_elsewhere = message->origin != NULL;
-    asked->reaching = NULL;
-    asked->reaches = NULL;
-    asked->by_name_only = asked->by_method_only = false;
+    struct rules_message *criteria = &query->criteria;
+    criteria->method = message->method_long ? NULL : message->method;
+    criteria->method_bytes = message->method_bytes;
+    criteria->tool = criteria->approver = criteria->command = (struct rules_field){0};
+    criteria->required = message->frame->unit->directives.governance;
+    criteria->source = message->peer->name;
+    criteria->from_elsewhere = message->origin != NULL;
+    criteria->reaching = NULL;
+    criteria->reaches = NULL;
+    criteria->by_name_only = criteria->by_method_only = false;
     if (message->again && lookup_has(&message->lookup, KEY_TARGET_AGENT))
-        asked->target = field_as_it_lies(message);
+        criteria->target = field_as_it_lies(message);
     else
-        read_field(message, KEY_TARGET_AGENT, &asked->target, query->target, sizeof query->target);
-    query->named = asked->target.given;
+        read_field(message, KEY_TARGET_AGENT, &criteria->target, query->target, sizeof query->target);
+    query->named = criteria->target.given;
     const struct attachment *attachment = message_attachment(message);
     if (attachment)
-        asked->target = attached_target(attachment);
-    if (rules_read_tool(asked))
-        read_field(message, KEY_TOOL, &asked->tool, query->other, sizeof query->other);
-    else if (rules_read_approver(asked))
-        read_field(message, KEY_APPROVER, &asked->approver, query->other, sizeof query->other);
-    else if (rules_read_command(asked))
-        read_field(message, KEY_COMMAND, &asked->command, query->other, sizeof query->other);
+        criteria->target = attached_target(attachment);
+    if (rules_read_tool(criteria))
+        read_field(message, KEY_TOOL, &criteria->tool, query->second, sizeof query->second);
+    else if (rules_read_approver(criteria))
+        read_field(message, KEY_APPROVER, &criteria->approver, query->second, sizeof query->second);
+    else if (rules_read_command(criteria))
+        read_field(message, KEY_COMMAND, &criteria->command, query->second, sizeof query->second);
 }

@@ -6,9 +6,9 @@
 
 // With room for the texts.
 struct route_query {
-    struct rules_message asked;
+    struct rules_message criteria;
     bool named; // it names a target itself
-    char target[METHOD_BYTES_MAX + 1], other[METHOD_BYTES_MAX];
+    char target[METHOD_BYTES_MAX + 1], second[METHOD_BYTES_MAX];
 };
 
 // Decodes a message's method. A method that is said again has no escape, nor has its target.

@@ -47,8 +47,8 @@ struct attach_query {
     uint64_t number; // under which other hubs were asked; 0: they weren't yet
     uint64_t asked_ms;
     uint32_t id_bytes, agent_bytes;
-    bool end_leaves; // the end of its stream is its leaving
-    char texts[];    // the request's id, and the agent's
+    bool end_detaches; // the end of its stream is its leaving
+    char texts[];      // the request's id, and the agent's
 };
 
 static inline const char *attach_query_agent(const struct attach_query *query) {

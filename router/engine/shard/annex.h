@@ -44,7 +44,7 @@ struct annex {
     uint64_t kept_for;                // whose its subscriptions are (core/base/quota_shares.h)
     uint64_t kept_bytes;              // of these, as they are counted
     struct attachment *attachment;    // NULL: none
-    bool end_leaves;                  // the end of its stream is its leaving, as it has said in hub/attach
+    bool end_detaches;                // the end of its stream is its leaving, as it has said in hub/attach
     struct identity *identity;        // where users are on (identity.h); else NULL
     struct pool_affinity *affinities; // one for each pool that it has used
     struct child *child;              // whose seat it is (router/features/children); or NULL

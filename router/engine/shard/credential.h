@@ -25,7 +25,7 @@ enum credential {
 };
 
 // A credential was wrong, and the delay until that is said.
-enum authn_guess { GUESS_NONE, GUESS_MESSAGE, GUESS_HTTP };
+enum authn_attempt { ATTEMPT_NONE, ATTEMPT_MESSAGE, ATTEMPT_HTTP };
 
 // Calls that were found right (router/rights/authz_cache.h).
 enum { AUTHZ_CACHE_CALLS = 4, AUTHZ_CACHE_BLOCK_BYTES = 32, AUTHZ_CACHE_TEXT_BYTES_MAX = 64 };
@@ -68,7 +68,7 @@ struct identity {
     struct authz_cache *authz_cache; // NULL: nothing yet
     const struct user *counted;      // among whose connections it is; or NULL
     enum credential kind : 8;        // by which it is the user's
-    enum authn_guess guess : 8;
+    enum authn_attempt attempt : 8;
     bool was_known;   // a right credential has been shown, be it for one request
     bool bears;       // the connection itself bears one, and is among its user's
     bool looked;      // whether it does is known

@@ -24,7 +24,7 @@ static inline const struct user *identity_user(const struct peer *peer) {
 }
 // Whether nothing that it sends is read, until it is told that its credential was wrong.
 static inline bool identity_unread(const struct peer *peer) {
-    return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->guess != GUESS_NONE;
+    return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->attempt != ATTEMPT_NONE;
 }
 // Whether nobody knows yet who sends it: it has shown no right credential, and its connection bears none.
 bool identity_is_unknown(const struct peer *peer);

@@ -102,8 +102,8 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
     timer_init(&shard->behind_timer, TIMER_BEHIND);
-    timer_init(&shard->untold_timer, TIMER_UNTOLD);
-    timer_init(&shard->journal_timer, TIMER_UNTOLD);
+    timer_init(&shard->refusals_timer, TIMER_REFUSALS);
+    timer_init(&shard->journal_timer, TIMER_REFUSALS);
     timer_init(&shard->watchdog_timer, TIMER_WATCHDOG);
     atomic_init(&shard->asleep, false);
 }
@@ -182,7 +182,7 @@ void shard_close(struct shard *shard) {
     assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->exchanges));
     assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
-    wheel_disarm(&shard->untold_timer);
+    wheel_disarm(&shard->refusals_timer);
     wheel_disarm(&shard->journal_timer);
     wheel_disarm(&shard->watchdog_timer);
     io_close(shard->io);

@@ -45,7 +45,7 @@ enum timer_kind {
     TIMER_STREAMS,
     TIMER_HELD,
     TIMER_IDENTITY,
-    TIMER_UNTOLD,
+    TIMER_REFUSALS,
     TIMER_WATCHDOG,
     TIMER_LINK
 };
@@ -168,13 +168,13 @@ struct shard {
     struct peer *endings, **endings_last; // marked; linked by peer.ending (peer_teardown.h)
     struct list exchanges;                // struct exchange.link
     struct freelist exchange_spares;
-    uint64_t relief_ms;         // when memory may be won back again (pressure.c)
-    struct timer shrink_timer;  // armed while memory lies at rest (pressure.c)
-    struct timer journal_timer; // of shard 0: armed while the journal lacks entries that failed (journal.c)
-    struct timer untold_timer;  // armed while the journal hasn't been told of all refusals (audit.c)
-    struct timer behind_timer;  // armed while anybody is waited for (slow_reader.c)
-    uint64_t refused;           // of the budget's refusals, how many were known then
-    struct mail *orders;        // deferred until the mail before them is read (inbox.c)
+    uint64_t relief_ms;          // when memory may be won back again (pressure.c)
+    struct timer shrink_timer;   // armed while memory lies at rest (pressure.c)
+    struct timer journal_timer;  // of shard 0: armed while the journal lacks entries that failed (journal.c)
+    struct timer refusals_timer; // armed while the journal hasn't been told of all refusals (audit.c)
+    struct timer behind_timer;   // armed while anybody is waited for (slow_reader.c)
+    uint64_t refused;            // of the budget's refusals, how many were known then
+    struct mail *orders;         // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
 
     enum hub_phase phase;          // as this shard has seen it

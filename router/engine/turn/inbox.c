@@ -147,7 +147,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         events_arrived(shard, mail);
         break;
     case MAIL_HEARD:
-        events_came_home(shard, mail);
+        events_returned(shard, mail);
         break;
     case MAIL_ADOPT:
         accept_adopt(shard, mail);
@@ -171,13 +171,13 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         gate_query_arrived(shard, mail);
         break;
     case MAIL_INQUIRY:
-        directory_inquiry_arrived(shard, mail);
+        directory_query_arrived(shard, mail);
         break;
     case MAIL_ENTRIES:
         journal_arrived(shard, list_entry(mail, struct journal_entry, mail));
         break;
     case MAIL_ENTRIES_SETTLED:
-        journal_came_home(shard, list_entry(mail, struct journal_entry, mail));
+        journal_entry_returned(shard, list_entry(mail, struct journal_entry, mail));
         audit_hook_settle(shard);
         break;
     default: // MAIL_STREAM_…

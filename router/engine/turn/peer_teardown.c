@@ -82,7 +82,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 
 static void let_linger(struct shard *shard, struct peer *peer) {
     peer_teardown_leave(shard, peer);
-    if (identity_of(peer) && identity_of(peer)->guess) // it hasn't been read
+    if (identity_of(peer) && identity_of(peer)->attempt) // it hasn't been read
         read_fairness_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))

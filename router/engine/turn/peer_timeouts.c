@@ -70,11 +70,11 @@ static bool is_told_of_frame(const struct peer *peer) {
 static bool is_heard_first(struct shard *shard, struct identity *identity) {
     enum { LOOK_AGAIN_MS = 100 };
     struct peer *peer = identity->peer;
-    if (identity->guess || peer->state != PEER_OPEN)
+    if (identity->attempt || peer->state != PEER_OPEN)
         return false;
     if (read_fairness_hold(peer))
         read_fairness_read(shard, peer);
-    if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->guess)
+    if (peer->state == PEER_CLOSING || identity->was_known || identity->bears || identity->attempt)
         return true;
     if (peer->state != PEER_OPEN || list_empty(&peer->starved))
         return false;

@@ -191,7 +191,7 @@ static void expire(struct shard *shard) {
         case TIMER_IDENTITY:
             peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
-        case TIMER_UNTOLD:
+        case TIMER_REFUSALS:
             audit_expired(shard, timer);
             break;
         case TIMER_WATCHDOG:

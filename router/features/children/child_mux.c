@@ -34,7 +34,7 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
     enum mcp_method method = is_known ? mcp_method(message->method, message->method_bytes) : MCP_OTHER;
     const struct annex *own = message->peer->annex;
     bool is_exit =
-        own && own->end_leaves && child_record_is_each(agent->child) && message_method_is(message, "exit");
+        own && own->end_detaches && child_record_is_each(agent->child) && message_method_is(message, "exit");
     parcel->note = is_exit ? NOTE_EXIT : (uint8_t)(1 + method);
     if (is_known && mcp_era(message->body, &message->lookup, method) == MCP_MODERN) {
         bool logs = mcp_meta(message->body, &message->lookup, MCP_META_LOG_LEVEL).type != JSON_NONE;

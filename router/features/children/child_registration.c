@@ -18,16 +18,16 @@ bool child_prepare_farewell(struct shard *shard, struct peer *seat) {
 void child_farewell(struct child *child) {
     uint32_t *leaving = &child->record->leaving;
     struct order *farewell = child->seat->farewell;
-    assert(farewell && !farewell->awaited);
+    assert(farewell && !farewell->awaiting_count);
     ++*leaving;
-    farewell->awaited = leaving;
+    farewell->awaiting_count = leaving;
     farewell->removed = child->removed;
 }
 
 static void submit(struct shard *shard, struct child *child, struct order *order) {
     assert(order->mail.connection == child->seat->name);
     child->orders++;
-    order->awaited = &child->orders;
+    order->awaiting_count = &child->orders;
     registry_submit(shard, order);
 }
 
@@ -147,7 +147,7 @@ static void spare(const struct child *child, bool waiting, struct order *order) 
 static void spare_now(struct shard *shard, struct order *order) {
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
     assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.held);
-    spare(seat->annex->child, order->waits, order);
+    spare(seat->annex->child, order->requests_wait, order);
 }
 
 // Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.
@@ -156,12 +156,12 @@ bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     struct order *order = order_create(shard, ORDER_REST, child->seat->name);
     if (!order)
         return false;
-    order->spares_aside = speaks_sessions_alone(child);
-    order->waits = waiting;
+    order->others_wait = speaks_sessions_alone(child);
+    order->requests_wait = waiting;
     order->down = is_down(child);
-    order->marked = is_down(child) ? NULL : spare_now;
-    order->owed = &child->owed;
-    if (!order->marked)
+    order->on_marked = is_down(child) ? NULL : spare_now;
+    order->had_requests = &child->owed;
+    if (!order->on_marked)
         spare_now(shard, order);
     submit(shard, child, order);
     return true;

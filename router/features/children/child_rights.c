@@ -29,7 +29,7 @@ static uint32_t filter_message(const struct child *child, const struct user *use
     child_settings_capabilities(child->settings, &section);
     struct piece instead = {section.bytes, section.failed ? 0 : section.length};
     struct span all = {0, (uint32_t)offered->count};
-    uint32_t rules = authz_sift(user, offered->bytes, all, instead, kept);
+    uint32_t rules = authz_filter(user, offered->bytes, all, instead, kept);
     kept->failed |= section.failed;
     text_deinit(&section);
     return rules;

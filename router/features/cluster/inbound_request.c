@@ -312,7 +312,7 @@ void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchang
 static void begin_identity(struct link *link, const struct origin *origin) {
     struct identity *identity = identity_of(link->peer);
     if (identity && origin->user)
-        authn_speaks(identity, origin->user, CREDENTIAL_HUB);
+        authn_identify(identity, origin->user, CREDENTIAL_HUB);
 }
 
 static void end_identity(struct link *link) {

@@ -13,7 +13,7 @@
 #include "router/routing/remote_attach.h"
 
 static struct order *order_at(struct list *node) {
-    return list_entry(node, struct order, asking);
+    return list_entry(node, struct order, by_table);
 }
 
 static bool is_open(const struct link *link) {
@@ -49,7 +49,7 @@ static void publish_claim(struct link *link, const struct order *order) {
     assert(link->shard->index == 0);
     begin_words(&json, order->agent_id, order->agent_id_bytes);
     text_put(&json, link->shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
-    publish_name(link, order->agent_id, order->agent_id_bytes, order->asked_by,
+    publish_name(link, order->agent_id, order->agent_id_bytes, order->claim_number,
                  order->owner ? order->owner->name : NULL, &json);
 }
 
@@ -174,7 +174,7 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
     if (order && is_lesser(link, member))
         return true;
     if (order)
-        registry_asked(shard, order, true); // it gives way at once
+        registry_claimed(shard, order, true); // it gives way at once
     return false;
 }
 
@@ -246,7 +246,7 @@ bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_
     else if (member)
         return false;
     if (order && (!member || words.is_held))
-        registry_asked(shard, order, words.is_held);
+        registry_claimed(shard, order, words.is_held);
     else if (query && (!member || words.is_held))
         remote_attach_over(shard, query,
                            !member        ? ATTACH_NOBODY
@@ -262,18 +262,18 @@ bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_
 static void ask(struct link *link, struct order *order) {
     struct shard *shard = link->shard;
     char token[SUBJECT_NAME_BYTES_MAX];
-    assert(!order->asked_by);
+    assert(!order->claim_number);
     claim_table_sent(shard->asking, order, ++link->numbers, shard_now_ms(shard));
     if (subject_escape(token, order->agent_id, order->agent_id_bytes))
         publish_claim(link, order);
     else
-        registry_asked(shard, order, false); // a name that no subject can bear exists here alone
+        registry_claimed(shard, order, false); // a name that no subject can bear exists here alone
 }
 
 // Those that nobody was asked for are the last ones.
 static struct list *first_unasked(const struct shard *shard) {
-    struct list *all = &shard->asking->all, *node = all;
-    while (node->prev != all && !order_at(node->prev)->asked_by)
+    struct list *all = &shard->asking->orders, *node = all;
+    while (node->prev != all && !order_at(node->prev)->claim_number)
         node = node->prev;
     return node;
 }
@@ -297,8 +297,8 @@ static void ask_attachments(struct link *link) {
 static void close_all(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->shard->index == 0);
-    while (!list_empty(&shard->asking->all))
-        registry_asked(shard, order_at(shard->asking->all.next), false);
+    while (!list_empty(&shard->asking->orders))
+        registry_claimed(shard, order_at(shard->asking->orders.next), false);
     while (!list_empty(&shard->attach_queries))
         remote_attach_over(shard, list_entry(shard->attach_queries.next, struct attach_query, link),
                            ATTACH_DOWN);
@@ -308,7 +308,7 @@ static void close_all(struct link *link) {
 
 static struct order *first_unconfirmed(const struct shard *shard) {
     const struct list *orders = &shard->confirming;
-    return list_empty(orders) ? NULL : list_entry(orders->next, struct order, confirming);
+    return list_empty(orders) ? NULL : list_entry(orders->next, struct order, by_barrier);
 }
 
 static void follow_confirmations(struct link *link) {
@@ -321,10 +321,10 @@ static void follow_confirmations(struct link *link) {
         return;
     }
     for (struct list *node = shard->confirming.prev; node != &shard->confirming; node = node->prev) {
-        struct order *order = list_entry(node, struct order, confirming);
-        if (order->confirmed_by)
+        struct order *order = list_entry(node, struct order, by_barrier);
+        if (order->barrier_ping)
             break;
-        order->confirmed_by = link->pings + 1;
+        order->barrier_ping = link->pings + 1;
         any = true;
     }
     if (any)
@@ -335,14 +335,14 @@ void name_claim_link_stands(struct link *link) {
     const struct list *orders = &link->shard->confirming;
     assert(link->shard->index == 0);
     for (struct list *node = orders->next; node != orders; node = node->next)
-        list_entry(node, struct order, confirming)->confirmed_by = 0;
+        list_entry(node, struct order, by_barrier)->barrier_ping = 0;
     link->said_serial = link->shard->agents.serials; // lists are compared
 }
 
 void name_claim_pong(struct link *link) {
     assert(link->pongs > 0);
     for (struct order *order; (order = first_unconfirmed(link->shard));) {
-        if (!order->confirmed_by || order->confirmed_by > link->pongs)
+        if (!order->barrier_ping || order->barrier_ping > link->pongs)
             return;
         registry_confirmed(link->shard, order);
     }
@@ -358,9 +358,9 @@ void name_claim_follow(struct link *link) {
         return;
     }
     struct list *node = first_unasked(link->shard);
-    if (node != &asking->all)
+    if (node != &asking->orders)
         nats_follow_registry(link); // the names are subscribed before they are asked for
-    for (struct list *next; node != &asking->all && is_open(link); node = next) {
+    for (struct list *next; node != &asking->orders && is_open(link); node = next) {
         next = node->next;
         ask(link, order_at(node));
     }
@@ -373,17 +373,17 @@ void name_claim_follow(struct link *link) {
 
 static void expire(struct link *link) {
     struct shard *shard = link->shard;
-    struct list *asked = &shard->asking->all, *confirming = &shard->confirming,
+    struct list *asked = &shard->asking->orders, *confirming = &shard->confirming,
                 *attach = &shard->attach_queries;
     uint64_t now_ms = shard_now_ms(shard);
     assert(link->shard->index == 0);
-    while (!list_empty(asked) && order_at(asked->next)->asked_by &&
-           now_ms - order_at(asked->next)->asked_ms >= CLUSTER_CLAIM_MS)
-        registry_asked(shard, order_at(asked->next), false);
+    while (!list_empty(asked) && order_at(asked->next)->claim_number &&
+           now_ms - order_at(asked->next)->claimed_ms >= CLUSTER_CLAIM_MS)
+        registry_claimed(shard, order_at(asked->next), false);
     for (struct list *node = confirming->next, *next; node != confirming; node = next) {
-        struct order *order = list_entry(node, struct order, confirming);
+        struct order *order = list_entry(node, struct order, by_barrier);
         next = node->next;
-        if (now_ms - order->confirming_ms >= CLUSTER_CONFIRM_MS)
+        if (now_ms - order->barrier_ms >= CLUSTER_CONFIRM_MS)
             registry_confirmed(shard, order);
     }
     for (struct list *node = attach->next, *next; node != attach; node = next) {

@@ -35,7 +35,7 @@ static bool nats_enter(struct shard *shard, struct peer *peer) {
     link_entered(link, peer);
     struct identity *identity = identity_of(peer);
     if (identity) {
-        authn_shown(identity);
+        authn_credential_accepted(identity);
         identity->kind = CREDENTIAL_HUB;
         identity->looked = true;
     }

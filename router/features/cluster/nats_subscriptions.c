@@ -141,7 +141,7 @@ static void count_all(struct nats_subscriptions *presence, const struct agents *
     for (const struct list *node = agents->all.next; node != &agents->all; node = node->next)
         count_agent(presence, scope, list_entry(node, struct agent, link));
     for (struct list *node = claims ? claims->next : NULL; claims && node != claims; node = node->next) {
-        const struct order *order = list_entry(node, struct order, asking);
+        const struct order *order = list_entry(node, struct order, by_table);
         count(presence, scope, SUBJECT_NAME, order->agent_id, order->agent_id_bytes);
     }
 }

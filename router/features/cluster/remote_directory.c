@@ -19,9 +19,9 @@ static struct directory_query *query_at(struct list *node) {
 static void finish(struct link *link, struct directory_query *query, bool is_partial) {
     query->partial |= is_partial;
     assert(!list_empty(&link->shard->inquiries));
-    quota_give(&link->shard->quota, query->awaited);
-    query->awaited = NULL;
-    directory_inquiry_over(link->shard, query);
+    quota_give(&link->shard->quota, query->awaited_hubs);
+    query->awaited_hubs = NULL;
+    directory_query_end(link->shard, query);
 }
 
 // Whose answers are waited for: those that are served now. False: there is no memory.
@@ -29,14 +29,14 @@ static bool await_all(struct link *link, struct directory_query *query) {
     const struct list *all = &link->members.all;
     uint32_t count = link->members.served;
     assert(link->shard->index == 0);
-    query->awaited = count ? quota_take(&link->shard->quota, count * sizeof *query->awaited) : NULL;
+    query->awaited_hubs = count ? quota_take(&link->shard->quota, count * sizeof *query->awaited_hubs) : NULL;
     query->awaited_count = 0;
-    if (count && !query->awaited)
+    if (count && !query->awaited_hubs)
         return false;
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct cluster_member *member = list_entry(node, struct cluster_member, link);
         if (member->has_beaten && member->is_served && query->awaited_count < count)
-            query->awaited[query->awaited_count++] = member->hub;
+            query->awaited_hubs[query->awaited_count++] = member->hub;
     }
     return true;
 }
@@ -111,9 +111,9 @@ void remote_directory_tick(struct link *link) {
 // Its last part came. Whether that was the last one that was waited for.
 static bool note_answered(struct directory_query *query, const struct cluster_member *member) {
     for (uint32_t at = 0; at < query->awaited_count; at++) {
-        if (hub_name_compare_nodes(&query->awaited[at], &member->hub) != 0)
+        if (hub_name_compare_nodes(&query->awaited_hubs[at], &member->hub) != 0)
             continue;
-        query->awaited[at] = query->awaited[--query->awaited_count];
+        query->awaited_hubs[at] = query->awaited_hubs[--query->awaited_count];
         break;
     }
     return query->awaited_count == 0;
@@ -137,7 +137,7 @@ bool remote_directory_take(struct link *link, struct cluster_member *member, uin
         return true;
     }
     struct directory_query *query = query_at(node);
-    directory_inquiry_add(link->shard, query, body + agents.value.at, agents.value.bytes);
+    directory_query_add(link->shard, query, body + agents.value.at, agents.value.bytes);
     query->partial |= json_member(body, whole, "cut").type == JSON_TRUE;
     bool is_last = json_member(body, whole, "more").type != JSON_TRUE && note_answered(query, member);
     if (is_last || query->too_large || query->overloaded)

@@ -92,9 +92,10 @@ static void refuse_place(struct shard *shard, struct hcs_client *client, enum hc
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     bool given = client->target_bytes;
-    return shard->gate && authz_holds_stream(client->user, agent->id, bytes,
-                                             given ? hcs_client_target(client) : default_target,
-                                             given ? client->target_bytes : strlen(default_target));
+    return shard->gate &&
+           authz_stream_requires_approval(client->user, agent->id, bytes,
+                                          given ? hcs_client_target(client) : default_target,
+                                          given ? client->target_bytes : strlen(default_target));
 }
 
 static bool reaches(const void *user, const struct agent *agent) {
@@ -105,7 +106,7 @@ static bool reaches(const void *user, const struct agent *agent) {
 static bool reaches_unheld(const void *user, const struct agent *agent) {
     assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
-    return authz_reaches(user, agent) && !authz_holds_stream(user, agent->id, bytes, NULL, 0);
+    return authz_reaches(user, agent) && !authz_stream_requires_approval(user, agent->id, bytes, NULL, 0);
 }
 
 static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {

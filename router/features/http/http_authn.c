@@ -106,7 +106,7 @@ static void refuse_rule(struct shard *shard, struct http_call *call, enum rule r
 static void guess(struct shard *shard, struct http_call *call) {
     refuse_rule(shard, call, RULE_CREDENTIAL);
     call->exchange->http.closes = true;
-    authn_guess(shard, call->peer, call->exchange);
+    authn_delay(shard, call->peer, call->exchange);
 }
 
 // One connection too many isn't let in.
@@ -130,13 +130,13 @@ static bool speaks(struct shard *shard, const struct http_call *call, const stru
         refuse_connection(shard, call, user);
         return false;
     }
-    authn_speaks(identity, user, kind);
+    authn_identify(identity, user, kind);
     return true;
 }
 
 static bool take_secret(struct shard *shard, struct http_call *call, const struct secret *secret) {
     struct identity *identity = identity_of(call->peer);
-    assert(identity && !identity->guess);
+    assert(identity && !identity->attempt);
     const struct user *user =
         secret->bytes == SIZE_MAX ? NULL : authn_token(shard, secret->text, secret->bytes);
     if (user && digest_make(secret->text, secret->bytes, &identity->digest))
@@ -247,7 +247,7 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
         return false;
     bool good = user && identity_counts(identity_of(peer), user);
     if (good)
-        authn_shown(identity_of(peer));
+        authn_credential_accepted(identity_of(peer));
     else
         refuse_head(shard, &call, user);
     return good;

@@ -65,7 +65,7 @@ static const char forbidden_pattern[] = "subscribe";
 static bool may_get(const struct shard *shard, const struct peer *peer,
                     const struct http_parameter *pattern) {
     const struct user *user = authz_user(shard, peer);
-    return !user || authz_hears(user, pattern->value, pattern->value_bytes);
+    return !user || authz_may_receive(user, pattern->value, pattern->value_bytes);
 }
 
 static const char *take_pattern(struct shard *shard, struct peer *peer,

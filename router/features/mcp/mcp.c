@@ -350,7 +350,7 @@ static void ask_one(struct shard *shard, const struct child *child, struct mcp *
                     const struct message *message) {
     const char *reason;
     struct mcp_user *user = user_asked(shard, child, mcp, &reason);
-    if (!authz_asks(shard, message))
+    if (!authz_may_list(shard, message))
         return;
     if (user && shard->phase == HUB_SERVING)
         ask_user(shard, message, user);

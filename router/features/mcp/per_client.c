@@ -372,7 +372,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         tell_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
-    else if (is_mcp ? authz_asks(shard, message) : authz_speaks(shard, message))
+    else if (is_mcp ? authz_may_list(shard, message) : authz_may_use_source(shard, message))
         ask_user(shard, message, user);
     return true;
 }

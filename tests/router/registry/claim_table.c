@@ -18,7 +18,7 @@ static struct order orders[ORDERS];
 
 static struct order *fill(unsigned at) {
     struct order *order = &orders[at];
-    *order = (struct order){.kind = ORDER_REGISTER, .stage = ORDER_ASKED, .mail.connection = at / 2 + 1};
+    *order = (struct order){.kind = ORDER_REGISTER, .stage = ORDER_SUBMITTED, .mail.connection = at / 2 + 1};
     order->agent_id_bytes = (uint32_t)sprintf(order->agent_id, "agent-%u", at);
     return order;
 }
@@ -43,7 +43,7 @@ static void each_is_found_until_it_goes(void **state) {
         assert_null(claim_table_number(asking, at + 1));
         assert_ptr_equal(claim_table_of(asking, order->mail.connection), at % 2 ? NULL : &orders[at + 1]);
     }
-    assert_true(list_empty(&asking->all));
+    assert_true(list_empty(&asking->orders));
     claim_table_destroy(asking);
 }
 

@@ -284,12 +284,12 @@ static void names_and_claims_are_subscribed_once(void **state) {
     follow();
     assert_int_equal(subscribed("patchbay.c.1.name.a1", ""), 1);
     assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 0);
-    list_append(&claims, &order.asking);
+    list_append(&claims, &order.by_table);
     presence.is_behind = true;
     follow();
     assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 1);
     assert_int_equal(subscribed("patchbay.c.1.agent.b1", "g"), 0);
-    list_remove(&order.asking);
+    list_remove(&order.by_table);
     presence.is_behind = true;
     follow();
     assert_int_equal(subscribed("patchbay.c.1.name.b1", ""), 0);
