@@ -58,6 +58,11 @@ struct json_item json_member(const uint8_t *text, struct span value, const char 
 // bytes and no zero byte. Returns the number of bytes. Returns SIZE_MAX when it would be more than capacity
 // or is no JSON string.
 size_t json_string_decode(const uint8_t *text, struct span string, char *out, size_t capacity);
+// Decodes as much of a string as fits, cut between two characters. Returns the number of bytes; 0 where it is no JSON
+// string from its begin on.
+size_t json_string_decode_begin(const uint8_t *text, struct span string, char *out, size_t capacity);
+// How many of the first `most` bytes of a text in UTF-8 are whole characters.
+size_t json_cut_at_character(const char *text, size_t bytes, size_t most);
 // Whether a string means `literal`, or begins with what that means.
 bool json_string_is(const uint8_t *text, struct span string, const char *literal);
 bool json_string_begins(const uint8_t *text, struct span string, const char *literal);

@@ -160,6 +160,39 @@ size_t json_string_decode(const uint8_t *text, struct span string, char *out, si
     return decode_any(text, string, out, capacity);
 }
 
+size_t json_cut_at_character(const char *text, size_t bytes, size_t most) {
+    if (bytes <= most)
+        return bytes;
+    while (most > 0 && ((uint8_t)text[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
+// One more byte than fits is decoded, so that a character that is cut is known.
+size_t json_string_decode_begin(const uint8_t *text, struct span string, char *out, size_t capacity) {
+    size_t written = 0;
+    if (!json_string_quoted(text, string))
+        return 0;
+    for (uint32_t at = string.at + 1, end = string.at + string.bytes - 1; at < end;) {
+        char unit[4];
+        unsigned bytes;
+        at = string_decode_next(text, at, end, unit, &bytes);
+        if (at == UINT32_MAX)
+            break;
+        if (capacity - written >= bytes) {
+            memcpy(out + written, unit, bytes);
+            written += bytes;
+            continue;
+        }
+        // The next byte is the begin of a character, or goes on with one whose begin is out.
+        while (((uint8_t)unit[0] & 0xc0) == 0x80 && written > 0)
+            unit[0] = out[--written];
+        break;
+    }
+    assert(written <= capacity);
+    return written;
+}
+
 // Where in a string the literal has been met; UINT32_MAX: it is something else.
 static uint32_t json_string_meet(const uint8_t *text, struct span string, const char *literal) {
     assert(json_string_quoted(text, string));

@@ -17,7 +17,7 @@
 #include "core/base/wheel.h"
 
 // A UUID as a string needs no memory of its own.
-enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024 };
+enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024, PENDING_METHOD_BYTES = 64 };
 
 // The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
 // _meta.progressToken.
@@ -29,6 +29,7 @@ struct account;
 struct exchange;
 struct message_copy;
 struct remote_end;
+struct user;
 
 struct pending {
     struct timer timer;        // its timeout
@@ -56,14 +57,22 @@ struct pending {
     uint32_t generation : HUB_ID_GENERATION_BITS;
     unsigned level : 4; // enum governance, that a request to other hubs requires
     bool less : 1;      // members of the group that it asks for elsewhere support less here
-    uint32_t timeout_ms;
-    uint32_t bytes; // that are kept for it
+    uint32_t timeout_ms; // in which it must be answered; with idle_ms: after the last progress
+    uint32_t bytes;      // that are kept for it
+    bool idle : 1;       // progress begins timeout_ms anew, until limit_ms
     bool used : 1;
     bool cancelled : 1;  // a cancel is on its way to the target, or has been there (request_index_cancel)
     bool marked : 1;     // its target's program has ended since (router/registry/registry.h)
     bool aside : 1;      // another program than its target's own may have it, and then says how it ends
     unsigned agent : 28; // which of its target's it is for: agent.mark
     char inline_id[PENDING_ID_INLINE];
+    // What is told of it while it is under way (router/features/observe).
+    uint64_t asked_ns;       // when it was forwarded, by the shards' clock
+    uint64_t limit_ms;       // with `idle`: when its time is up whatever comes, by the same clock
+    const struct user *user; // who has sent it, of whatever edition; the router's, or NULL
+    uint32_t body_bytes;
+    uint32_t method_bytes;             // of the whole method, up to METHOD_BYTES_MAX
+    char method[PENDING_METHOD_BYTES]; // its first bytes, decoded; what lies behind method_bytes says nothing
 };
 
 // PENDING_CHUNK slots, which are taken and given back together.

@@ -40,10 +40,21 @@ static inline void directives_read_governance(struct directives *directives, str
         directives->governance = level;
 }
 
-static inline void directives_read_timeout(struct directives *directives, struct field_text value) {
+// False where the value is no time that a request may have.
+static inline bool directives_read_time(struct field_text value, uint32_t *out) {
     uint64_t ms;
+    if (!directives_read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX)
+        return false;
+    *out = (uint32_t)ms;
+    return true;
+}
+
+static inline void directives_read_timeout(struct directives *directives, struct field_text value) {
     directives->timeout_given = true;
-    directives->timeout_bad = !directives_read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX;
-    if (!directives->timeout_bad)
-        directives->timeout_ms = (uint32_t)ms;
+    directives->timeout_bad = !directives_read_time(value, &directives->timeout_ms);
+}
+
+static inline void directives_read_idle(struct directives *directives, struct field_text value) {
+    directives->idle_given = true;
+    directives->idle_bad = !directives_read_time(value, &directives->idle_ms);
 }

@@ -1,6 +1,6 @@
 // The header block and the body's boundary, found in place.
 //
-// Success: each line is name, colon, value, CR LF. At its end the field is judged if it is one of the six
+// Success: each line is name, colon, value, CR LF. At its end the field is judged if it is one of the seven
 // that the hub reads. A blank line ends the block, and the body's length is known. The usual block, a
 // canonical Content-Length line alone, is taken at once, without the steps.
 //
@@ -33,6 +33,7 @@ enum field {
     FIELD_VERSION,
     FIELD_GOVERNANCE,
     FIELD_TIMEOUT,
+    FIELD_IDLE,
     FIELD_USER,
     FIELD_OTHER
 };
@@ -63,6 +64,8 @@ static enum field field_of(const uint8_t *name, uint32_t bytes) {
         return field_name_is(name, "governance-level", 16) ? FIELD_GOVERNANCE : FIELD_OTHER;
     case 17:
         return field_name_is(name, "custom-timeout-ms", 17) ? FIELD_TIMEOUT : FIELD_OTHER;
+    case 22:
+        return field_name_is(name, "custom-idle-timeout-ms", 22) ? FIELD_IDLE : FIELD_OTHER;
     default:
         return FIELD_OTHER;
     }
@@ -108,6 +111,9 @@ static enum unit_fault check_value(struct unit *unit, enum field field, struct f
         break;
     case FIELD_TIMEOUT:
         directives_read_timeout(&unit->directives, value);
+        break;
+    case FIELD_IDLE:
+        directives_read_idle(&unit->directives, value);
         break;
     case FIELD_USER:
     case FIELD_OTHER:

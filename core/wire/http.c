@@ -39,8 +39,8 @@ enum state {
 static_assert((int)HEAD_STATES_COUNT <= (int)HTTP_CHUNKS,
               "the states of a head are below those of the chunks");
 
-// The fields that may come once only and tell where the request ends, or how it is treated. Also bits of
-// unit.seen.
+// The fields that may come once only and tell where the request ends, or how it is treated. But for the last one
+// they are also bits of unit.seen.
 enum field {
     FIELD_LENGTH,
     FIELD_CODING,
@@ -50,6 +50,7 @@ enum field {
     FIELD_VERSION,
     FIELD_GOVERNANCE,
     FIELD_TIMEOUT,
+    FIELD_IDLE,
     FIELD_OTHER
 };
 
@@ -61,7 +62,7 @@ static void http_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
 
 static bool has_seen(const struct unit *unit, enum field field) {
     assert(field < FIELD_OTHER);
-    return unit->seen & 1u << field;
+    return field == FIELD_IDLE ? unit->directives.idle_given : unit->seen & 1u << field;
 }
 
 // --- Fields
@@ -84,6 +85,8 @@ static enum field http_field_of(const uint8_t *name, uint32_t bytes) {
         return field_name_is(name, "transfer-encoding", 17)   ? FIELD_CODING
                : field_name_is(name, "custom-timeout-ms", 17) ? FIELD_TIMEOUT
                                                               : FIELD_OTHER;
+    case 22:
+        return field_name_is(name, "custom-idle-timeout-ms", 22) ? FIELD_IDLE : FIELD_OTHER;
     default:
         return FIELD_OTHER;
     }
@@ -150,6 +153,9 @@ static enum unit_fault check_value(struct unit *unit, const uint8_t *bytes, enum
     case FIELD_TIMEOUT:
         directives_read_timeout(&unit->directives, value);
         break;
+    case FIELD_IDLE:
+        directives_read_idle(&unit->directives, value);
+        break;
     case FIELD_TYPE:
     case FIELD_OTHER:
         break;
@@ -171,7 +177,8 @@ static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_en
     struct field_text value =
         field_text_trim((struct field_text){bytes + unit->colon_at + 1, bytes + line_end - 2});
     enum unit_fault fault = check_value(unit, bytes, field, value, limits);
-    unit->seen |= (uint8_t)(1u << field);
+    if (field != FIELD_IDLE)
+        unit->seen |= (uint8_t)(1u << field);
     if (fault != UNIT_FAULT_NONE)
         http_refuse(unit, fault, (uint32_t)(value.start - bytes));
 }

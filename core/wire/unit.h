@@ -78,11 +78,20 @@ enum unit_version { VERSION_ABSENT, VERSION_SERVED, VERSION_OTHER };
 // Directives of an envelope for its body (HugAI v2 headers). Zero bytes: none.
 struct directives {
     uint32_t timeout_ms; // when given and not bad: 1 to 3,600,000
+    uint32_t idle_ms;    // likewise: for which neither an answer nor progress may come
     enum unit_version version : 8;
     enum governance governance : 8; // when given and not bad
-    bool governance_given, governance_bad;
-    bool timeout_given, timeout_bad;
+    bool governance_given : 1, governance_bad : 1;
+    bool timeout_given : 1, timeout_bad : 1;
+    bool idle_given : 1, idle_bad : 1;
+    bool timeout_is_left : 1; // the time is what another hub leaves: the source has given none
 };
+
+// Whether a value of one of these fields could not be read, or isn't served.
+static inline bool directives_is_bad(const struct directives *directives) {
+    return directives->version == VERSION_OTHER || directives->governance_bad || directives->timeout_bad ||
+           directives->idle_bad;
+}
 
 // Zero bytes are a unit of which nothing has come.
 struct unit {

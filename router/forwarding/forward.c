@@ -1,7 +1,9 @@
 #include "router/forwarding/forward.h"
 
 #include <assert.h>
+#include <string.h>
 
+#include "core/wire/directives.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/error_target.h"
 #include "router/engine/message/message_copy.h"
@@ -134,11 +136,33 @@ void forward_notification(struct shard *shard, const struct message *message, st
     forward_deliver(shard, target, parcel, MAIL_DELIVERY_PLAIN);
 }
 
-static uint32_t timeout_ms(const struct shard *shard, const struct message *message) {
+// The time that a request has. With `idle` that is the time without progress.
+struct request_time {
+    uint32_t ms;
+    uint32_t whole_ms; // whatever progress comes
+    bool idle;
+};
+
+// A request with a token whose source says nothing of time has as much again with each progress, where the hub is
+// told so. What another hub leaves a request is no time that its source has given.
+static bool extends(const struct shard *shard, const struct directives *directives,
+                    const struct progress_tokens *tokens) {
+    return shard->settings->progress_extends && tokens->count > 0 &&
+           (!directives->timeout_given || directives->timeout_is_left);
+}
+
+static struct request_time time_of(const struct shard *shard, const struct message *message,
+                                   const struct progress_tokens *tokens) {
     const struct directives *directives = &message->frame->unit->directives;
+    uint32_t usual_ms = (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
+    uint32_t given_ms = directives->timeout_given ? directives->timeout_ms : 0;
     assert(!directives->timeout_given || directives->timeout_ms > 0);
-    return directives->timeout_given ? directives->timeout_ms
-                                     : (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
+    bool idle = directives->idle_given || extends(shard, directives, tokens);
+    if (__builtin_expect(!idle, true))
+        return (struct request_time){given_ms ? given_ms : usual_ms, given_ms ? given_ms : usual_ms, false};
+    uint32_t whole_ms = given_ms ? given_ms : TIMEOUT_MS_MAX;
+    uint32_t idle_ms = directives->idle_given ? directives->idle_ms : usual_ms;
+    return (struct request_time){idle_ms < whole_ms ? idle_ms : whole_ms, whole_ms, true};
 }
 
 // Values that are spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
@@ -190,8 +214,21 @@ static bool save_tokens(struct shard *shard, struct pending *pending, const stru
     return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
 }
 
+// Notes what is told of a request while it is under way. Bytes behind a method are copied, too: a copy of one size
+// costs less.
+static void describe(struct shard *shard, struct pending *pending, const struct message *message) {
+    static_assert(sizeof message->method >= sizeof pending->method, "it is copied whole");
+    pending->asked_ns = io_now(shard->io);
+    pending->user = message->origin ? message->origin->user : identity_user(message->peer);
+    pending->body_bytes = message->frame->body.bytes;
+    pending->method_bytes = (uint32_t)message->method_bytes;
+    memcpy(pending->method, message->method, sizeof pending->method);
+    if (__builtin_expect(message->method_long, false))
+        pending->method_bytes = (uint32_t)message_method_begin(message, pending->method, sizeof pending->method);
+}
+
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
-                 const struct agent *agent) {
+                 const struct agent *agent, const struct request_time *time) {
     struct home *home = home_of(shard, agent);
     assert(pending->used && !timer_armed(&pending->timer));
     assert(list_empty(&pending->by_source) && list_empty(&pending->by_target));
@@ -201,7 +238,10 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
     pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
-    pending->timeout_ms = timeout_ms(shard, message);
+    describe(shard, pending, message);
+    pending->timeout_ms = time->ms;
+    pending->idle = time->idle;
+    pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
     pending->timer.kind = TIMER_PENDING;
     request_index_add(&message->peer->request_index, pending, &shard->hub->settings.secrets.tables,
                       &shard->quota);
@@ -289,11 +329,11 @@ static bool save_copy(struct shard *shard, const struct message *message, struct
 static struct parcel *make_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent, const struct remote_target *to,
                                    struct pending *pending, const struct progress_tokens *tokens,
-                                   struct account *account) {
+                                   struct account *account, uint32_t time_ms) {
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     struct parcel *parcel = parcel_with_splices(shard, message, tokens, hub_id);
     assert(hub_id_shard(hub_id) == shard->index);
-    if (parcel && to && !address(shard, message, parcel, to, hub_id, timeout_ms(shard, message))) {
+    if (parcel && to && !address(shard, message, parcel, to, hub_id, time_ms)) {
         withdraw(shard, pending, parcel, account);
         return NULL;
     }
@@ -325,10 +365,12 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         give_back(shard, account);
         return;
     }
-    struct parcel *parcel = make_request(shard, message, agent, to, pending, &tokens, account);
+    struct request_time time = time_of(shard, message, &tokens);
+    struct parcel *parcel =
+        make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
     if (!parcel)
         return;
-    bind(shard, pending, message, agent);
+    bind(shard, pending, message, agent, &time);
     pending->account = account;
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = (uint8_t)message_lane(message);

@@ -23,7 +23,7 @@ static uint64_t response_hub_id(const struct shard *shard, const struct message 
 static bool response_usable(const struct shard *shard, const struct message *message) {
     const struct directives *directives = &message->frame->unit->directives;
     return message->lookup.verdict == LOOKUP_GOOD && validate_response(shard, message) &&
-           directives->version != VERSION_OTHER && !directives->governance_bad && !directives->timeout_bad;
+           !directives_is_bad(directives);
 }
 
 static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *parcel, uint64_t from,

@@ -74,7 +74,7 @@ static bool read_id(const struct message *message, struct json_item *id) {
 
 // When it was forwarded, by the shard's clock.
 static uint64_t began_ms(const struct pending *pending) {
-    return timer_armed(&pending->timer) ? pending->timer.due_ms - pending->timeout_ms : 0;
+    return pending->asked_ns / 1000000;
 }
 
 // Requests of several users may have come on one connection of HTTP.

@@ -22,8 +22,12 @@ enum { HELD_MORE_MS = 5000 }; // beside the gate's wait and the request's own ti
 // It waits as long as it would have waited here, in all.
 static void set_remaining_time(const struct shard *shard, const struct pending *pending,
                                struct message_copy *copy) {
-    uint64_t now_ms = shard_now_ms(shard), due_ms = pending->timer.due_ms;
+    uint64_t now_ms = shard_now_ms(shard), due_ms = pending->idle ? pending->limit_ms : pending->timer.due_ms;
     assert(timer_armed(&pending->timer));
+    if (pending->idle) {
+        copy->unit.directives.idle_given = true;
+        copy->unit.directives.idle_ms = pending->timeout_ms;
+    }
     copy->unit.directives.timeout_given = true;
     copy->unit.directives.timeout_ms = due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 1;
 }
@@ -205,9 +209,10 @@ static void end_unusable(struct shard *shard, struct pending *pending, const str
 // Its clock stands while it is held there: that hub's wait and its own time, and some more.
 static void hold(struct shard *shard, struct pending *pending, struct remote_end *end) {
     assert(pending->timeout_ms > 0);
+    uint64_t wait_ms = end->wait_ms + pending->timeout_ms + HELD_MORE_MS;
     if (timer_armed(&pending->timer))
-        wheel_arm(&shard->wheel, &pending->timer,
-                  shard_now_ms(shard) + end->wait_ms + pending->timeout_ms + HELD_MORE_MS);
+        wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + wait_ms);
+    pending->limit_ms += wait_ms;
     quota_give(&shard->quota, pending->hold);
     pending->hold = end;
 }

@@ -1,6 +1,7 @@
 // Progress tokens: the hub puts its own in place of a request's. The target's reports under them reach the one peer
 // that asked, with the token it chose, until the request ends.
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { scenario } from './hub.mjs';
 import { assertError } from './peer.mjs';
 
@@ -112,4 +113,98 @@ scenario('progress in a batch, and progress of one', EVERYWHERE, async (hub) => 
   target.send(`[${progress(tokens[1], 'one')},${progress(tokens[0], 'two')}]`);
   assert.equal((await source.next()).text, progress('"a"', 'one'));
   assert.equal((await source.next()).text, progress('"a"', 'two'));
+});
+
+const IDLE = 'Custom-Idle-Timeout-Ms: 400', PAUSE_MS = 150;
+
+// Reports progress again and again for so long, and answers then.
+async function work(target, asked, ms) { // the pauses are the work
+  const [token] = tokensOf(asked.params);
+  const until = Date.now() + ms;
+  while (Date.now() < until) {
+    target.send(progress(token));
+    await sleep(PAUSE_MS);
+  }
+}
+
+scenario('each progress gives a request its idle time anew', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(request(1, ',"workDoneToken":"t"'), IDLE);
+  const asked = (await target.next()).json;
+  await work(target, asked, 1000);
+  target.reply(asked.id, 'done');
+  const { json } = await source.find(({ json }) => json.id === 1, 'the answer');
+  assert.equal(json.result, 'done');
+});
+
+scenario('without progress for as long, it ends, and the target is told', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  const began = Date.now();
+  source.send(request(1, ',"workDoneToken":"t"'), IDLE, 'Custom-Timeout-Ms: 60000');
+  const asked = (await target.next()).json;
+  await work(target, asked, 500);
+  const { json } = await source.find(({ json }) => json.id === 1, 'the answer');
+  const { data } = assertError(json, -32051);
+  assert.deepEqual(data, { agent: 'target', timeoutMs: 400, idle: true });
+  assert.ok(Date.now() - began >= 800, 'as long after the last progress');
+  const cancel = await target.next();
+  assert.equal(cancel.json.method, '$/cancelRequest');
+});
+
+scenario('the time of the whole holds beside it', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(request(1, ',"workDoneToken":"t"'), IDLE, 'Custom-Timeout-Ms: 900');
+  const asked = (await target.next()).json;
+  await work(target, asked, 1200);
+  const { json } = await source.find(({ json }) => json.id === 1, 'the answer');
+  const { data } = assertError(json, -32051);
+  assert.deepEqual(data, { agent: 'target', timeoutMs: 900 });
+});
+
+scenario("another's progress extends nothing, and a request without a token has its idle time once", EVERYWHERE, async (hub) => {
+  const target = await hub.agent('target');
+  const other = await hub.agent('other');
+  const source = await hub.peer();
+  source.send(request(1, ',"workDoneToken":"t"'), IDLE);
+  const asked = (await target.next()).json;
+  source.send(request(2, ''), IDLE);
+  await Promise.all([work(other, asked, 800), (async () => {
+    const ends = [(await source.next()).json, (await source.next()).json];
+    for (const id of [1, 2]) assert.equal(assertError(ends.find((end) => end.id === id), -32051).data.idle, true);
+  })()]);
+});
+
+scenario('a bad idle time is -32602, and two of them are a framing error', EVERYWHERE, async (hub) => {
+  await hub.agent('target');
+  const source = await hub.peer();
+  for (const bad of ['0', '3600001', 'x', '', '1.0']) {
+    source.send(request(1, ''), `Custom-Idle-Timeout-Ms: ${bad}`);
+    const { data } = assertError((await source.next()).json, -32602);
+    assert.equal(data.field, 'Custom-Idle-Timeout-Ms');
+  }
+  source.send(request(1, ''), IDLE, IDLE);
+  assertError((await source.next()).json, -32700);
+});
+
+const EXTENDS = { ...EVERYWHERE, options: ['--progress-extends', '--request-timeout', '400ms'] };
+
+scenario('--progress-extends: --request-timeout begins anew where the source says nothing of time', EXTENDS, async (hub) => {
+  const target = await hub.agent('target');
+  const source = await hub.peer();
+  source.send(request(1, ',"workDoneToken":"t"'));
+  source.send(request(2, ',"workDoneToken":"u"'), 'Custom-Timeout-Ms: 500');
+  const asked = [(await target.next()).json, (await target.next()).json];
+  await Promise.all(asked.map((one) => work(target, one, 900)));
+  target.reply(asked[0].id, 'done');
+  const ends = [];
+  while (ends.length < 2) {
+    const { json } = await source.next();
+    if (json.id) ends.push(json);
+  }
+  const late = ends.find(({ id }) => id === 2);
+  assert.deepEqual(assertError(late, -32051).data, { agent: 'target', timeoutMs: 500 });
+  assert.equal(ends.find(({ id }) => id === 1).result, 'done');
 });

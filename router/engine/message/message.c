@@ -4,6 +4,10 @@
 
 #include "router/engine/send/exchange.h"
 
+size_t message_method_begin(const struct message *message, char *out, size_t capacity) {
+    return json_string_decode_begin(message->body, message->lookup.value[KEY_METHOD], out, capacity);
+}
+
 struct json_item message_param(const struct message *message, const char *key) {
     if (!lookup_has(&message->lookup, KEY_PARAMS) || message->lookup.type[KEY_PARAMS] != JSON_OBJECT)
         return (struct json_item){0};

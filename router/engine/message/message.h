@@ -83,6 +83,8 @@ static inline bool message_has_target(const struct message *message) {
     return lookup_has(&message->lookup, KEY_TARGET_AGENT) || message_attachment(message);
 }
 
+// Decodes as much of its method as fits in `capacity` bytes, cut at a character; returns how many bytes that are.
+size_t message_method_begin(const struct message *message, char *out, size_t capacity);
 // A member of params; type JSON_NONE when there is none.
 struct json_item message_param(const struct message *message, const char *key);
 // How many bytes the result of a request may have: what a frame can, or what is left of its exchange's.

@@ -15,6 +15,8 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 
+#define MS_NS UINT64_C(1000000)
+
 static void completion_end(struct shard *shard, struct pending *pending) {
     assert(pending->source && pending->target);
     hub_owe(shard->hub, pending->target, -1);
@@ -228,7 +230,13 @@ void completion_timed_out(struct shard *shard, struct pending *pending) {
     stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
     struct text data;
     begin_data(shard, pending, &data, NULL);
-    reply_data_number(&data, "timeoutMs", (int64_t)pending->timeout_ms);
+    // Where progress extends the time, the time that is up may be that of the whole.
+    bool is_idle = pending->idle && shard_now_ms(shard) < pending->limit_ms;
+    uint64_t time_ms = pending->idle && !is_idle ? pending->limit_ms - pending->asked_ns / MS_NS
+                                                 : pending->timeout_ms;
+    reply_data_number(&data, "timeoutMs", (int64_t)time_ms);
+    if (is_idle)
+        reply_data_flag(&data, "idle");
     cancel_downstream(shard, pending);
     end_with_error(shard, pending, ERROR_TIMED_OUT, &data);
 }

@@ -196,6 +196,10 @@ bool refuse_header(struct shard *shard, const struct message *message) {
         refuse_field(shard, message, "Custom-Timeout-Ms", "a number from 1 to 3600000");
         return true;
     }
+    if (directives->idle_bad) {
+        refuse_field(shard, message, "Custom-Idle-Timeout-Ms", "a number from 1 to 3600000");
+        return true;
+    }
     return false;
 }
 

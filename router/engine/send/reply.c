@@ -28,6 +28,11 @@ void reply_data_text(struct text *data, const char *name, const char *value) {
     reply_data_string(data, name, value, strlen(value));
 }
 
+void reply_data_flag(struct text *data, const char *name) {
+    key(data, name);
+    text_put(data, "true");
+}
+
 void reply_data_number(struct text *data, const char *name, int64_t value) {
     key(data, name);
     text_number(data, value);

@@ -41,3 +41,5 @@ void reply_notify(struct shard *shard, struct peer *peer, struct text *body);
 void reply_data_string(struct text *data, const char *key, const void *value, size_t bytes);
 void reply_data_text(struct text *data, const char *key, const char *value);
 void reply_data_number(struct text *data, const char *key, int64_t value);
+// A member that is true.
+void reply_data_flag(struct text *data, const char *key);

@@ -65,8 +65,8 @@ static void look_at_home(struct shard *shard, const struct home *home) {
     if (list_empty(&home->pending))
         return;
     const struct pending *oldest = list_entry(home->pending.next, struct pending, by_target);
-    assert(oldest->target == home->connection && oldest->timer.due_ms >= oldest->timeout_ms);
-    uint64_t asked_ms = oldest->timer.due_ms - oldest->timeout_ms, now_ms = shard_now_ms(shard);
+    assert(oldest->target == home->connection);
+    uint64_t asked_ms = oldest->asked_ns / 1000000, now_ms = shard_now_ms(shard);
     survey_rank(&shard->survey.page.slowest,
                 (struct survey_row){home->connection, now_ms > asked_ms ? now_ms - asked_ms : 0,
                                     hub_owed(shard->hub, home->connection)});

@@ -59,6 +59,7 @@ bool hub_message_read(struct shard *shard, const struct frame *frame, struct hub
     bool is_whole =
         out->header.given ? open_frame(frame, &limits, out, error) : open_bare(frame, &limits, out, error);
     if (is_whole && out->header.time_ms) {
+        out->unit.directives.timeout_is_left = !out->unit.directives.timeout_given;
         out->unit.directives.timeout_given = true;
         out->unit.directives.timeout_ms = out->header.time_ms;
     }

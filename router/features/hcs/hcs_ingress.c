@@ -56,12 +56,13 @@ static void entering_refuse(struct shard *shard, const struct entering *entering
 
 static bool refuse_header_of(struct shard *shard, const struct entering *entering) {
     const struct directives *directives = &entering->message->frame->unit->directives;
-    bool bad = directives->version == VERSION_OTHER || directives->governance_bad || directives->timeout_bad;
+    bool bad = directives_is_bad(directives);
     if (bad)
         entering_refuse(shard, entering, HCS_FRAMES_INVALID_REQUEST,
                         directives->version == VERSION_OTHER ? "protocol version not supported"
                         : directives->governance_bad         ? "Governance-Level is none"
-                                                             : "Custom-Timeout-Ms is none",
+                        : directives->timeout_bad            ? "Custom-Timeout-Ms is none"
+                                                             : "Custom-Idle-Timeout-Ms is none",
                         false);
     return bad;
 }

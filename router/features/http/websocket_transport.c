@@ -23,8 +23,8 @@
 
 // Whether there are none.
 static bool websocket_headers_is_plain(const struct directives *directives) {
-    assert(!directives->governance_bad && !directives->timeout_bad); // the upgrade was refused
-    return !directives->governance_given && !directives->timeout_given;
+    assert(!directives_is_bad(directives)); // the upgrade was refused
+    return !directives->governance_given && !directives->timeout_given && !directives->idle_given;
 }
 
 // Content-Length and the fields, as a peer would have sent them.
@@ -41,6 +41,11 @@ static size_t put_block(char *out, const struct directives *directives, uint32_t
         at += text_digits(at, directives->timeout_ms);
         at = stpcpy(at, "\r\n");
     }
+    if (directives->idle_given) {
+        at = stpcpy(at, "Custom-Idle-Timeout-Ms: ");
+        at += text_digits(at, directives->idle_ms);
+        at = stpcpy(at, "\r\n");
+    }
     at = stpcpy(at, "\r\n");
     return (size_t)(at - out);
 }
@@ -48,7 +53,7 @@ static size_t put_block(char *out, const struct directives *directives, uint32_t
 // Routes a message under its peer's standing fields. A receiver with a header block gets them in it: so a message
 // that may have one is copied behind such a block.
 static void websocket_headers_route(struct shard *shard, struct peer *peer, const struct frame *frame) {
-    enum { BLOCK_BYTES_MAX = 128 };
+    enum { BLOCK_BYTES_MAX = 192 };
     char block[BLOCK_BYTES_MAX];
     uint32_t body_bytes = frame->body.bytes;
     const struct directives *directives = &peer->annex->directives;
@@ -281,7 +286,7 @@ bool websocket_asked(const struct http_call *call) {
 }
 
 static bool directives_good(const struct directives *directives) {
-    return directives->version != VERSION_OTHER && !directives->governance_bad && !directives->timeout_bad;
+    return !directives_is_bad(directives);
 }
 
 // Writes the proof that the request was read; NULL, or what is wrong with it.
@@ -297,7 +302,8 @@ static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_
     if (call->frame->unit->body_bytes)
         return "a request for an upgrade has no content";
     if (!directives_good(&call->frame->unit->directives))
-        return "HugAI-Version must be 2, Governance-Level a level, Custom-Timeout-Ms 1 to 3600000";
+        return "HugAI-Version must be 2, Governance-Level a level, Custom-Timeout-Ms and Custom-Idle-Timeout-Ms 1 "
+               "to 3600000";
     return NULL;
 }
 

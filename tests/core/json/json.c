@@ -116,6 +116,43 @@ static void a_long_exponent_weighs_up_long_digits(void **state) {
     free(text);
 }
 
+// What fits is whole characters, and the same as the begin of the whole.
+static void a_string_is_cut_at_a_character(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t capacity, bytes;
+    } rows[] = {
+        {"\"abc\"", 3, 3},
+        {"\"abc\"", 2, 2},
+        {"\"abc\"", 0, 0},
+        {"\"a\xc3\xa9\"", 3, 3},
+        {"\"a\xc3\xa9\"", 2, 1},
+        {"\"a\xc3\xa9z\"", 2, 1},
+        {"\"a\xe2\x82\xacz\"", 3, 1},
+        {"\"a\xe2\x82\xacz\"", 4, 4},
+        {"\"a\xf0\x9f\x98\x80z\"", 4, 1},
+        {"\"a\\u00e9z\"", 2, 1},
+        {"\"a\\u00e9z\"", 3, 3},
+        {"\"a\\ud83d\\ude00z\"", 4, 1},
+        {"\"a\\ud83d\\ude00z\"", 5, 5},
+        {"\"\\n\\n\\n\"", 2, 2},
+        {"\"ab", 2, 0},
+        {"7", 2, 0},
+    };
+    for (size_t index = 0; index < sizeof rows / sizeof *rows; index++) {
+        char out[16], whole[16];
+        const uint8_t *text = put(rows[index].text);
+        assert_int_equal(json_string_decode_begin(text, all(rows[index].text), out, rows[index].capacity),
+                         rows[index].bytes);
+        if (rows[index].bytes > 0) {
+            size_t bytes = json_string_decode(text, all(rows[index].text), whole, sizeof whole);
+            assert_memory_equal(out, whole, rows[index].bytes);
+            assert_int_equal(json_cut_at_character(whole, bytes, rows[index].capacity), rows[index].bytes);
+        }
+    }
+}
+
 static void strings_are_judged(void **state) {
     (void)state;
     static const char *const good[] = {"\"\"",
@@ -502,6 +539,7 @@ int main(void) {
         cmocka_unit_test(plain_digits_mean_what_they_are),
         cmocka_unit_test(a_long_exponent_weighs_up_long_digits),
         cmocka_unit_test(strings_are_judged),
+        cmocka_unit_test(a_string_is_cut_at_a_character),
         cmocka_unit_test(a_fault_is_found_wherever_it_lies),
         cmocka_unit_test(strings_mean_what_they_spell),
         cmocka_unit_test(a_string_is_only_its_meaning),

@@ -66,6 +66,9 @@ static void assert_same(const struct unit *left, const struct unit *right) {
     assert_int_equal(left->directives.timeout_given, right->directives.timeout_given);
     assert_int_equal(left->directives.timeout_bad, right->directives.timeout_bad);
     assert_int_equal(left->directives.timeout_ms, right->directives.timeout_ms);
+    assert_int_equal(left->directives.idle_given, right->directives.idle_given);
+    assert_int_equal(left->directives.idle_bad, right->directives.idle_bad);
+    assert_int_equal(left->directives.idle_ms, right->directives.idle_ms);
 }
 
 // Every way of cutting the input in two or three, and every byte by itself, ends as the whole does.
@@ -176,8 +179,9 @@ static void reads_governance_and_timeout(void **state) {
         for (size_t j = 0; j < sizeof timeouts / sizeof *timeouts; j++) {
             char text[256];
             int bytes = snprintf(text, sizeof text,
-                                 "Governance-Level: %s\r\nCustom-Timeout-Ms: %s\r\n" LENGTH "\r\n...",
-                                 levels[i].level, timeouts[j].value);
+                                 "Governance-Level: %s\r\nCustom-Timeout-Ms: %s\r\n"
+                                 "CUSTOM-idle-Timeout-Ms: %s\r\n" LENGTH "\r\n...",
+                                 levels[i].level, timeouts[j].value, timeouts[j].value);
             struct unit scan;
             assert_int_equal(scan_whole(&scan, text, (size_t)bytes, &usual_limits), UNIT_WHOLE);
             assert_true(scan.directives.governance_given && scan.directives.timeout_given);
@@ -185,6 +189,9 @@ static void reads_governance_and_timeout(void **state) {
             assert_int_equal(scan.directives.governance, levels[i].governance);
             assert_int_equal(scan.directives.timeout_bad, timeouts[j].bad);
             assert_int_equal(scan.directives.timeout_ms, timeouts[j].ms);
+            assert_true(scan.directives.idle_given);
+            assert_int_equal(scan.directives.idle_bad, timeouts[j].bad);
+            assert_int_equal(scan.directives.idle_ms, timeouts[j].ms);
             if (i == j)
                 assert_splits_agree(text, (size_t)bytes, &usual_limits);
         }
@@ -197,7 +204,8 @@ static void absent_fields_stay_absent(void **state) {
     assert_int_equal(scan_whole(&scan, LENGTH "\r\n...", 24, &usual_limits), UNIT_WHOLE);
     assert_int_equal(scan.directives.version, VERSION_ABSENT);
     assert_false(scan.directives.governance_given || scan.directives.governance_bad ||
-                 scan.directives.timeout_given || scan.directives.timeout_bad);
+                 scan.directives.timeout_given || scan.directives.timeout_bad || scan.directives.idle_given ||
+                 scan.directives.idle_bad);
 }
 
 static void points_at_the_length_line(void **state) {
@@ -257,7 +265,8 @@ static void every_byte_in_a_value(void **state) {
 static void knows_names_exactly(void **state) {
     (void)state;
     static const char *const lines[] = {"content-length: 3", "content-type: a/b", "hugai-version: 2",
-                                        "governance-level: manual", "custom-timeout-ms: 1"};
+                                        "governance-level: manual", "custom-timeout-ms: 1",
+                                        "custom-idle-timeout-ms: 1"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         size_t name_bytes = strcspn(lines[i], ":");
         for (size_t at = 0; at < name_bytes; at++) {
