@@ -1,6 +1,7 @@
 // Two hubs and a NATS server: whoever isn't at this hub is asked for at the other one, and what a request and its answer are
 // locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { joined, linked, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
@@ -261,3 +262,23 @@ joined('attached to an agent at another hub, as to one here; to nobody anywhere 
   const { error } = await strays.ask('hub/attach', { agent: 'b' });
   assert.deepEqual([error.code, error.data.link], [-32050, 'down']);
 });
+
+const EXTENDS = ['--progress-extends', '--request-timeout', '600ms'];
+
+for (const [how, hubs, field] of [['a field of its own', [[], []], ['Custom-Idle-Timeout-Ms: 600']], ['--progress-extends', [EXTENDS, EXTENDS], []]])
+  joined(`progress extends a request's time at both hubs, by ${how}`, { hubs }, async (x, y) => {
+    const agent = await y.agent('b');
+    const source = await x.peer();
+    for (const id of [1, 2]) source.send(requestText(id, 'work', { targetAgent: 'b', workDoneToken: id }), ...field);
+    const asked = [(await agent.next()).json, (await agent.next()).json];
+    for (let n = 0; n < 6; n++) { // longer than one time, with pauses that are shorter
+      agent.notify('$/progress', { token: asked[0].params.workDoneToken, value: n });
+      assert.equal((await source.find(({ json }) => json.method === '$/progress', 'progress')).json.params.value, n);
+      await sleep(200);
+    }
+    const late = await source.find(({ json }) => json.id === 2, 'the end of the other');
+    assert.equal(assertError(late.json, -32051).data.idle, true);
+    assert.equal((await agent.find(({ json }) => json.method === '$/cancelRequest', 'its cancel')).json.params.id, asked[1].id);
+    agent.reply(asked[0].id, 'done');
+    assert.equal((await source.find(({ json }) => json.id === 1, 'the answer')).json.result, 'done');
+  });
