@@ -55,8 +55,8 @@ struct pending {
     uint16_t id_bytes, asked_bytes;
     uint32_t slot;
     uint32_t generation : HUB_ID_GENERATION_BITS;
-    unsigned level : 4; // enum governance, that a request to other hubs requires
-    bool less : 1;      // members of the group that it asks for elsewhere support less here
+    unsigned level : 4;  // enum governance, that a request to other hubs requires
+    bool less : 1;       // members of the group that it asks for elsewhere support less here
     uint32_t timeout_ms; // in which it must be answered; with idle_ms: after the last progress
     uint32_t bytes;      // that are kept for it
     bool idle : 1;       // progress begins timeout_ms anew, until limit_ms

@@ -224,7 +224,8 @@ static void describe(struct shard *shard, struct pending *pending, const struct 
     pending->method_bytes = (uint32_t)message->method_bytes;
     memcpy(pending->method, message->method, sizeof pending->method);
     if (__builtin_expect(message->method_long, false))
-        pending->method_bytes = (uint32_t)message_method_begin(message, pending->method, sizeof pending->method);
+        pending->method_bytes =
+            (uint32_t)message_method_begin(message, pending->method, sizeof pending->method);
 }
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
@@ -366,8 +367,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         return;
     }
     struct request_time time = time_of(shard, message, &tokens);
-    struct parcel *parcel =
-        make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
+    struct parcel *parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
     if (!parcel)
         return;
     bind(shard, pending, message, agent, &time);

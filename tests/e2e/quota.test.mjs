@@ -8,7 +8,7 @@ import { assertError, frame, requestText } from './peer.mjs';
 
 const SMALL = { shards: [1, 2], options: ['--max-memory', '32M'] };
 const BOUND = 8 << 20;
-const REST = 320 << 10; // what stays of a shard's first requests, and what shards have drawn and don't use
+const REST = 448 << 10; // what stays of a shard's first requests, and what shards have drawn and don't use
 
 const stats = async (peer) => (await peer.ask('hub/stats')).result;
 const about = (hub, what) => readFileSync(`/proc/${hub.process.pid}/${what}`, 'latin1');

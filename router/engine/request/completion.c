@@ -232,8 +232,8 @@ void completion_timed_out(struct shard *shard, struct pending *pending) {
     begin_data(shard, pending, &data, NULL);
     // Where progress extends the time, the time that is up may be that of the whole.
     bool is_idle = pending->idle && shard_now_ms(shard) < pending->limit_ms;
-    uint64_t time_ms = pending->idle && !is_idle ? pending->limit_ms - pending->asked_ns / MS_NS
-                                                 : pending->timeout_ms;
+    uint64_t time_ms =
+        pending->idle && !is_idle ? pending->limit_ms - pending->asked_ns / MS_NS : pending->timeout_ms;
     reply_data_number(&data, "timeoutMs", (int64_t)time_ms);
     if (is_idle)
         reply_data_flag(&data, "idle");

@@ -63,7 +63,7 @@ struct hub_settings {
     bool require_initialize;
     bool takeover;
     bool progress_extends; // the time of a request with a progress token, whose source says nothing of time
-    bool strict;                     // of the two depths of validation (validate.h)
+    bool strict;           // of the two depths of validation (validate.h)
     struct child_settings *children; // linked; the edition's
     struct allowlist hosts;       // that HTTP's Host may name, besides the listener's own and this machine's
     struct allowlist origins;     // whose pages may speak to the hub, besides its own

@@ -19,7 +19,8 @@ static void preflight(struct shard *shard, struct exchange *exchange) {
     exchange->http.fields =
         "Access-Control-Allow-Methods: GET, HEAD, POST\r\n"
         "Access-Control-Allow-Headers: Authorization, Content-Type, HugAI-Version, Governance-Level, "
-        "Request-Id, Custom-Timeout-Ms, Custom-Idle-Timeout-Ms, Last-Event-ID\r\nAccess-Control-Max-Age: 600\r\n";
+        "Request-Id, Custom-Timeout-Ms, Custom-Idle-Timeout-Ms, Last-Event-ID\r\nAccess-Control-Max-Age: "
+        "600\r\n";
     exchange->http.status = 204;
     exchange_close(shard, exchange);
 }

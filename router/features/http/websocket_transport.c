@@ -302,7 +302,8 @@ static const char *fault_of(const struct http_call *call, char accept[WEBSOCKET_
     if (call->frame->unit->body_bytes)
         return "a request for an upgrade has no content";
     if (!directives_good(&call->frame->unit->directives))
-        return "HugAI-Version must be 2, Governance-Level a level, Custom-Timeout-Ms and Custom-Idle-Timeout-Ms 1 "
+        return "HugAI-Version must be 2, Governance-Level a level, Custom-Timeout-Ms and "
+               "Custom-Idle-Timeout-Ms 1 "
                "to 3600000";
     return NULL;
 }

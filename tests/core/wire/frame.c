@@ -264,9 +264,9 @@ static void every_byte_in_a_value(void **state) {
 // twice.
 static void knows_names_exactly(void **state) {
     (void)state;
-    static const char *const lines[] = {"content-length: 3", "content-type: a/b", "hugai-version: 2",
-                                        "governance-level: manual", "custom-timeout-ms: 1",
-                                        "custom-idle-timeout-ms: 1"};
+    static const char *const lines[] = {"content-length: 3",    "content-type: a/b",
+                                        "hugai-version: 2",     "governance-level: manual",
+                                        "custom-timeout-ms: 1", "custom-idle-timeout-ms: 1"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         size_t name_bytes = strcspn(lines[i], ":");
         for (size_t at = 0; at < name_bytes; at++) {
