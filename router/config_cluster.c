@@ -132,7 +132,7 @@ bool config_check_cluster(struct config *config) {
     if (!name_hub(config))
         return false;
     config->settings.cluster = cluster;
-    config->settings.sandbox.dials = true;
+    config->settings.sandbox.may_dial = true;
     return are_safe(config);
 }
 

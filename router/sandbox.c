@@ -147,9 +147,9 @@ static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *s
     bool off = sandbox->mode == SANDBOX_OFF;
     assert(state->mode == sandbox->mode);
     int failed = !off ? sandbox_layer_privileges(user) : user ? privdrop_become(user) : 0;
-    state->walls[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
-                                             : failed ? SANDBOX_LAYER_MISSING
-                                                      : SANDBOX_LAYER_UP;
+    state->layers[SANDBOX_LAYER_PRIVILEGES] = off      ? SANDBOX_LAYER_OFF
+                                              : failed ? SANDBOX_LAYER_MISSING
+                                                       : SANDBOX_LAYER_UP;
     if (!failed)
         return true;
     if (failed == -ENOSYS)
@@ -166,8 +166,8 @@ bool sandbox_apply(const struct sandbox *sandbox, struct hub_sandbox *state) {
     if (sandbox->secret)
         sandbox_layer_hide_memory();
     if (sandbox->mode != SANDBOX_OFF) {
-        bool up = sandbox_layer_files(sandbox->folders, sandbox->folder_count, state->dials, &why) == 0;
-        state->walls[SANDBOX_LAYER_FILES] = up ? SANDBOX_LAYER_UP : SANDBOX_LAYER_MISSING;
+        bool up = sandbox_layer_files(sandbox->folders, sandbox->folder_count, state->may_dial, &why) == 0;
+        state->layers[SANDBOX_LAYER_FILES] = up ? SANDBOX_LAYER_UP : SANDBOX_LAYER_MISSING;
         if (!up && !report_missing(sandbox->mode, SANDBOX_LAYER_FILES, why))
             return false;
     }
@@ -176,15 +176,15 @@ bool sandbox_apply(const struct sandbox *sandbox, struct hub_sandbox *state) {
 }
 
 bool sandbox_apply_calls(struct hub_sandbox *state, enum sandbox_layer_state ring) {
-    assert(ring != SANDBOX_LAYER_OFF && state->walls[SANDBOX_LAYER_CALLS] == SANDBOX_LAYER_OFF);
+    assert(ring != SANDBOX_LAYER_OFF && state->layers[SANDBOX_LAYER_CALLS] == SANDBOX_LAYER_OFF);
     if (state->mode == SANDBOX_OFF)
         return true;
-    state->walls[SANDBOX_LAYER_RING] = ring;
+    state->layers[SANDBOX_LAYER_RING] = ring;
     if (ring == SANDBOX_LAYER_MISSING &&
         !report_missing(state->mode, SANDBOX_LAYER_RING, "the kernel's io_uring knows no restrictions"))
         return false;
-    int failed = sandbox_layer_calls(state->dials);
-    state->walls[SANDBOX_LAYER_CALLS] = failed ? SANDBOX_LAYER_MISSING : SANDBOX_LAYER_UP;
+    int failed = sandbox_layer_calls(state->may_dial);
+    state->layers[SANDBOX_LAYER_CALLS] = failed ? SANDBOX_LAYER_MISSING : SANDBOX_LAYER_UP;
     return !failed || report_missing(state->mode, SANDBOX_LAYER_CALLS, strerror(-failed));
 }
 
@@ -240,7 +240,7 @@ static enum outcome attempt(const struct sandbox *sandbox, struct hub_sandbox st
         sandbox_layer_last_privilege();
     if (layer == SANDBOX_LAYER_CALLS && !sandbox_apply_calls(&state, SANDBOX_LAYER_UNUSED))
         return REFUSED;
-    if (layer != SANDBOX_LAYER_RING && state.walls[layer] == SANDBOX_LAYER_MISSING)
+    if (layer != SANDBOX_LAYER_RING && state.layers[layer] == SANDBOX_LAYER_MISSING)
         return MISSING;
     return trials[layer]() ? HOLDS : FALLS;
 }

@@ -18,8 +18,8 @@ struct own_requests {
 };
 
 // The id of the next one.
-uint64_t own_requests_begin(struct own_requests *asks);
+uint64_t own_requests_begin(struct own_requests *requests);
 // An answer bears this id. False: nothing under it is owed.
-bool own_requests_end(struct own_requests *asks, uint64_t id);
+bool own_requests_end(struct own_requests *requests, uint64_t id);
 // Forgets all ids: the child is another process, which owes nothing.
-void own_requests_forget(struct own_requests *asks);
+void own_requests_forget(struct own_requests *requests);

@@ -47,17 +47,17 @@ enum mcp_method mcp_method(const char *name, size_t bytes) {
     return method;
 }
 
-struct json_item mcp_meta(const uint8_t *body, const struct lookup *lookup, enum mcp_meta which) {
-    assert(which < sizeof meta_keys / sizeof *meta_keys && meta_keys[which]);
+struct json_item mcp_meta(const uint8_t *body, const struct lookup *lookup, enum mcp_meta kind) {
+    assert(kind < sizeof meta_keys / sizeof *meta_keys && meta_keys[kind]);
     if (!lookup_has(lookup, KEY_META) || lookup->type[KEY_META] != JSON_OBJECT)
         return (struct json_item){0};
-    return json_member(body, lookup->value[KEY_META], meta_keys[which]);
+    return json_member(body, lookup->value[KEY_META], meta_keys[kind]);
 }
 
 enum mcp_era mcp_era(const uint8_t *body, const struct lookup *lookup, enum mcp_method method) {
     assert(method <= MCP_OTHER);
-    bool says_so = mcp_meta(body, lookup, MCP_META_VERSION).type != JSON_NONE;
-    return says_so || method == MCP_DISCOVER ? MCP_MODERN : MCP_LEGACY;
+    bool is_stated = mcp_meta(body, lookup, MCP_META_VERSION).type != JSON_NONE;
+    return is_stated || method == MCP_DISCOVER ? MCP_MODERN : MCP_LEGACY;
 }
 
 struct json_item mcp_result_subscription(const uint8_t *body, const struct lookup *lookup) {
@@ -104,13 +104,13 @@ bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup) {
     return false;
 }
 
-void mcp_put_initialize(struct text *out, uint64_t id, bool asks) {
+void mcp_put_initialize(struct text *out, uint64_t id, bool has_requests) {
     assert(id < UINT64_C(1) << 53);
     text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_number(out, (int64_t)id);
     text_put(out, ",\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"" MCP_LEGACY_VERSION
                   "\",\"capabilities\":{");
-    text_put(out, asks ? "\"sampling\":{},\"elicitation\":{}" : "");
+    text_put(out, has_requests ? "\"sampling\":{},\"elicitation\":{}" : "");
     text_put(out, "},\"clientInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION "\"}}}");
 }
 

@@ -48,7 +48,7 @@ enum mcp_method mcp_method(const char *name, size_t bytes);
 // server/discover.
 enum mcp_era mcp_era(const uint8_t *body, const struct lookup *lookup, enum mcp_method method);
 // Returns this member of params._meta; type JSON_NONE: there is none.
-struct json_item mcp_meta(const uint8_t *body, const struct lookup *lookup, enum mcp_meta which);
+struct json_item mcp_meta(const uint8_t *body, const struct lookup *lookup, enum mcp_meta kind);
 // The subscription that the result of a response is of; likewise.
 struct json_item mcp_result_subscription(const uint8_t *body, const struct lookup *lookup);
 // The string params.uri, or another such member; likewise.
@@ -63,7 +63,7 @@ bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup);
 // server, the notification that the session is open, and a cancel of a request that was forwarded under this
 // id. With `asks` the request offers that the server may ask clients (sampling, elicitation). Roots are never
 // offered: a server that clients share would take one client's roots for everybody's.
-void mcp_put_initialize(struct text *out, uint64_t id, bool asks);
+void mcp_put_initialize(struct text *out, uint64_t id, bool has_requests);
 void mcp_put_initialized(struct text *out);
 // A notification that a list is another one now: of tools, prompts or resources.
 void mcp_put_list_changed(struct text *out, const char *list);

@@ -40,7 +40,7 @@ static uint64_t hash_of(uint64_t number) {
 void mcp_users_init(struct mcp_users *users, const struct siphash_key *key, struct quota *quota) {
     *users = (struct mcp_users){.quota = quota};
     list_init(&users->users);
-    list_init(&users->asking);
+    list_init(&users->by_requests);
     list_init(&users->logging);
     list_init(&users->abandoned);
     hash_table_init(&users->by_connection, quota);
@@ -93,7 +93,7 @@ struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection) {
     list_init(&user->home.pending);
     list_init(&user->home.link);
     list_init(&user->link);
-    list_init(&user->asking);
+    list_init(&user->by_requests);
     list_init(&user->logging);
     list_init(&user->requests);
     list_init(&user->subscriptions);
@@ -127,7 +127,7 @@ static void count_request(struct mcp_users *users, const struct mcp_request *req
     if (request->kind == MCP_REQUEST_LISTEN)
         user->listens += (uint32_t)change;
     else
-        count(&users->asking, &user->asking, &user->asks, change);
+        count(&users->by_requests, &user->by_requests, &user->request_count, change);
     if (request->kind == MCP_REQUEST_WITH_LOG)
         count(&users->logging, &user->logging, &user->logs, change);
 }
@@ -263,10 +263,10 @@ enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_
     return request && request->user ? request->kind : MCP_REQUEST;
 }
 
-void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *tell, void *context) {
+void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *visit, void *context) {
     for (const struct list *node = user->requests.next, *next; node != &user->requests; node = next) {
         next = node->next;
-        tell(context, list_entry(node, struct mcp_request, by_user)->id);
+        visit(context, list_entry(node, struct mcp_request, by_user)->id);
     }
 }
 
@@ -275,7 +275,8 @@ static bool has_one(const struct list *list) {
 }
 
 struct mcp_user *mcp_only_requester(const struct mcp_users *users) {
-    return has_one(&users->asking) ? list_entry(users->asking.next, struct mcp_user, asking) : NULL;
+    return has_one(&users->by_requests) ? list_entry(users->by_requests.next, struct mcp_user, by_requests)
+                                        : NULL;
 }
 
 struct mcp_user *mcp_only_log_reader(const struct mcp_users *users) {
@@ -427,19 +428,19 @@ const char *mcp_level(const struct mcp_users *users) {
 
 // --- Leaving
 
-void mcp_visit_subscriptions(const struct mcp_user *user, mcp_visit_uri *tell, void *context) {
-    assert(user && tell);
+void mcp_visit_subscriptions(const struct mcp_user *user, mcp_visit_uri *visit, void *context) {
+    assert(user && visit);
     for (const struct list *node = user->subscriptions.next; node != &user->subscriptions;
          node = node->next) {
         const struct mcp_resource *resource = list_entry(node, struct mcp_subscription, by_user)->resource;
-        tell(context, resource->uri, resource->bytes);
+        visit(context, resource->uri, resource->bytes);
     }
 }
 
-void mcp_visit_resources(const struct mcp_users *users, mcp_visit_uri *tell, void *context) {
+void mcp_visit_resources(const struct mcp_users *users, mcp_visit_uri *visit, void *context) {
     for (struct list *node = users->all.next; node != &users->all; node = node->next) {
         const struct mcp_resource *resource = list_entry(node, struct mcp_resource, link);
-        tell(context, resource->uri, resource->bytes);
+        visit(context, resource->uri, resource->bytes);
     }
 }
 
@@ -455,7 +456,8 @@ void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_ur
             orphan(context, resource->uri, resource->bytes);
         give_resource(users, resource);
     }
-    assert(user->asks == 0 && user->logs == 0 && list_empty(&user->asking) && list_empty(&user->logging));
+    assert(user->request_count == 0 && user->logs == 0 && list_empty(&user->by_requests) &&
+           list_empty(&user->logging));
     assert(list_empty(&user->home.pending)); // whoever asked it has been told
     list_remove(&user->link);
     hash_table_remove(&users->by_connection, &user->by_connection);

@@ -24,7 +24,7 @@ enum {
 struct mcp_users {
     struct quota *quota;
     struct list users;               // struct mcp_user.link
-    struct list asking;              // struct mcp_user.asking
+    struct list by_requests;         // struct mcp_user.asking
     struct list logging;             // struct mcp_user.logging
     struct hash_table by_connection; // struct mcp_user.by_connection
     struct hash_table by_request;    // struct mcp_request.by_id
@@ -42,14 +42,14 @@ struct mcp_user {
     struct home home; // where it is asked by the server; it has no agents there
     struct list link;
     struct hash_node by_connection;
-    struct list asking;        // in the sharing's list while a request of it is in progress
-    struct list logging;       // likewise one that asks for log messages
-    uint32_t asks, logs;       // how many
-    uint32_t listens;          // how many others, which only listen
-    struct list requests;      // struct mcp_request.by_user
-    struct list subscriptions; // struct mcp_subscription.by_user
-    uint32_t subscribed;       // how many
-    uint64_t levelled;         // when it said so last, as levels count; 0: never
+    struct list by_requests;      // in the sharing's list while a request of it is in progress
+    struct list logging;          // likewise one that asks for log messages
+    uint32_t request_count, logs; // how many
+    uint32_t listens;             // how many others, which only listen
+    struct list requests;         // struct mcp_request.by_user
+    struct list subscriptions;    // struct mcp_subscription.by_user
+    uint32_t subscribed;          // how many
+    uint64_t levelled;            // when it said so last, as levels count; 0: never
     char level[MCP_LEVEL_BYTES];
     uint64_t served;   // the caller's: the connection of an instance of its own; 0: none yet
     bool answers_only; // likewise: it is told and asked nothing
@@ -100,7 +100,7 @@ struct mcp_user *mcp_request_user(const struct mcp_users *users, uint64_t id);
 enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_t id);
 // Tells each request of a user, which may be ended meanwhile.
 typedef void mcp_visit_request(void *context, uint64_t id);
-void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *tell, void *context);
+void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *visit, void *context);
 // The one user that has something in progress (or, that asks for log messages); NULL: none has, or several
 // have.
 struct mcp_user *mcp_only_requester(const struct mcp_users *users);
@@ -125,5 +125,5 @@ const char *mcp_level(const struct mcp_users *users);
 // The user is subscribed to nothing any more.
 void mcp_unsubscribe_all(struct mcp_users *users, struct mcp_user *user);
 // Tells each resource to which a user is subscribed, or anybody.
-void mcp_visit_subscriptions(const struct mcp_user *user, mcp_visit_uri *tell, void *context);
-void mcp_visit_resources(const struct mcp_users *users, mcp_visit_uri *tell, void *context);
+void mcp_visit_subscriptions(const struct mcp_user *user, mcp_visit_uri *visit, void *context);
+void mcp_visit_resources(const struct mcp_users *users, mcp_visit_uri *visit, void *context);

@@ -199,12 +199,12 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->id = own_id ? own_id : pending->inline_id;
     memcpy(pending->id, id, id_bytes);
     pending->id_bytes = (uint16_t)id_bytes;
-    pending->asked_bytes = 0;
+    pending->query_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
     pending->source_bytes = NULL;
     pending->used = true;
     pending->cancelled = false;
-    pending->marked = pending->aside = pending->less = false;
+    pending->is_marked = pending->aside = pending->less = false;
     pending->level = 0;
     pending->hold = NULL;
     pending->exchange = NULL;
@@ -249,7 +249,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t name_bytes) {
     uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
-    assert(pending->asked_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
+    assert(pending->query_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
         char *own = quota_take(table->quota, all);
         if (!own)
@@ -262,19 +262,19 @@ bool pending_keep_asked(struct pending_table *table, struct pending *pending, ch
     }
     pending->id[pending->id_bytes] = kind;
     memcpy(pending->id + pending->id_bytes + 1, name, name_bytes);
-    pending->asked_bytes = (uint16_t)bytes;
+    pending->query_bytes = (uint16_t)bytes;
     return true;
 }
 
-const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes) {
-    assert(pending->used && which < TOKENS_COUNT);
+const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes) {
+    assert(pending->used && kind < TOKENS_COUNT);
     const struct pending_tokens *tokens = pending->tokens;
-    if (!tokens || tokens->bytes[which] == 0)
+    if (!tokens || tokens->bytes[kind] == 0)
         return NULL;
     const char *text = tokens->texts;
-    for (unsigned before = 0; before < which; before++)
+    for (unsigned before = 0; before < kind; before++)
         text += tokens->bytes[before];
-    *bytes = tokens->bytes[which];
+    *bytes = tokens->bytes[kind];
     return text;
 }
 

@@ -52,7 +52,7 @@ struct pending {
     struct pending_tokens *tokens; // that the source chose, or NULL
     char
         *id; // the source's, byte for byte: inline_id or memory of its own; and behind it whom it is asked of
-    uint16_t id_bytes, asked_bytes;
+    uint16_t id_bytes, query_bytes;
     uint32_t slot;
     uint32_t generation : HUB_ID_GENERATION_BITS;
     unsigned level : 4;  // enum governance, that a request to other hubs requires
@@ -62,7 +62,7 @@ struct pending {
     bool idle : 1;       // progress begins timeout_ms anew, until limit_ms
     bool used : 1;
     bool cancelled : 1;  // a cancel is on its way to the target, or has been there (request_index_cancel)
-    bool marked : 1;     // its target's program has ended since (router/registry/registry.h)
+    bool is_marked : 1;  // its target's program has ended since (router/registry/registry.h)
     bool aside : 1;      // another program than its target's own may have it, and then says how it ends
     unsigned agent : 28; // which of its target's it is for: agent.mark
     char inline_id[PENDING_ID_INLINE];
@@ -124,7 +124,7 @@ static inline const char *pending_asked(const struct pending *pending) {
     return pending->id + pending->id_bytes;
 }
 // A token that was kept, and its length; NULL where there is none.
-const char *pending_token(const struct pending *pending, enum pending_token which, uint32_t *bytes);
+const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);
 // The request that bears this hub id, or NULL: never given, or ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
 // Which shard gave a hub id.

@@ -373,7 +373,7 @@ bool events_may_publish(struct shard *shard, const struct message *message) {
 }
 
 void events_returned(struct shard *shard, struct mail *mail) {
-    assert(mail->kind == MAIL_HEARD);
+    assert(mail->kind == MAIL_EVENT_ACK);
     events_report(shard, list_entry(mail, struct copy, mail));
 }
 
@@ -384,6 +384,6 @@ void events_arrived(struct shard *shard, struct mail *mail) {
     uint32_t home = connection_shard(copy->publication->source);
     assert(mail->kind == MAIL_EVENT && copy->shard == shard->index && home != shard->index);
     event_fanout_to_all(shard, copy);
-    mail->kind = MAIL_HEARD;
+    mail->kind = MAIL_EVENT_ACK;
     mailbox_post(hub_mailbox(shard->hub, shard->index, home), mail);
 }

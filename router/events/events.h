@@ -55,6 +55,6 @@ static inline void events_follow(struct shard *shard) {
         events_report_missed(shard);
     events_report_unknown(shard);
 }
-// MAIL_EVENT and MAIL_HEARD.
+// MAIL_EVENT and MAIL_EVENT_ACK.
 void events_arrived(struct shard *shard, struct mail *mail);
 void events_returned(struct shard *shard, struct mail *mail);

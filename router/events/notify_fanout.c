@@ -40,7 +40,7 @@ static void notify_agent(struct shard *shard, const struct message *message, str
     }
     agent->home->told = shard->agents.tellings;
     if (fault)
-        refuse_untold(shard, message->peer->name, fault, message->frame->body.bytes);
+        refuse_unreported(shard, message->peer->name, fault, message->frame->body.bytes);
     else if (agent->child && child_record_is_each(agent->child))
         notify_instances(shard, message, agent);
     else

@@ -260,11 +260,11 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     bool within_share = quota_is_fair(&shard->quota, message->peer->request_index.kept_bytes);
     struct pending *pending = within_share ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
     if (pending && save_tokens(shard, pending, message, tokens) &&
-        (!to || error_target_keep(&shard->pending, pending, to->kind, to->token, to->bytes)))
+        (!to || error_target_save(&shard->pending, pending, to->kind, to->token, to->bytes)))
         return pending;
     if (pending)
         pending_end(&shard->pending, pending);
-    refuse_keeping(shard, message, agent);
+    refuse_without_quota(shard, message, agent);
     return NULL;
 }
 
@@ -317,7 +317,7 @@ static bool save_copy(struct shard *shard, const struct message *message, struct
     pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
     if (!remote_target_keeps(shard, to))
         return true;
-    pending->copy = message_copy_keep(shard, message);
+    pending->copy = message_copy_create(shard, message);
     if (!pending->copy)
         return false;
     pending->copy->is_first = to->is_first;

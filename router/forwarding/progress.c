@@ -116,12 +116,12 @@ bool progress_route(struct shard *shard, const struct message *message) {
     }
     parcel->lane = (uint8_t)message_lane(message);
     if (to == shard->index) {
-        progress_deliver(shard, report.hub_id, report.which, message->peer->name, parcel);
+        progress_deliver(shard, report.hub_id, report.kind, message->peer->name, parcel);
         return true;
     }
     parcel->hub_id = report.hub_id;
     parcel->mail.kind = MAIL_PROGRESS;
-    parcel->mail.detail = (uint8_t)report.which;
+    parcel->mail.detail = (uint8_t)report.kind;
     parcel->mail.connection = message->peer->name;
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
     return true;

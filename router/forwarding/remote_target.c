@@ -189,11 +189,11 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
 static bool is_authenticated(const struct shard *shard, const struct message *message) {
     const struct across *across = &shard->across;
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
-    return across->vouched_connection == message->peer->name &&
-           across->vouched_changes == shard->agents.changes &&
+    return across->source_connection == message->peer->name &&
+           across->source_changes == shard->agents.changes &&
            message->lookup.type[KEY_SOURCE_AGENT] == JSON_STRING &&
-           value.bytes == across->vouched_bytes + 2 &&
-           memcmp(message->body + value.at + 1, across->vouched, across->vouched_bytes) == 0;
+           value.bytes == across->source_name_bytes + 2 &&
+           memcmp(message->body + value.at + 1, across->source_name, across->source_name_bytes) == 0;
 }
 
 // What was written with escapes isn't found by its text, and for who has left it is asked each time.
@@ -202,23 +202,23 @@ static void note_authenticated(struct shard *shard, const struct message *messag
     struct across *across = &shard->across;
     bool is_plain = is_there && !memchr(name, '\\', bytes) && !memchr(name, '"', bytes);
     assert(bytes > 0 && bytes <= AGENT_ID_BYTES_MAX);
-    across->vouched_connection = is_plain ? message->peer->name : 0;
-    across->vouched_changes = shard->agents.changes;
-    across->vouched_bytes = (uint32_t)bytes;
-    memcpy(across->vouched, name, bytes);
+    across->source_connection = is_plain ? message->peer->name : 0;
+    across->source_changes = shard->agents.changes;
+    across->source_name_bytes = (uint32_t)bytes;
+    memcpy(across->source_name, name, bytes);
 }
 
 // Its user, and the agent that it names, where that is one of its connection's.
 static struct hub_header_source source_of(struct shard *shard, const struct message *message) {
     struct across *across = &shard->across;
     const struct user *user = identity_user(message->peer);
-    struct hub_header_source source = {.user = user ? user->name : NULL, .agent = across->vouched};
+    struct hub_header_source source = {.user = user ? user->name : NULL, .agent = across->source_name};
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes = 0;
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT))
         return source;
     if (is_authenticated(shard, message)) {
-        source.agent_bytes = across->vouched_bytes;
+        source.agent_bytes = across->source_name_bytes;
         return source;
     }
     enum source_agent named = source_agent_read(shard, message, name, &bytes);
@@ -244,7 +244,7 @@ enum error remote_target_address(struct shard *shard, const struct message *mess
     char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
     struct hub_envelope envelope = {.subject = subject, .reply = reply, .source = source_of(shard, message)};
     const struct hub_settings *settings = shard->settings;
-    const struct realm *realm = to->is_former ? &settings->former : &settings->realm;
+    const struct realm *realm = to->is_former ? &settings->previous : &settings->realm;
     const char *cluster = shard->hub->settings.cluster->name;
     assert(!message->origin && (to->kind == SUBJECT_DECIDE) == (to->hub != NULL));
     envelope.source.time_ms = time_ms;
@@ -256,6 +256,6 @@ enum error remote_target_address(struct shard *shard, const struct message *mess
 
 bool remote_target_keeps(const struct shard *shard, const struct remote_target *to) {
     const struct hub_settings *settings = shard->settings;
-    bool has_former = settings->former.bytes && shard_now_ms(shard) < settings->former_until_ms;
+    bool has_former = settings->previous.bytes && shard_now_ms(shard) < settings->previous_until_ms;
     return !to->hub && (to->is_first || (has_former && !to->is_former));
 }

@@ -42,7 +42,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     assert(pending->used && !pending->cancelled && pending->source == message->peer->name);
     bool is_end = cancel_is_end(shard, pending);
     if (is_end && message->method[0] == '$') { // told in the words that the target knows
-        completion_given_up(shard, pending, true);
+        completion_give_up(shard, pending, true);
         return;
     }
     struct parcel *parcel = translate(shard, message, named, pending_hub_id(&shard->pending, pending));
@@ -53,7 +53,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
     if (cancel_dispatch(shard, pending, parcel, !is_end))
         completion_cancelled(shard, pending);
     else if (is_end)
-        completion_given_up(shard, pending, message->origin != NULL); // another hub waits for an answer
+        completion_give_up(shard, pending, message->origin != NULL); // another hub waits for an answer
 }
 
 // Whether it names the request by requestId, as MCP and the Agent Client Protocol do, and not by id, as LSP does.

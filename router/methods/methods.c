@@ -82,7 +82,7 @@ static bool answer_remote(struct shard *shard, const struct message *message, en
 // Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
 static bool decide_remote(struct shard *shard, const struct message *message) {
     struct gate_place place;
-    if (!shard->hub->settings.cluster || !gate_methods_elsewhere(shard, message, &place))
+    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
         return false;
     if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
         refuse_right(shard, message, RULE_OWN);

@@ -97,7 +97,7 @@ static void put_sandbox(const struct hub *hub, struct text *out) {
     for (enum sandbox_layer layer = 0; layer < SANDBOX_LAYER_COUNT; layer++) {
         put_key(out, names[layer]);
         text_put(out, "\"");
-        text_put(out, states[sandbox->walls[layer]]);
+        text_put(out, states[sandbox->layers[layer]]);
         text_put(out, "\"");
     }
     text_put(out, "}");
@@ -237,7 +237,7 @@ static void put_sessions(struct shard *shard, struct text *out, const struct sur
         text_put(out, at ? "," : "");
         put_agents(shard, out, row->producer);
         text_put(out, ",\"state\":\"");
-        text_put(out, flow_states[row->mood]);
+        text_put(out, flow_states[row->flow_state]);
         text_put(out, "\"");
         put_number(out, "clients", row->clients);
         put_number(out, "over", row->over);

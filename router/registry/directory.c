@@ -205,7 +205,7 @@ static void query_hubs(struct shard *shard, const struct message *message, const
     struct directory_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes + capability_bytes +
                                                                   1); // + 1: never of nothing
     if (!query) {
-        refuse_keeping(shard, message, NULL);
+        refuse_without_quota(shard, message, NULL);
         return;
     }
     *query = (struct directory_query){.exchange = to.exchange,
@@ -219,10 +219,10 @@ static void query_hubs(struct shard *shard, const struct message *message, const
     list_init(&query->link);
     text_init(&query->remote_agents);
     message->peer->awaited++;
-    shard->inquiries_out++;
-    query->mail.kind = MAIL_INQUIRY;
+    shard->remote_queries_out++;
+    query->mail.kind = MAIL_DIRECTORY_QUERY;
     if (shard->index == 0)
-        list_append(&shard->inquiries, &query->link);
+        list_append(&shard->directory_queries, &query->link);
     else
         mailbox_post(hub_mailbox(shard->hub, shard->index, 0), &query->mail);
 }
@@ -296,8 +296,8 @@ static void answer_query(struct shard *shard, struct peer *peer, struct reply_to
 static void return_query(struct shard *shard, struct directory_query *query) {
     struct reply_to to = {query->texts, query->id_bytes, query->exchange};
     struct peer *peer = peer_find(shard, query->mail.connection);
-    assert(shard->inquiries_out > 0);
-    shard->inquiries_out--;
+    assert(shard->remote_queries_out > 0);
+    shard->remote_queries_out--;
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;
@@ -327,11 +327,11 @@ void directory_query_end(struct shard *shard, struct directory_query *query) {
 
 void directory_query_arrived(struct shard *shard, struct mail *mail) {
     struct directory_query *query = list_entry(mail, struct directory_query, mail);
-    assert(mail->kind == MAIL_INQUIRY);
+    assert(mail->kind == MAIL_DIRECTORY_QUERY);
     if (connection_shard(mail->connection) == shard->index)
         return_query(shard, query);
     else
-        list_append(&shard->inquiries, &query->link);
+        list_append(&shard->directory_queries, &query->link);
 }
 
 void directory_agents(struct shard *shard, const struct message *message) {

@@ -26,7 +26,7 @@ struct directory_query {
 };
 
 void directory_agents(struct shard *shard, const struct message *message);
-// MAIL_INQUIRY.
+// MAIL_DIRECTORY_QUERY.
 void directory_query_arrived(struct shard *shard, struct mail *mail);
 // All that shall come of it has, on shard 0: it goes home.
 void directory_query_end(struct shard *shard, struct directory_query *query);

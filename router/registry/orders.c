@@ -49,7 +49,7 @@ struct order *order_for_message(struct shard *shard, const struct message *messa
         return order;
     if (order)
         order_destroy(shard, order);
-    refuse_keeping(shard, message, NULL);
+    refuse_without_quota(shard, message, NULL);
     return NULL;
 }
 

@@ -8,10 +8,11 @@
 #include "router/rights/authz.h"
 
 static bool prepare_leave(struct shard *shard, struct peer *peer) {
-    assert(peer->state == PEER_OPEN && (!peer->farewell || peer->farewell->mail.connection == peer->name));
-    if (!peer->farewell)
-        peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
-    return peer->farewell != NULL;
+    assert(peer->state == PEER_OPEN &&
+           (!peer->leave_order || peer->leave_order->mail.connection == peer->name));
+    if (!peer->leave_order)
+        peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
+    return peer->leave_order != NULL;
 }
 
 void registration_register(struct shard *shard, const struct message *message) {
@@ -25,7 +26,7 @@ void registration_register(struct shard *shard, const struct message *message) {
         return;
     }
     if (!prepare_leave(shard, message->peer)) {
-        refuse_keeping(shard, message, NULL);
+        refuse_without_quota(shard, message, NULL);
         return;
     }
     struct order *order = order_for_message(shard, message, ORDER_REGISTER);
@@ -33,7 +34,7 @@ void registration_register(struct shard *shard, const struct message *message) {
         return;
     if (!agent_params_fill_order(shard, &offer, message, order)) {
         order_destroy(shard, order);
-        refuse_keeping(shard, message, NULL);
+        refuse_without_quota(shard, message, NULL);
         return;
     }
     assert(order->capabilities && order->agent_id_bytes);

@@ -94,7 +94,7 @@ static void begin_barrier(struct shard *shard, struct order *order) {
     }
     order->barrier_ping = 0;
     order->barrier_ms = order->claim_number ? order->claimed_ms : shard_now_ms(shard);
-    list_append(&shard->confirming, &order->by_barrier);
+    list_append(&shard->barrier, &order->by_barrier);
 }
 
 void registry_confirmed(struct shard *shard, struct order *order) {
@@ -105,7 +105,7 @@ void registry_confirmed(struct shard *shard, struct order *order) {
 
 // A registration of the name that waits to be confirmed, and that this ends, or gives to another connection; or NULL.
 static struct order *find_unconfirmed(const struct shard *shard, const struct order *order) {
-    for (struct list *node = shard->confirming.next; node != &shard->confirming; node = node->next) {
+    for (struct list *node = shard->barrier.next; node != &shard->barrier; node = node->next) {
         struct order *unconfirmed = list_entry(node, struct order, by_barrier);
         bool is_renewed =
             order->kind == ORDER_REGISTER && unconfirmed->mail.connection == order->mail.connection;
@@ -176,8 +176,8 @@ static bool decide(struct shard *shard, struct order *order, bool is_taken) {
 // An order that is refused here anyway needs no hub's word, nor does one for a name that its connection has
 // already.
 static bool must_claim(struct shard *shard, struct order *order) {
-    assert(order->kind == ORDER_REGISTER && shard->asking);
-    return shard->asking->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
+    assert(order->kind == ORDER_REGISTER && shard->claims);
+    return shard->claims->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
            registry_check_order(shard, order) == ERROR_NONE;
 }
 
@@ -197,7 +197,7 @@ static void release(struct shard *shard, struct order *order, bool is_taken, boo
         }
         order->next_same = next;
         order->next_same_last = next ? last : NULL;
-        claim_table_add(shard->asking, order);
+        claim_table_add(shard->claims, order);
         return;
     }
 }
@@ -218,7 +218,7 @@ static void wait_behind(struct order *first, struct order *order) {
 
 // Whether a registration waits, or has been refused, for one that does.
 static bool wait_or_refuse(struct shard *shard, struct order *order) {
-    struct order *first = claim_table_find(shard->asking, order->agent_id, order->agent_id_bytes);
+    struct order *first = claim_table_find(shard->claims, order->agent_id, order->agent_id_bytes);
     if (!first)
         return false;
     if (first->mail.connection == order->mail.connection) {
@@ -238,24 +238,24 @@ static void release_earlier(struct shard *shard, const struct order *order) {
     struct order *first;
     assert(order->kind != ORDER_REGISTER);
     if (order->kind == ORDER_UNREGISTER) {
-        first = claim_table_find(shard->asking, order->agent_id, order->agent_id_bytes);
+        first = claim_table_find(shard->claims, order->agent_id, order->agent_id_bytes);
         if (first && first->mail.connection == order->mail.connection)
             release(shard, first, false, true);
         return;
     }
-    while ((first = claim_table_of(shard->asking, order->mail.connection)))
+    while ((first = claim_table_of(shard->claims, order->mail.connection)))
         release(shard, first, false, true);
 }
 
 static bool begin(struct shard *shard, struct order *order) {
     assert(shard->index == 0 && order->stage == ORDER_SUBMITTED);
-    if (shard->asking && order->kind != ORDER_REGISTER)
+    if (shard->claims && order->kind != ORDER_REGISTER)
         release_earlier(shard, order);
-    else if (shard->asking && wait_or_refuse(shard, order))
+    else if (shard->claims && wait_or_refuse(shard, order))
         return true;
-    if (!shard->asking || order->kind != ORDER_REGISTER || !must_claim(shard, order))
+    if (!shard->claims || order->kind != ORDER_REGISTER || !must_claim(shard, order))
         return decide(shard, order, false);
-    claim_table_add(shard->asking, order);
+    claim_table_add(shard->claims, order);
     return true;
 }
 
@@ -327,7 +327,7 @@ static void registry_end(struct shard *shard, struct order *order) {
 // answer to that peer's own registration, which went there before, and isn't followed by it.
 static void registry_return(struct shard *shard, struct order *order) {
     if (order->error && !order->request_id && !order->revoked && order->kind != ORDER_YIELD)
-        refuse_untold(shard, order->mail.connection, order->error, 0);
+        refuse_unreported(shard, order->mail.connection, order->error, 0);
     order_answer(shard, order);
     if (order->revoked)
         notify_revoked(shard, order);
@@ -391,9 +391,9 @@ bool registry_step(struct shard *shard, struct order *order) {
 }
 
 void registry_leave(struct shard *shard, struct peer *peer) {
-    struct order *leave = peer->farewell;
+    struct order *leave = peer->leave_order;
     assert(peer->state != PEER_OPEN && (!leave || leave->kind == ORDER_LEAVE));
-    peer->farewell = NULL;
+    peer->leave_order = NULL;
     admission_leave(shard, peer);
     if (leave)
         registry_submit(shard, leave);

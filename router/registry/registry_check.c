@@ -17,7 +17,7 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
 
 // Each of them is asked of all hubs, and each of those answers.
 static size_t waiting_at(const struct shard *shard, const struct order *order) {
-    return shard->asking ? claim_table_count(shard->asking, order->mail.connection) : 0;
+    return shard->claims ? claim_table_count(shard->claims, order->mail.connection) : 0;
 }
 
 bool registry_check_may_follow(const struct shard *shard, const struct order *order,

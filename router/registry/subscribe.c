@@ -173,7 +173,7 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     else if (over_share)
         refuse_share(shard, message);
     else if (!is_made)
-        refuse_keeping(shard, message, NULL);
+        refuse_without_quota(shard, message, NULL);
     return is_made;
 }
 

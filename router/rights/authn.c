@@ -97,7 +97,7 @@ static void begin_delay(struct shard *shard, struct identity *identity, enum aut
 }
 
 static void refuse_credential(struct shard *shard, const struct message *message) {
-    refuse_right_unsaid(shard, message, RULE_CREDENTIAL);
+    refuse_right_silently(shard, message, RULE_CREDENTIAL);
     if (save_id(shard, identity_of(message->peer), message))
         begin_delay(shard, identity_of(message->peer), ATTEMPT_MESSAGE);
     else
@@ -304,7 +304,7 @@ static bool take_peer_credential(struct shard *shard, const struct message *mess
     if (user)
         return settle_or_refuse(shard, message, user, kind);
     refuse_for(shard, message, ERROR_NOT_INITIALIZED, "a credential comes first");
-    message_blot(message); // it may have meant to show one
+    message_erase(message); // it may have meant to show one
     return false;
 }
 

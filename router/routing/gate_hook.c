@@ -85,7 +85,7 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
     struct frame frame = *message->frame;
     struct message copy = *message;
     assert(message->retry);
-    unit.directives = message->retry->given;
+    unit.directives = message->retry->original;
     frame.unit = &unit;
     copy.frame = &frame;
     return gate_hold_begin(shard, &copy);

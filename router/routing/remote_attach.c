@@ -28,7 +28,7 @@ void remote_attach_route(struct shard *shard, const struct message *message) {
         return;
     struct attach_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes + bytes);
     if (!query) {
-        refuse_keeping(shard, message, NULL);
+        refuse_without_quota(shard, message, NULL);
         return;
     }
     *query = (struct attach_query){.exchange = to.exchange,
@@ -40,7 +40,7 @@ void remote_attach_route(struct shard *shard, const struct message *message) {
     list_init(&query->link);
     query->mail.connection = message->peer->name;
     message->peer->awaited++;
-    shard->inquiries_out++;
+    shard->remote_queries_out++;
     post(shard, query, 0);
 }
 
@@ -69,8 +69,8 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
 static void return_query(struct shard *shard, struct attach_query *query) {
     struct reply_to to = {query->texts, query->id_bytes, query->exchange};
     struct peer *peer = peer_find(shard, query->mail.connection);
-    assert(shard->inquiries_out > 0);
-    shard->inquiries_out--;
+    assert(shard->remote_queries_out > 0);
+    shard->remote_queries_out--;
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;

@@ -67,7 +67,7 @@ static void route_copy(struct shard *shard, struct message *message, struct mess
 static bool find_next(const struct shard *shard, const struct message_copy *copy,
                       struct remote_retry *retry) {
     const struct hub_settings *settings = shard->settings;
-    bool has_former = settings->former.bytes && shard_now_ms(shard) < settings->former_until_ms;
+    bool has_former = settings->previous.bytes && shard_now_ms(shard) < settings->previous_until_ms;
     retry->first_over = copy->first_over;
     retry->is_former = has_former && !copy->is_former;
     if (retry->is_former)
@@ -90,7 +90,7 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
     message.approved = copy->approved;
     message.audit = copy->audit;
     message.retry = retry;
-    retry->given = copy->given;
+    retry->original = copy->original;
     retry->outcome = outcome ? &outcome : NULL;
     retry->place = &account;
     retry->hub_id = pending_hub_id(&shard->pending, pending);
@@ -148,7 +148,7 @@ static void end_nobody(struct shard *shard, struct pending *pending) {
     if (error_target_kind(pending) == SUBJECT_COMMAND)
         reply_data_text(&data, "method", "command/execute");
     else
-        error_target_put_kept(&data, pending);
+        error_target_put_saved(&data, pending);
     if (unserved_hubs)
         reply_data_number(&data, "unserved", unserved_hubs);
     completion_error(shard, pending, error_of(error_target_kind(pending)), &data);
@@ -184,7 +184,7 @@ static void end_unanswered(struct shard *shard, struct peer *peer, struct pendin
 static void end_lost(struct shard *shard, struct pending *pending, const char *reason) {
     struct text data;
     text_init(&data);
-    error_target_put_kept(&data, pending);
+    error_target_put_saved(&data, pending);
     if (reason)
         reply_data_text(&data, "reason", reason);
     stats_count(&shard->stats, COUNT_TARGETS_LEFT);
@@ -196,7 +196,7 @@ static void end_unusable(struct shard *shard, struct pending *pending, const str
     bool is_large = end->mail.detail == REMOTE_TOO_LARGE;
     struct text data;
     text_init(&data);
-    error_target_put_kept(&data, pending);
+    error_target_put_saved(&data, pending);
     reply_data_text(&data, "fault",
                     is_large ? "the answer is over this hub's limit" : "the answer could not be read");
     if (is_large)
@@ -229,7 +229,7 @@ void remote_end_arrived(struct shard *shard, struct mail *mail) {
         hold(shard, pending, end);
         return;
     }
-    if (peer && mail->detail == REMOTE_UNHEARD)
+    if (peer && mail->detail == REMOTE_UNANSWERED)
         end_unanswered(shard, peer, pending);
     else if (peer && (mail->detail == REMOTE_NOT_TAKEN || mail->detail == REMOTE_LOST))
         end_lost(shard, pending, mail->detail == REMOTE_NOT_TAKEN ? "not taken" : NULL);

@@ -338,7 +338,7 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    peer_blot(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy is what is judged
+    peer_erase(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy is what is judged
     route_frame(shard, peer, &copy, exchange);
     events_flush(shard);
     buffer_drop(buffer);

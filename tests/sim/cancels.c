@@ -118,7 +118,7 @@ static void what_a_full_queue_did_not_take_is_not_cancelled(void **state) {
         world_settle(&world);
         hears_errors(&world, cables[1], REFUSED, -32052);
     }
-    assert_int_equal(world.shards[0]->untaken.count, 0);
+    assert_int_equal(world.shards[0]->rejects.count, 0);
     hears_notes_alone(&world, cables[0]);
     finish(&world, cables, 2);
 }

@@ -8,8 +8,8 @@
 
 // --- States, as child.h draws them
 
-void __real_child_be(struct child *child, enum child_state state);
-void __wrap_child_be(struct child *child, enum child_state state);
+void __real_child_set_state(struct child *child, enum child_state state);
+void __wrap_child_set_state(struct child *child, enum child_state state);
 
 struct kind *kind_named(const char *name) {
     for (unsigned index = 0; index < stage.kind_count; index++)
@@ -41,7 +41,7 @@ static void check_move(const struct child *child, enum child_state state) {
         kernel_fail("%s goes from state %u to %u", child->record->name, now, state);
 }
 
-void __wrap_child_be(struct child *child, enum child_state state) {
+void __wrap_child_set_state(struct child *child, enum child_state state) {
     struct kind *kind = kind_named(child->settings->name);
     bool comes = atomic_load(&child->record->state) == CHILD_REMOVED; // it isn't known everywhere at once
     check_move(child, state);
@@ -52,7 +52,7 @@ void __wrap_child_be(struct child *child, enum child_state state) {
     if (state == CHILD_REMOVED)
         kind->gone_ns = kernel_now(stage.world.kernel);
     sums.ends += state == CHILD_ENDING;
-    __real_child_be(child, state);
+    __real_child_set_state(child, state);
 }
 
 static bool is_resting(uint32_t state) {

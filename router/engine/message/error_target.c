@@ -5,7 +5,7 @@
 
 #include "router/engine/send/reply.h"
 
-bool error_target_keep(struct pending_table *table, struct pending *pending, enum subject_kind kind,
+bool error_target_save(struct pending_table *table, struct pending *pending, enum subject_kind kind,
                        const char *token, size_t bytes) {
     assert((kind <= SUBJECT_COMMAND || kind == SUBJECT_DECIDE) && bytes <= SUBJECT_NAME_BYTES_MAX);
     return pending_keep_asked(table, pending, (char)kind, token, (uint32_t)bytes);
@@ -27,21 +27,21 @@ void error_target_put(struct text *data, enum subject_kind kind, const char *tok
         reply_data_string(data, keys[kind], name, at + count);
 }
 
-void error_target_put_kept(struct text *data, const struct pending *pending) {
-    const char *asked = pending_asked(pending);
+void error_target_put_saved(struct text *data, const struct pending *pending) {
+    const char *queried = pending_asked(pending);
     assert(pending->used);
-    if (pending->asked_bytes)
-        error_target_put(data, (enum subject_kind)asked[0], asked + 1, pending->asked_bytes - 1u);
+    if (pending->query_bytes)
+        error_target_put(data, (enum subject_kind)queried[0], queried + 1, pending->query_bytes - 1u);
 }
 
 enum subject_kind error_target_kind(const struct pending *pending) {
-    return pending->asked_bytes ? (enum subject_kind)pending_asked(pending)[0] : SUBJECT_KINDS_COUNT;
+    return pending->query_bytes ? (enum subject_kind)pending_asked(pending)[0] : SUBJECT_KINDS_COUNT;
 }
 
 size_t error_target_name(const struct pending *pending, char out[METHOD_BYTES_MAX]) {
     const char *token = pending_asked(pending) + 1;
-    size_t bytes = pending->asked_bytes - 1u;
-    assert(pending->asked_bytes > 0);
+    size_t bytes = pending->query_bytes - 1u;
+    assert(pending->query_bytes > 0);
     if (error_target_kind(pending) != SUBJECT_DECIDE)
         return subject_unescape(out, METHOD_BYTES_MAX, (const uint8_t *)token, bytes);
     if (bytes > METHOD_BYTES_MAX)

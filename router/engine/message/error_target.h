@@ -7,12 +7,12 @@
 #include "core/requests/pending.h"
 
 // Keeps it; `token` as in the subject. False: there is no memory.
-bool error_target_keep(struct pending_table *table, struct pending *pending, enum subject_kind kind,
+bool error_target_save(struct pending_table *table, struct pending *pending, enum subject_kind kind,
                        const char *token, size_t bytes);
 // Puts it into an error's data, under what that kind is called; of a group it isn't known which one of it was asked.
 void error_target_put(struct text *data, enum subject_kind kind, const char *token, size_t bytes);
 // The same of one that was kept; where nothing was, nothing.
-void error_target_put_kept(struct text *data, const struct pending *pending);
+void error_target_put_saved(struct text *data, const struct pending *pending);
 // What kind of name was kept; SUBJECT_KINDS_COUNT: nothing was.
 enum subject_kind error_target_kind(const struct pending *pending);
 // The name that was kept, decoded; SIZE_MAX where it is longer than any name.

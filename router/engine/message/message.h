@@ -64,9 +64,9 @@ static inline struct reply_to message_reply_to(const struct message *message) {
     return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
 }
 // Overwrites the message's body, which nobody reads any more (peer_blot).
-static inline void message_blot(const struct message *message) {
+static inline void message_erase(const struct message *message) {
     struct span body = message->frame->body;
-    peer_blot(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
+    peer_erase(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
 }
 
 // The agent that its peer is attached to, where it names no target itself; or NULL.

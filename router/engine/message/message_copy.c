@@ -6,7 +6,7 @@
 #include "core/send/frame_copy.h"
 #include "router/engine/shard/identity.h"
 
-static bool keep_attachment(struct shard *shard, struct message_copy *copy, const struct message *message) {
+static bool save_attachment(struct shard *shard, struct message_copy *copy, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);
     size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
     copy->attachment = NULL;
@@ -19,23 +19,23 @@ static bool keep_attachment(struct shard *shard, struct message_copy *copy, cons
 }
 
 // Of HTTP each request shows its own.
-static void keep_credential(struct message_copy *copy, const struct peer *peer) {
+static void save_credential(struct message_copy *copy, const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     copy->user = identity ? identity->user : NULL;
     copy->kind = identity ? identity->kind : CREDENTIAL_NONE;
     copy->digest = identity ? identity->digest : (struct digest){0};
 }
 
-struct message_copy *message_copy_keep(struct shard *shard, const struct message *message) {
+struct message_copy *message_copy_create(struct shard *shard, const struct message *message) {
     struct message_copy *copy = quota_take(&shard->quota, sizeof *copy);
     if (!copy)
         return NULL;
-    keep_credential(copy, message->peer);
+    save_credential(copy, message->peer);
     copy->is_first = copy->first_over = copy->is_former = false;
     copy->approved = message->approved;
     copy->audit = message->audit;
-    copy->given = message->retry ? message->retry->given : message->frame->unit->directives;
-    if (keep_attachment(shard, copy, message) &&
+    copy->original = message->retry ? message->retry->original : message->frame->unit->directives;
+    if (save_attachment(shard, copy, message) &&
         frame_copy(&shard->buffers, message->frame, &copy->unit, &copy->frame))
         return copy;
     digest_wipe(&copy->digest, sizeof copy->digest);

@@ -6,12 +6,12 @@
 static const char letters[TOKENS_COUNT] = {
     [TOKEN_WORK_DONE] = 'w', [TOKEN_PARTIAL_RESULT] = 'p', [TOKEN_META] = 'm'};
 
-size_t progress_token(char *out, uint64_t hub_id, enum pending_token which) {
+size_t progress_token(char *out, uint64_t hub_id, enum pending_token kind) {
     size_t count = 0;
-    assert(which < TOKENS_COUNT);
+    assert(kind < TOKENS_COUNT);
     out[count++] = '"';
     count += text_digits(out + count, hub_id);
-    out[count++] = letters[which];
+    out[count++] = letters[kind];
     out[count++] = '"';
     assert(count <= PROGRESS_TOKEN_BYTES);
     return count;
@@ -23,11 +23,11 @@ static bool read_token(const uint8_t *body, struct span value, struct progress_r
         return false;
     struct span digits = {value.at + 1, value.bytes - 3};
     char letter = (char)body[value.at + value.bytes - 2];
-    unsigned which = 0;
-    while (which < TOKENS_COUNT && letters[which] != letter)
-        which++;
-    report->which = (enum pending_token)which;
-    return which < TOKENS_COUNT && json_number_valid(body, digits) &&
+    unsigned kind = 0;
+    while (kind < TOKENS_COUNT && letters[kind] != letter)
+        kind++;
+    report->kind = (enum pending_token)kind;
+    return kind < TOKENS_COUNT && json_number_valid(body, digits) &&
            json_number_whole(body, digits, &report->hub_id);
 }
 

@@ -6,11 +6,11 @@
 
 enum { PROGRESS_TOKEN_BYTES = HUB_ID_DIGITS_MAX + 3 };
 // Writes the hub's token, PROGRESS_TOKEN_BYTES at most; returns its length.
-size_t progress_token(char *out, uint64_t hub_id, enum pending_token which);
+size_t progress_token(char *out, uint64_t hub_id, enum pending_token kind);
 
 struct progress_report {
     uint64_t hub_id; // of the request; 0: of none
-    enum pending_token which;
+    enum pending_token kind;
     enum lookup_key key; // where the token stands
 };
 

@@ -9,7 +9,7 @@ struct exchange;
 // What has become of a request to other hubs, as it travels from the link to the request's source (router/routing/remote_end.h).
 
 enum remote_end_kind {
-    REMOTE_UNHEARD,    // no hub has whom it names: the next rule decides
+    REMOTE_UNANSWERED, // no hub has whom it names: the next rule decides
     REMOTE_NOT_TAKEN,  // no hub has said that it has it
     REMOTE_LOST,       // the hub that had it is gone
     REMOTE_UNREADABLE, // its answer can't be read

@@ -4,7 +4,7 @@
 #include <string.h>
 
 // Who is at another hub is known there: that hub names the agent besides.
-static bool is_vouched(const struct origin *origin, const char *name, size_t bytes) {
+static bool is_authenticated(const struct origin *origin, const char *name, size_t bytes) {
     assert(origin->agent_bytes <= AGENT_ID_BYTES_MAX);
     return bytes && origin->agent_bytes == bytes && memcmp(origin->agent, name, bytes) == 0;
 }
@@ -18,7 +18,7 @@ enum source_agent source_agent_read(const struct shard *shard, const struct mess
         *bytes = json_string_decode(message->body, lookup->value[KEY_SOURCE_AGENT], name, AGENT_ID_BYTES_MAX);
     *bytes = *bytes == SIZE_MAX ? 0 : *bytes;
     if (message->origin)
-        return is_vouched(message->origin, name, *bytes) ? SOURCE_OWN : SOURCE_FOREIGN;
+        return is_authenticated(message->origin, name, *bytes) ? SOURCE_OWN : SOURCE_FOREIGN;
     const struct agent *agent = *bytes ? agents_find(&shard->agents, name, *bytes) : NULL;
     if (agent)
         return agent->home->connection == message->peer->name ? SOURCE_OWN : SOURCE_FOREIGN;

@@ -16,7 +16,7 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
     assert(peer->partial_bytes <= buffer->capacity && (old || !peer->partial_bytes));
     if (old) {
         memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
-        peer_blot(peer, old->bytes + peer->partial_at, peer->partial_bytes);
+        peer_erase(peer, old->bytes + peer->partial_at, peer->partial_bytes);
     }
     buffer_drop(old);
     peer->partial = buffer;
@@ -143,7 +143,7 @@ void reassembly_close_gap(struct peer *peer) {
     assert(behind <= peer->partial_bytes);
     memmove(bytes + behind - gap, bytes + behind, peer->partial_bytes - behind);
     peer->partial_bytes -= gap;
-    peer_blot(peer, bytes + peer->partial_bytes, gap);
+    peer_erase(peer, bytes + peer->partial_bytes, gap);
     peer->partial_checked -= gap < peer->partial_checked ? gap : peer->partial_checked;
     unit_close_gap(&peer->unit);
 }
@@ -152,7 +152,7 @@ void reassembly_close_gap(struct peer *peer) {
 // sender may stay for long, for answers.
 void reassembly_forget(struct peer *peer) {
     if (peer->partial)
-        peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+        peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
     peer->partial = NULL;
     peer->partial_bytes = 0;
@@ -170,7 +170,7 @@ uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
     assert(peer->unit.skipped && !peer->partial);
     const uint8_t *feed = memchr(bytes, '\n', count);
     uint32_t skipped = feed ? (uint32_t)(feed - bytes) + 1 : count;
-    peer_blot(peer, bytes, skipped);
+    peer_erase(peer, bytes, skipped);
     if (feed)
         unit_begin(&peer->unit);
     return skipped;
@@ -183,7 +183,7 @@ uint32_t reassembly_skip_here(struct peer *peer) {
     peer->partial = NULL;
     peer->partial_bytes = 0;
     uint32_t skipped = reassembly_skip(peer, whole->bytes + peer->partial_at, bytes);
-    peer_blot(peer, whole->bytes + peer->partial_at + skipped, bytes - skipped);
+    peer_erase(peer, whole->bytes + peer->partial_at + skipped, bytes - skipped);
     buffer_drop(whole);
     return bytes - skipped;
 }
@@ -194,7 +194,7 @@ uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from
     assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
     peer->partial = NULL;
     peer->partial_bytes = 0;

@@ -30,7 +30,7 @@ static enum unit_result receive_scan_behind(struct shard *shard, struct peer *pe
             return peer->state == PEER_OPEN ? UNIT_BAD : UNIT_OPEN;
         if (result != UNIT_ASIDE)
             return result;
-        peer->transport->aside(shard, peer, bytes);
+        peer->transport->skip(shard, peer, bytes);
         if (peer->state != PEER_OPEN)
             return UNIT_OPEN;
     }
@@ -80,7 +80,7 @@ static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *byte
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
     say_fault(shard, peer, bytes, count);
     if (!peer->unit.skipped)
-        peer_blot(peer, bytes, count);
+        peer_erase(peer, bytes, count);
 }
 
 void receive_overload(struct shard *shard, struct peer *peer) {
@@ -116,7 +116,7 @@ static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffe
     struct frame frame = frame_at(buffer, at, &peer->unit);
     uint32_t end = peer->unit.body_at + peer->unit.body_bytes;
     if (peer->transport->wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
-        peer_blot(peer, buffer->bytes + at + end, peer->unit.bytes - end);
+        peer_erase(peer, buffer->bytes + at + end, peer->unit.bytes - end);
     bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
     if (!is_nothing && peer->transport->take)
@@ -167,12 +167,12 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, 
         uint32_t more = peer->partial_bytes - peer->unit.bytes;
         count -= more;
         peer->partial_bytes = peer->unit.bytes;
-        peer_blot(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
+        peer_erase(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
     }
     partial_grown(shard, peer, result);
     if (peer->unit.skipped)
         count -= reassembly_skip_here(peer);
-    peer_blot(peer, bytes, count);
+    peer_erase(peer, bytes, count);
     return count;
 }
 
@@ -255,7 +255,7 @@ static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct bu
             at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
                                 : receive_unit(shard, peer, buffer, at, end);
     }
-    peer_blot(peer, buffer->bytes + at, end - at); // nobody hears that
+    peer_erase(peer, buffer->bytes + at, end - at); // nobody hears that
     events_flush(shard);
     return 0;
 }

@@ -48,7 +48,7 @@ bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
     assert(!source || source->name == pending->source);
     return is_shared(shard, pending->target) ||
-           (source && source->annex && (source->annex->mcp || source->annex->gives_up));
+           (source && source->annex && (source->annex->mcp || source->annex->ends_when_idle));
 }
 
 static void put_cancel(struct text *body, uint64_t hub_id, bool acp) {
@@ -59,7 +59,7 @@ static void put_cancel(struct text *body, uint64_t hub_id, bool acp) {
 }
 
 // One of the hub's own, in the words of who is told; or NULL.
-static struct parcel *own_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, bool is_mcp) {
+static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, bool is_mcp) {
     assert(hub_id);
     struct text body;
     text_init(&body);
@@ -73,11 +73,11 @@ static struct parcel *own_cancel(struct shard *shard, uint64_t target, uint64_t 
     return parcel;
 }
 
-static bool dispatch_own(struct shard *shard, struct pending *pending, bool answer) {
+static bool dispatch_cancel(struct shard *shard, struct pending *pending, bool answer) {
     if (pending->cancelled && (answer || pending->target != shard->across.home.connection))
         return false;
-    struct parcel *parcel = own_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
-                                       cancel_is_end(shard, pending));
+    struct parcel *parcel = make_cancel(shard, pending->target, pending_hub_id(&shard->pending, pending),
+                                        cancel_is_end(shard, pending));
     if (parcel)
         return cancel_dispatch(shard, pending, parcel, answer);
     drop_one(shard, COUNT_DROP_NO_MEMORY, pending->target, 0);
@@ -86,11 +86,11 @@ static bool dispatch_own(struct shard *shard, struct pending *pending, bool answ
 
 bool cancel_at_target(struct shard *shard, struct pending *pending) {
     assert(peer_find(shard, pending->source));
-    return dispatch_own(shard, pending, true);
+    return dispatch_cancel(shard, pending, true);
 }
 
 void cancel_downstream(struct shard *shard, struct pending *pending) {
-    dispatch_own(shard, pending, false);
+    dispatch_cancel(shard, pending, false);
 }
 
 // --- At the target
@@ -98,8 +98,8 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
 // A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
 // NULL without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
-    struct parcel *own =
-        own_cancel(shard, parcel->mail.connection, parcel->hub_id, is_shared(shard, parcel->mail.connection));
+    struct parcel *own = make_cancel(shard, parcel->mail.connection, parcel->hub_id,
+                                     is_shared(shard, parcel->mail.connection));
     if (own)
         own->lane = LANE_URGENT;
     else
@@ -122,7 +122,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
 }
 
 // Takes it out of the queue if it still waits there.
-static bool take_back(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     assert(connection_shard(peer->name) == shard->index);
     struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);
     if (request)
@@ -149,19 +149,19 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     // Requests that a peer owed end with its leaving. A request that its queue didn't take is answered, and
     // the peer never saw it.
-    if (!peer || rejects_has(&shard->untaken, parcel->hub_id)) {
+    if (!peer || rejects_has(&shard->rejects, parcel->hub_id)) {
         send_release(shard, parcel);
         return false;
     }
     if (peer->transport->cancel)
         return peer->transport->cancel(shard, peer, parcel, parcel->mail.detail) &&
                cancel_home(shard, parcel);
-    struct peer *asked = peer;
-    if (asked->transport->forget)
-        peer = asked->transport->forget(shard, asked, parcel->hub_id, parcel->mail.detail);
-    if (peer && take_back(shard, peer, parcel->hub_id)) {
-        if (asked->transport->forget && parcel->mail.detail)
-            asked->transport->forget(shard, asked, parcel->hub_id, false);
+    struct peer *requester = peer;
+    if (requester->transport->forget)
+        peer = requester->transport->forget(shard, requester, parcel->hub_id, parcel->mail.detail);
+    if (peer && withdraw(shard, peer, parcel->hub_id)) {
+        if (requester->transport->forget && parcel->mail.detail)
+            requester->transport->forget(shard, requester, parcel->hub_id, false);
         return cancel_home(shard, parcel);
     }
     if (!peer || peer->connection.held) { // who would have to know it has ended

@@ -105,7 +105,7 @@ static const struct agent *asked_agent(struct shard *shard, const struct pending
 }
 
 static void put_agent(struct text *data, const struct pending *pending, const struct agent *agent) {
-    error_target_put_kept(data, pending);
+    error_target_put_saved(data, pending);
     if (agent)
         reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
@@ -156,11 +156,11 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     }
     assert(source->name == pending->source);
     parcel->hub_id = 0;
-    bool is_own = parcel->mail.detail & ANSWER_BY_HUB;
+    bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
     completion_end(shard, pending);
-    stats_count(&shard->stats, is_own ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
+    stats_count(&shard->stats, is_local ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
     if (exchange)
         exchange_answer(shard, exchange, parcel);
     else
@@ -214,10 +214,10 @@ void completion_cancelled(struct shard *shard, struct pending *pending) {
     end_for(shard, pending, ERROR_CANCELLED, NULL);
 }
 
-void completion_given_up(struct shard *shard, struct pending *pending, bool told) {
+void completion_give_up(struct shard *shard, struct pending *pending, bool notify) {
     assert(pending->used);
     cancel_downstream(shard, pending);
-    if (!told) {
+    if (!notify) {
         completion_forget(shard, pending);
         return;
     }
@@ -265,7 +265,7 @@ void completion_target_left(struct shard *shard, struct home *home) {
 
 bool completion_target_gone(struct shard *shard, struct home *home, enum error error) {
     assert(home->leaving);
-    for (uint32_t left = shard->bounds.ends; left > 0 && !list_empty(&home->pending); left--)
+    for (uint32_t remaining = shard->bounds.ends; remaining > 0 && !list_empty(&home->pending); remaining--)
         end_first_of(shard, home, error);
     return list_empty(&home->pending);
 }
@@ -287,7 +287,7 @@ bool spared_has(const struct spared *spared, uint64_t id) {
 
 void completion_mark(struct home *home) {
     for (struct list *node = home->pending.next; node != &home->pending; node = node->next)
-        list_entry(node, struct pending, by_target)->marked = true;
+        list_entry(node, struct pending, by_target)->is_marked = true;
 }
 
 uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
@@ -295,7 +295,7 @@ uint32_t completion_target_rests(struct shard *shard, struct home *home, const s
     for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);
         next = node->next;
-        bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->marked;
+        bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->is_marked;
         if (aside || is_later || spared_has(spared, pending_hub_id(&shard->pending, pending)))
             continue;
         cancel_downstream(shard, pending);
@@ -306,8 +306,8 @@ uint32_t completion_target_rests(struct shard *shard, struct home *home, const s
 }
 
 // The first of a list, as many as *left says.
-static void abandon_some(struct shard *shard, struct list *requests, uint32_t *left) {
-    for (; *left > 0 && !list_empty(requests); --*left) {
+static void abandon_some(struct shard *shard, struct list *requests, uint32_t *remaining) {
+    for (; *remaining > 0 && !list_empty(requests); --*remaining) {
         struct pending *pending = list_entry(requests->next, struct pending, by_source);
         const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
         assert(source && source->name == pending->source && source->state != PEER_OPEN);

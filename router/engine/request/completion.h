@@ -16,7 +16,7 @@ void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 // The target's shard couldn't take the request.
 void completion_refused(struct shard *shard, uint64_t hub_id, enum error error);
 // A request was cancelled whose target answers it no more: it ends at once, without a word, or `told` with an error.
-void completion_given_up(struct shard *shard, struct pending *pending, bool told);
+void completion_give_up(struct shard *shard, struct pending *pending, bool notify);
 // Ends a request that goes on otherwise: nobody is told of this end.
 void completion_withdraw(struct shard *shard, struct pending *pending);
 // Ends a request with an error, whose data is taken over.

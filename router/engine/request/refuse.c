@@ -14,7 +14,7 @@ void refuse(struct shard *shard, const struct message *message, enum error error
         reply_error(shard, message->peer, message_reply_to(message), error, data);
         return;
     }
-    refuse_untold(shard, message->peer->name, error, message->frame->body.bytes);
+    refuse_unreported(shard, message->peer->name, error, message->frame->body.bytes);
     if (data)
         text_deinit(data);
 }
@@ -28,7 +28,7 @@ void refuse_for(struct shard *shard, const struct message *message, enum error e
     refuse(shard, message, error, &data);
 }
 
-void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
+void refuse_unreported(struct shard *shard, uint64_t source, enum error error, size_t bytes) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT && connection_shard(source) == shard->index);
     enum counter counter =
         error == ERROR_METHOD_NOT_FOUND || error == ERROR_AGENT_NOT_FOUND || error == ERROR_TOOL
@@ -39,7 +39,7 @@ void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_
     drop_one(shard, counter, source, bytes);
 }
 
-void refuse_right_unsaid(struct shard *shard, const struct message *message, enum rule rule) {
+void refuse_right_silently(struct shard *shard, const struct message *message, enum rule rule) {
     struct text data;
     assert(rule < RULES_COUNT && COUNT_REFUSED_OWN - COUNT_REFUSED_REGISTER == RULES_COUNT - 1);
     text_init(&data);
@@ -51,27 +51,27 @@ void refuse_right_unsaid(struct shard *shard, const struct message *message, enu
 
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule) {
     struct text data;
-    refuse_right_unsaid(shard, message, rule);
+    refuse_right_silently(shard, message, rule);
     text_init(&data);
     reply_data_text(&data, "rule", rule_text(rule));
     refuse(shard, message, ERROR_NOT_ALLOWED, &data);
 }
 
 void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
-                      enum account_limit which) {
+                      enum account_limit limit) {
     assert(shard->settings->users && user);
     reply_data_text(data, "fault", "over a limit of this user's");
-    reply_data_text(data, "key", account_limit_text(which));
-    reply_data_number(data, "limit", (int64_t)account_limit_of(&users_rights(user)->limits, which));
+    reply_data_text(data, "key", account_limit_text(limit));
+    reply_data_number(data, "limit", (int64_t)account_limit_of(&users_rights(user)->limits, limit));
     stats_count(&shard->stats, COUNT_OVER_LIMIT);
 }
 
-void refuse_limit(struct shard *shard, const struct message *message, enum account_limit which,
+void refuse_limit(struct shard *shard, const struct message *message, enum account_limit limit,
                   uint64_t wait_ms) {
     struct text data;
     text_init(&data);
     identity_note_over(shard, message->peer);
-    refuse_limit_put(shard, &data, identity_user(message->peer), which);
+    refuse_limit_put(shard, &data, identity_user(message->peer), limit);
     if (wait_ms)
         reply_data_number(&data, "retryAfterMs", (int64_t)wait_ms);
     refuse(shard, message, ERROR_OVERLOADED, &data);
@@ -87,7 +87,7 @@ void refuse_field(struct shard *shard, const struct message *message, const char
     refuse(shard, message, ERROR_INVALID_PARAMS, &data);
 }
 
-void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent) {
+void refuse_without_quota(struct shard *shard, const struct message *message, const struct agent *agent) {
     struct text data;
     text_init(&data);
     if (agent)
@@ -111,7 +111,7 @@ void refuse_share(struct shard *shard, const struct message *message) {
 static const char ambiguous[] = "this key must occur once, in its own case and without escapes";
 
 // Whether its transport takes what can't be read; then nothing is due for it any more.
-static bool refuse_in_silence(struct shard *shard, const struct message *message) {
+static bool refuse_silently(struct shard *shard, const struct message *message) {
     if (!message->peer->transport->unreadable)
         return false;
     message->peer->transport->unreadable(shard, message->peer, message->body, message->frame->body.bytes);
@@ -131,7 +131,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
         [LOOKUP_GOOD] = "messages of this kind are not served",
     };
     enum lookup_verdict verdict = message->lookup.verdict;
-    if (refuse_in_silence(shard, message))
+    if (refuse_silently(shard, message))
         return;
     assert((size_t)verdict < sizeof faults / sizeof *faults && faults[verdict]);
     struct text data;
@@ -147,11 +147,11 @@ void refuse_body(struct shard *shard, const struct message *message) {
         reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
     enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
     reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, error, &data);
-    message_blot(message);
+    message_erase(message);
 }
 
 void refuse_batch_size(struct shard *shard, const struct message *message) {
-    if (refuse_in_silence(shard, message))
+    if (refuse_silently(shard, message))
         return;
     struct text data;
     text_init(&data);
@@ -159,7 +159,7 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
     reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
     reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, ERROR_INVALID_REQUEST,
                 &data);
-    message_blot(message);
+    message_erase(message);
 }
 
 // Results cost the peer nothing. A few bytes from a peer that doesn't read would be megabytes of work, which
@@ -226,7 +226,7 @@ void refuse_method(struct shard *shard, const struct message *message) {
     refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *criteria,
                   const struct rules_verdict *verdict) {
     assert(verdict->error > ERROR_NONE && verdict->error < ERRORS_COUNT);
     struct text data;
@@ -237,26 +237,28 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
         reply_data_text(&data, "field", verdict->field);
         reply_data_text(&data, "expected", "string");
     } else if (verdict->error == ERROR_AGENT_NOT_FOUND) {
-        put_name_or_limit(&data, "agent", &asked->target, AGENT_ID_BYTES_MAX);
+        put_name_or_limit(&data, "agent", &criteria->target, AGENT_ID_BYTES_MAX);
     } else if (verdict->error == ERROR_TOOL) {
-        put_name_or_limit(&data, "tool", &asked->tool, METHOD_BYTES_MAX);
+        put_name_or_limit(&data, "tool", &criteria->tool, METHOD_BYTES_MAX);
     } else {
         assert(verdict->error == ERROR_GOVERNANCE_VIOLATION && verdict->agent);
         reply_data_string(&data, "agent", verdict->agent->id, verdict->agent->id_bytes);
-        reply_data_text(&data, "required", governance_text(asked->required));
+        reply_data_text(&data, "required", governance_text(criteria->required));
         reply_data_text(&data, "supported", governance_text(verdict->agent->governance));
         audit_refusal(shard, message, verdict->error, verdict->agent, &data);
     }
     refuse(shard, message, verdict->error, &data);
 }
 
-void refuse_full_put(struct shard *shard, struct text *data, bool owes) {
+void refuse_full_put(struct shard *shard, struct text *data, bool is_at_maximum) {
     const struct limits *limits = shard_limits(shard);
-    reply_data_text(data, "fault", owes ? "the target owes too many answers" : "the target's queue is full");
-    reply_data_number(data, "limit", owes ? (int64_t)limits->pending_max : (int64_t)limits->queue_bytes_max);
+    reply_data_text(data, "fault",
+                    is_at_maximum ? "the target owes too many answers" : "the target's queue is full");
+    reply_data_number(data, "limit",
+                      is_at_maximum ? (int64_t)limits->pending_max : (int64_t)limits->queue_bytes_max);
 }
 
-static bool owes_all(struct shard *shard, const struct message *message, const struct agent *agent) {
+static bool owes_maximum(struct shard *shard, const struct message *message, const struct agent *agent) {
     return message_is_request(message) &&
            hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max;
 }
@@ -270,6 +272,6 @@ void refuse_at(struct shard *shard, const struct message *message, const struct 
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     if (error == ERROR_OVERLOADED)
-        refuse_full_put(shard, &data, owes_all(shard, message, agent));
+        refuse_full_put(shard, &data, owes_maximum(shard, message, agent));
     refuse(shard, message, is_removed ? ERROR_AGENT_NOT_FOUND : error, &data);
 }

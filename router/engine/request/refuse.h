@@ -17,32 +17,32 @@ extern const char refuse_hub_ends[];
 // The same for what its user may not do: the rule is all that is told.
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule);
 // Counts such a one and has it in the journal, where the answer is another one's affair.
-void refuse_right_unsaid(struct shard *shard, const struct message *message, enum rule rule);
+void refuse_right_silently(struct shard *shard, const struct message *message, enum rule rule);
 // The same for what is over this limit of its user's, and would pass in so many milliseconds; 0: nobody knows when.
-void refuse_limit(struct shard *shard, const struct message *message, enum account_limit which,
+void refuse_limit(struct shard *shard, const struct message *message, enum account_limit limit,
                   uint64_t wait_ms);
 // Counts such a one, and says which limit it is and what it is, where the answer is another one's affair.
 // Of a registration or subscription that would be more than its holder's half of the quota.
 extern const char refuse_share_fault[];
 void refuse_share(struct shard *shard, const struct message *message);
 void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
-                      enum account_limit which);
+                      enum account_limit limit);
 // Counts a notification from this connection that is refused where the message isn't at hand any more.
-void refuse_untold(struct shard *shard, uint64_t source, enum error error, size_t bytes);
+void refuse_unreported(struct shard *shard, uint64_t source, enum error error, size_t bytes);
 // As refuse for a value that isn't what it should be.
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected);
 // Says which bound of the target's is reached, and what it is: that of what it owes, or else that of its queue.
-void refuse_full_put(struct shard *shard, struct text *data, bool owes);
+void refuse_full_put(struct shard *shard, struct text *data, bool is_at_maximum);
 // The same where the agent is known, but the message can't go there; where it is overloaded, since a bound of its own is reached.
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error);
 // The same for what the hub would have to keep, for which it has no room; the agent may be NULL.
-void refuse_keeping(struct shard *shard, const struct message *message, const struct agent *agent);
+void refuse_without_quota(struct shard *shard, const struct message *message, const struct agent *agent);
 // The same for a method that there isn't.
 void refuse_method(struct shard *shard, const struct message *message);
 // The same for what the rules found.
-void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *asked,
+void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *criteria,
                   const struct rules_verdict *verdict);
 // Refuses a body that is no message, or one that two readers could understand differently: always answered,
 // without an id, since that can't be relied on.

@@ -14,7 +14,8 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
         exchange = quota_take_anyway(&shard->quota, sizeof *exchange);
     if (!exchange)
         return NULL;
-    *exchange = (struct exchange){.connection = peer->name, .due = 1, .opened_ms = shard_now_ms(shard)};
+    *exchange =
+        (struct exchange){.connection = peer->name, .answers_due = 1, .opened_ms = shard_now_ms(shard)};
     list_append(&shard->exchanges, &exchange->link);
     list_init(&exchange->by_peer);
     parcel_list_init(&exchange->answers);
@@ -70,7 +71,7 @@ static void send_dressed(struct shard *shard, struct peer *peer, struct exchange
 
 static void exchange_end(struct shard *shard, struct exchange *exchange) {
     struct peer *peer = peer_find(shard, exchange->connection);
-    assert(exchange->due == 0 && !exchange->is_ended);
+    assert(exchange->answers_due == 0 && !exchange->is_ended);
     exchange->is_ended = true;
     if (peer && peer->transport->respond) {
         peer->transport->respond(shard, peer, exchange);
@@ -84,13 +85,13 @@ static void exchange_end(struct shard *shard, struct exchange *exchange) {
 // --- What is due
 
 void exchange_expect(struct exchange *exchange) {
-    assert(exchange->due > 0); // it is still open
-    exchange->due++;
+    assert(exchange->answers_due > 0); // it is still open
+    exchange->answers_due++;
 }
 
 void exchange_miss(struct shard *shard, struct exchange *exchange) {
-    assert(exchange->due > 0);
-    if (--exchange->due == 0)
+    assert(exchange->answers_due > 0);
+    if (--exchange->answers_due == 0)
         exchange_end(shard, exchange);
 }
 
@@ -110,21 +111,21 @@ size_t exchange_room(const struct shard *shard, const struct exchange *exchange)
 }
 
 // Whether header fields came with it that the peer is told: an array has no place for them.
-static bool bears_fields(const struct exchange *exchange, const struct parcel *parcel) {
+static bool has_fields(const struct exchange *exchange, const struct parcel *parcel) {
     return !exchange->is_array && parcel->block &&
            parcel->block_bytes > parcel->line_bytes + sizeof "\r\n" - 1;
 }
 
 // Whether an answer that comes now stays here for others, of the exchange itself or of those before it; so long it is to keep no buffer.
 static bool waits(const struct exchange *exchange) {
-    return exchange->due > 1 || !list_empty(&exchange->by_peer);
+    return exchange->answers_due > 1 || !list_empty(&exchange->by_peer);
 }
 
 void exchange_answer(struct shard *shard, struct exchange *exchange, struct parcel *parcel) {
     exchange->is_error = parcel->mail.detail;
-    assert(exchange->due > 0);
+    assert(exchange->answers_due > 0);
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
-    if (waits(exchange) && !bears_fields(exchange, parcel))
+    if (waits(exchange) && !has_fields(exchange, parcel))
         parcel = send_detach(shard, parcel);
     struct peer *peer = peer_find(shard, exchange->connection);
     if (peer)

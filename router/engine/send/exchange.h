@@ -33,13 +33,13 @@ struct exchange {
     struct parcel_list answers; // undressed
     size_t bytes;               // of them
     uint32_t count;
-    uint32_t due;    // and one while what came is still being routed
-    bool is_array;   // what came was a batch
-    bool is_error;   // the answer that came last is an error (parcel->mail.detail)
-    bool is_bad;     // what came, as a whole, was no message
-    bool is_ended;   // nothing is due any more
-    bool exits;      // a member of it was an exit, for when all of it has been routed
-    uint64_t hub_id; // of the request that was forwarded last of what came; 0: none was
+    uint32_t answers_due; // and one while what came is still being routed
+    bool is_array;        // what came was a batch
+    bool is_error;        // the answer that came last is an error (parcel->mail.detail)
+    bool is_bad;          // what came, as a whole, was no message
+    bool is_ended;        // nothing is due any more
+    bool exits;           // a member of it was an exit, for when all of it has been routed
+    uint64_t hub_id;      // of the request that was forwarded last of what came; 0: none was
     void *
         inbound; // of what came from another hub: who asked there (router/features/cluster/inbound_request.h); or NULL
     struct http_note http;

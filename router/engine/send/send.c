@@ -24,7 +24,7 @@ bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer
 }
 
 // Sends a parcel home. A small one can wait; the memory of a large one may be wanted.
-static void send_send_home(struct shard *shard, struct parcel *parcel) {
+static void send_return(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard != shard->index);
     struct mailbox *mailbox = hub_mailbox(shard->hub, shard->index, parcel->pool->shard);
     parcel->mail.kind = MAIL_RETURN;
@@ -46,7 +46,7 @@ void send_release(struct shard *shard, struct parcel *parcel) {
             send_release(shard, origin);
         return;
     }
-    send_send_home(shard, parcel);
+    send_return(shard, parcel);
 }
 
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
@@ -195,7 +195,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
 // --- Events that were missed
 
 // `count` of 0: nobody knows.
-static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
+static struct parcel *missed_notice(struct shard *shard, uint32_t count) {
     struct text text;
     assert(shard->magic == SHARD_MAGIC);
     text_init(&text);
@@ -208,9 +208,9 @@ static struct parcel *notice_of_missed(struct shard *shard, uint32_t count) {
     return parcel;
 }
 
-static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
+static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
     assert(!peer_is_deaf(peer) && lane < LANES_COUNT);
-    struct parcel *notice = notice_of_missed(shard, peer->missed);
+    struct parcel *notice = missed_notice(shard, peer->missed);
     const char *head = peer->transport->missed_head;
     if (!notice)
         return false;
@@ -225,7 +225,7 @@ static bool tell_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
 // The note is so small, and comes so seldom, that it passes a full queue.
 void send_missed_unknown(struct shard *shard, struct peer *peer) {
     const char *head = peer->transport->missed_head;
-    struct parcel *notice = peer_is_deaf(peer) ? NULL : notice_of_missed(shard, 0);
+    struct parcel *notice = peer_is_deaf(peer) ? NULL : missed_notice(shard, 0);
     if (!notice)
         return;
     if (head)
@@ -235,7 +235,7 @@ void send_missed_unknown(struct shard *shard, struct peer *peer) {
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id && send_has_room(shard, peer));
-    if (peer->missed && !peer_is_deaf(peer) && !tell_missed(shard, peer, parcel->lane))
+    if (peer->missed && !peer_is_deaf(peer) && !report_missed(shard, peer, parcel->lane))
         return false;
     send_queue(shard, peer, parcel);
     return true;
@@ -243,7 +243,7 @@ bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
 
 void send_missed_before_end(struct shard *shard, struct peer *peer) {
     if (peer->missed && !peer_is_deaf(peer))
-        tell_missed(shard, peer, LANE_NORMAL);
+        report_missed(shard, peer, LANE_NORMAL);
 }
 
 void send_soon(struct shard *shard, struct peer *peer) {
@@ -259,10 +259,10 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
 }
 
 // A queue that has emptied is the last place where what was missed can be told.
-static void tell_when_emptied(struct shard *shard, struct peer *peer) {
+static void report_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied =
         !peer->connection.held && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
-    if (peer->missed && emptied && !peer_is_deaf(peer) && !tell_missed(shard, peer, LANE_NORMAL))
+    if (peer->missed && emptied && !peer_is_deaf(peer) && !report_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
@@ -317,7 +317,7 @@ static void flush(struct shard *shard, struct peer *peer) {
         return;
     }
     if (peer->state != PEER_CLOSING)
-        tell_when_emptied(shard, peer);
+        report_when_emptied(shard, peer);
     if (peer->state == PEER_CLOSING)
         return;
     bool was_free = !peer->connection.shipment;
@@ -444,13 +444,13 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     if (result > 0 && peer->connection.shipment)
         peer->connection.shipment->since_ms = shard_tick(shard);
     if (peer->annex && peer->annex->viewer)
-        hcs_shard_eased(&shard->streams, peer->annex->viewer);
+        hcs_shard_drained(&shard->streams, peer->annex->viewer);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
     } else if (sending == SENDING_IDLE) {
-        tell_when_emptied(shard, peer);
+        report_when_emptied(shard, peer);
         if (!outbox_empty(&peer->connection.outbox))
             send_soon(shard, peer);
         peer_settle(shard, peer);

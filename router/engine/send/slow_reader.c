@@ -13,8 +13,8 @@ enum {
 };
 
 static void look_later(struct shard *shard) {
-    if (!timer_armed(&shard->behind_timer))
-        wheel_arm(&shard->wheel, &shard->behind_timer, shard_now_ms(shard) + LOOK_MS);
+    if (!timer_armed(&shard->slow_reader_timer))
+        wheel_arm(&shard->wheel, &shard->slow_reader_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
 bool slow_reader_ask(struct shard *shard, struct peer *peer) {
@@ -33,7 +33,7 @@ bool slow_reader_ask(struct shard *shard, struct peer *peer) {
 void slow_reader_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->standing))
         return;
-    list_append(&shard->behind, &peer->standing);
+    list_append(&shard->slow_readers, &peer->standing);
     slow_reader_ask(shard, peer);
     peer->looks = 0;
     look_later(shard);
@@ -45,7 +45,7 @@ static void look_at(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING);
     if (!over && !peer_lingers(peer))
         return;
-    list_append(&shard->behind, &peer->standing);
+    list_append(&shard->slow_readers, &peer->standing);
     if (slow_reader_ask(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
@@ -55,10 +55,10 @@ static void look_at(struct shard *shard, struct peer *peer) {
 void slow_reader_look(struct shard *shard) {
     struct list looked_at;
     list_init(&looked_at);
-    for (struct list *node; (node = list_take(&shard->behind));)
+    for (struct list *node; (node = list_take(&shard->slow_readers));)
         list_append(&looked_at, node);
     for (struct list *node; (node = list_take(&looked_at));)
         look_at(shard, list_entry(node, struct peer, standing));
-    if (!list_empty(&shard->behind))
+    if (!list_empty(&shard->slow_readers))
         look_later(shard);
 }

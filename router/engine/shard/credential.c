@@ -66,13 +66,13 @@ bool identity_take(struct shard *shard, struct annex *annex, int socket) {
 }
 
 void identity_publish(struct shard *shard) {
-    _Atomic uint64_t *told = &shard->hub->unknown_oldest[shard->index];
+    _Atomic uint64_t *published = &shard->hub->unknown_oldest[shard->index];
     uint64_t oldest = 0;
     assert(shard->settings->users);
     if (!list_empty(&shard->unknown))
         oldest = list_entry(shard->unknown.next, struct identity, unknown)->number;
-    if (atomic_load_explicit(told, memory_order_relaxed) != oldest)
-        atomic_store_explicit(told, oldest, memory_order_relaxed);
+    if (atomic_load_explicit(published, memory_order_relaxed) != oldest)
+        atomic_store_explicit(published, oldest, memory_order_relaxed);
 }
 
 void identity_give(struct quota *quota, struct quota *places, struct identity *identity) {

@@ -18,7 +18,7 @@ struct gate *gate_create(void) {
 }
 
 void gate_destroy(struct gate *gate) {
-    assert(!gate || (list_empty(&gate->held) && list_empty(&gate->released) && !gate->errands_out));
+    assert(!gate || (list_empty(&gate->held) && list_empty(&gate->released) && !gate->queries_out));
     memory_give(gate);
 }
 

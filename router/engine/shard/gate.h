@@ -51,7 +51,7 @@ struct gate {
     struct list released; // approved, and not routed yet
     struct list buckets[GATE_BUCKETS];
     uint64_t made;        // checkpoints
-    uint32_t errands_out; // of this shard's peers (router/features/gate/gate_query.h)
+    uint32_t queries_out; // of this shard's peers (router/features/gate/gate_query.h)
 };
 
 // NULL without memory.

@@ -12,7 +12,7 @@ void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, st
     list_init(&streams->ended);
     list_init(&streams->over);
     list_init(&streams->holding);
-    list_init(&streams->eased);
+    list_init(&streams->drained);
     streams->own_last = &streams->own;
 }
 

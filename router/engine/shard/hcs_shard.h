@@ -17,11 +17,11 @@ struct hcs_viewer {
     struct peer *peer;
     struct list streams; // struct hcs_client.by_peer
     struct list over;    // in streams.over while it is over (core/hcs/shed.h)
-    struct list eased;   // in streams.eased while it is to be looked at whether it still is
+    struct list drained; // in streams.eased while it is to be looked at whether it still is
     uint64_t kept_bytes; // of those clients
     uint32_t taken;      // io_acked, when the kernel was last asked
     uint32_t taken_ms;   // when that last was another one
-    bool stuck;          // it has taken nothing for long
+    bool is_stuck;       // it has taken nothing for long
     // Without users: in which the sessions count that it has opened, also when it has gone. One reference.
     struct account *account;
 };
@@ -42,7 +42,7 @@ struct hcs_shard {
         holding; // struct hcs_client.holding: those who have paused and for whom chunks are held, longest first
     // Clients.
     struct list over;        // struct hcs_viewer.over
-    struct list eased;       // struct hcs_viewer.eased
+    struct list drained;     // struct hcs_viewer.eased
     struct timer look_timer; // armed while anybody is over
     uint64_t marks;          // of clients, that were given out
     uint32_t out;            // clients and errands that this shard made and that haven't come home
@@ -57,7 +57,7 @@ void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, st
 void hcs_shard_deinit(struct hcs_shard *streams);
 
 // Some of what waited for a peer has been sent.
-static inline void hcs_shard_eased(struct hcs_shard *streams, struct hcs_viewer *viewer) {
-    if (!list_empty(&viewer->over) && list_empty(&viewer->eased))
-        list_append(&streams->eased, &viewer->eased);
+static inline void hcs_shard_drained(struct hcs_shard *streams, struct hcs_viewer *viewer) {
+    if (!list_empty(&viewer->over) && list_empty(&viewer->drained))
+        list_append(&streams->drained, &viewer->drained);
 }

@@ -87,7 +87,7 @@ static void forget_editions(struct hub *hub) {
 }
 
 // The shards are as many as at the start, whatever the configuration says since.
-static bool suffices_for_shards(const struct hub *hub, uint64_t memory_bytes_max) {
+static bool fits_shards(const struct hub *hub, uint64_t memory_bytes_max) {
     uint64_t least = limits_memory_bytes_least(hub->settings.shard_count);
     assert(least > 0);
     if (memory_bytes_max >= least)
@@ -113,40 +113,40 @@ static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
 }
 
 // Which hubs belong together may change: those before are served for a while still.
-static void keep_former(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
+static void keep_previous(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
     const struct hub_settings *before = hub_settings(hub);
     uint64_t grace_ms = hub->settings.cluster ? hub->settings.cluster->realm_grace_ns / 1000000 : 0;
-    fresh->former = before->former;
-    fresh->former_until_ms = before->former_until_ms;
+    fresh->previous = before->previous;
+    fresh->previous_until_ms = before->previous_until_ms;
     if (realm_same(&fresh->realm, &before->realm))
         return;
-    fresh->former = grace_ms ? before->realm : (struct realm){.bytes = 0};
-    fresh->former_until_ms = now_ms + grace_ms;
-    assert(!realm_same(&fresh->former, &fresh->realm));
+    fresh->previous = grace_ms ? before->realm : (struct realm){.bytes = 0};
+    fresh->previous_until_ms = now_ms + grace_ms;
+    assert(!realm_same(&fresh->previous, &fresh->realm));
 }
 
 bool hub_reload(struct hub *hub, uint64_t now_ms) {
-    struct hub_settings fresh = hub->settings;
+    struct hub_settings settings = hub->settings;
     if (!hub->settings.read_again)
         return true;
-    fresh.children = NULL;
-    fresh.secure = NULL;
-    fresh.users = NULL;
-    bool good = hub->settings.read_again(hub->settings.read_context, &fresh);
-    fresh.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
+    settings.children = NULL;
+    settings.secure = NULL;
+    settings.users = NULL;
+    bool good = hub->settings.read_again(hub->settings.read_context, &settings);
+    settings.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
     if (good)
-        keep_former(hub, &fresh, now_ms);
-    if (good && suffices_for_shards(hub, fresh.limits.memory_bytes_max) &&
-        leaves_room(hub, fresh.limits.memory_bytes_max) && put_into_effect(hub, &fresh)) {
+        keep_previous(hub, &settings, now_ms);
+    if (good && fits_shards(hub, settings.limits.memory_bytes_max) &&
+        leaves_room(hub, settings.limits.memory_bytes_max) && put_into_effect(hub, &settings)) {
         forget_editions(hub);
         if (hub->settings.in_effect)
             hub->settings.in_effect(hub->settings.read_context);
         return true;
     }
     if (good)
-        child_settings_drop_all(fresh.children);
-    secure_source_drop(fresh.secure);
-    users_drop(fresh.users);
+        child_settings_drop_all(settings.children);
+    secure_source_drop(settings.secure);
+    users_drop(settings.users);
     return false;
 }
 

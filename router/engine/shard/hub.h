@@ -50,8 +50,8 @@ enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
 
 struct hub_sandbox {
     enum sandbox_mode mode;
-    bool dials; // the hub connects to others, which its walls let it
-    enum sandbox_layer_state walls[SANDBOX_LAYER_COUNT];
+    bool may_dial; // the hub connects to others, which its walls let it
+    enum sandbox_layer_state layers[SANDBOX_LAYER_COUNT];
 };
 
 // What a service manager is told.
@@ -71,8 +71,8 @@ struct hub_settings {
     bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
     struct realm realm;           // which hubs belong together, by the users file and the gate
     struct realm
-        former; // the realm before that, under which hubs may still be asked until former_until_ms; bytes 0: none
-    uint64_t former_until_ms; // by the shards' clock
+        previous; // the realm before that, under which hubs may still be asked until former_until_ms; bytes 0: none
+    uint64_t previous_until_ms; // by the shards' clock
     struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
 
     // These stay.

@@ -173,13 +173,13 @@ static inline unsigned states_behind(enum peer_state state) {
 // carried out.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(states_behind(peer->state) & PEER_MOVE(state));
-    assert(!shard->endings == (shard->endings_last == &shard->endings));
+    assert(!shard->teardown == (shard->teardown_last == &shard->teardown));
     peer->state = state;
     if (peer->ending)
         return;
     peer->ending = peer; // the last one points at itself
-    *shard->endings_last = peer;
-    shard->endings_last = &peer->ending;
+    *shard->teardown_last = peer;
+    shard->teardown_last = &peer->ending;
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
@@ -223,9 +223,9 @@ static bool peer_all_sent(const struct peer *peer) {
 }
 
 // Nothing comes behind what it is told last.
-static void bid_farewell(struct shard *shard, struct peer *peer) {
+static void send_goodbye(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_LINGERING && peer_all_sent(peer));
-    peer->transport->farewell(shard, peer);
+    peer->transport->goodbye(shard, peer);
     if (peer->state == PEER_LINGERING)
         move(shard, peer, PEER_SILENCED);
 }
@@ -234,7 +234,7 @@ static void bid_farewell(struct shard *shard, struct peer *peer) {
 // it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
-    if (peer->connection.secure || peer->transport->farewell)
+    if (peer->connection.secure || peer->transport->goodbye)
         peer_linger(shard, peer);
     else
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -255,8 +255,8 @@ void peer_settle(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) && peer->awaited == 0 &&
         peer_all_sent(peer))
         part(shard, peer);
-    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->farewell)
-        bid_farewell(shard, peer);
+    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->goodbye)
+        send_goodbye(shard, peer);
     if (!peer_lingers(peer) || !peer_all_sent(peer) || !has_finished(shard, peer))
         return;
     move(shard, peer, PEER_SHUT);
@@ -285,7 +285,7 @@ void peer_close_sockets(struct shard *shard, struct peer *peer) {
     connection->socket = connection->out = -1;
 }
 
-void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count) {
+void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count) {
     assert(peer->annex && bytes);
     if (peer->annex->identity)
         memset(bytes, 0, count);
@@ -294,7 +294,7 @@ void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count) {
 static void drop_partial(struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
     if (peer->partial)
-        peer_blot(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+        peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
 }
 

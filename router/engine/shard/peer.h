@@ -97,7 +97,7 @@ struct peer {
     uint32_t exchanges;                 // of its own, not answered yet (exchange.c)
     uint64_t exchange_bytes;            // that their answers hold
     struct request_index request_index; // its requests under way
-    struct order *farewell;             // made with the first registration, so that leaving needs no memory
+    struct order *leave_order;          // made with the first registration, so that leaving needs no memory
     struct admission admission;         // of its orders to the registry
     struct subscriber subscriber;
     struct annex *annex; // what few peers need (annex.h); NULL: nothing of it
@@ -145,10 +145,10 @@ struct peer *peer_open_seat(struct shard *shard, const struct transport *transpo
 void peer_close_sockets(struct shard *shard, struct peer *peer);
 // Overwrites bytes that a peer has sent and nobody reads any more: where users are on they may bear a
 // credential.
-void peer_blot_out(const struct peer *peer, uint8_t *bytes, size_t count);
-static inline void peer_blot(const struct peer *peer, uint8_t *bytes, size_t count) {
+void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count);
+static inline void peer_erase(const struct peer *peer, uint8_t *bytes, size_t count) {
     if (__builtin_expect(count > 0 && peer->annex, false))
-        peer_blot_out(peer, bytes, count);
+        peer_erase_bytes(peer, bytes, count);
 }
 
 // Returns the peer's annex, made if there is none; NULL where the hub has no room to keep it.

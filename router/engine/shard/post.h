@@ -24,22 +24,22 @@ enum mail_kind {
                     // answer
     MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
     MAIL_EVENT,     // an event for this shard's subscribers (events.c)
-    MAIL_HEARD,     // it comes home, with how many got it
+    MAIL_EVENT_ACK, // it comes home, with how many got it
     MAIL_ADOPT,     // a socket for a new peer
     MAIL_EVICT,     // the oldest one without a credential is to go
     MAIL_ORDER,     // a change of the registry (registry.c)
     MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
     MAIL_ENTRIES_SETTLED, // they come home
     // HCS (router/features/hcs/hcs.h). A client, as it travels:
-    MAIL_STREAM_JOIN,   // to the session's shard, to join
-    MAIL_STREAM_HOME,   // back: it isn't one any more
-    MAIL_STREAM_OPENED, // it has joined, which its transport wants to know
-    MAIL_STREAM_LEAVE,  // its peer has gone
-    MAIL_STREAM_LEFT,   // that comes home
-    MAIL_STREAM_REPORT, // it is over, or stuck, or not any more
-    MAIL_STREAM_HEARD,  // that comes home
-    MAIL_STREAM_ERRAND, // a frame that came over HTTP, for the session's shard
-    MAIL_STREAM_DONE,   // back, with what became of it
+    MAIL_STREAM_JOIN,       // to the session's shard, to join
+    MAIL_STREAM_HOME,       // back: it isn't one any more
+    MAIL_STREAM_OPENED,     // it has joined, which its transport wants to know
+    MAIL_STREAM_LEAVE,      // its peer has gone
+    MAIL_STREAM_LEFT,       // that comes home
+    MAIL_STREAM_REPORT,     // it is over, or stuck, or not any more
+    MAIL_STREAM_HEARD,      // that comes home
+    MAIL_STREAM_HTTP_FRAME, // a frame that came over HTTP, for the session's shard
+    MAIL_STREAM_DONE,       // back, with what became of it
     // Of a parcel:
     MAIL_STREAM_FRAME,  // a frame for the session's shard, from mail.connection
     MAIL_STREAM_GIVE,   // a frame for a client
@@ -47,8 +47,8 @@ enum mail_kind {
     MAIL_STREAM_TELL,   // a frame for mail.connection; mail.detail: it can't be refused
     MAIL_STREAM_START,  // a start for the producer mail.connection; hub_id is the session's handle
     MAIL_STREAM_TURNED, // it comes back: the producer takes no more
-    MAIL_ERRAND, // asks shard after shard about what is held, and goes home (router/features/gate/gate_query.h)
-    MAIL_INQUIRY, // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
+    MAIL_GATE_QUERY, // asks shard after shard about what is held, and goes home (router/features/gate/gate_query.h)
+    MAIL_DIRECTORY_QUERY, // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
     MAIL_ATTACH, // asks other hubs for an agent's name, on shard 0, and goes home (router/routing/remote_attach.h)
     MAIL_REMOTE,    // what has become of a request to another hub (router/routing/remote_end.h)
     MAIL_PART,      // a parcel: the program to which mail.connection has said exit has ended

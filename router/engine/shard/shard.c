@@ -83,25 +83,25 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->share.owing);
     list_init(&shard->starved);
     list_init(&shard->shaking);
-    list_init(&shard->behind);
+    list_init(&shard->slow_readers);
     list_init(&shard->abandoned);
     list_init(&shard->closing);
     list_init(&shard->unknown);
     hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->quota);
     timer_init(&shard->streams.look_timer, TIMER_STREAMS);
-    shard->endings_last = &shard->endings;
+    shard->teardown_last = &shard->teardown;
     list_init(&shard->exchanges);
-    rejects_init(&shard->untaken);
+    rejects_init(&shard->rejects);
     survey_init(&shard->survey, TIMER_SURVEY);
     shard->orders_last = &shard->orders;
-    list_init(&shard->confirming);
-    list_init(&shard->inquiries);
+    list_init(&shard->barrier);
+    list_init(&shard->directory_queries);
     list_init(&shard->presence.changes);
     shard->entries_last = &shard->entries;
     timer_init(&shard->drain_timer, TIMER_DRAIN);
     timer_init(&shard->accept_timer, TIMER_ACCEPT);
     timer_init(&shard->shrink_timer, TIMER_SHRINK);
-    timer_init(&shard->behind_timer, TIMER_BEHIND);
+    timer_init(&shard->slow_reader_timer, TIMER_SLOW_READER);
     timer_init(&shard->refusals_timer, TIMER_REFUSALS);
     timer_init(&shard->journal_timer, TIMER_REFUSALS);
     timer_init(&shard->watchdog_timer, TIMER_WATCHDOG);
@@ -176,11 +176,11 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 
 void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
-    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->behind));
+    assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->slow_readers));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
     assert(list_empty(&shard->share.owing) && !shard->share.waiting && !shard->share.count);
-    assert(list_empty(&shard->closing) && !shard->endings && list_empty(&shard->exchanges));
-    assert(shard->untaken.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
+    assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));
+    assert(shard->rejects.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);
     wheel_disarm(&shard->refusals_timer);
     wheel_disarm(&shard->journal_timer);

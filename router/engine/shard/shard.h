@@ -38,7 +38,7 @@ enum timer_kind {
     TIMER_ACCEPT,
     TIMER_DRAIN,
     TIMER_SHRINK,
-    TIMER_BEHIND,
+    TIMER_SLOW_READER,
     TIMER_ANNEX,
     TIMER_SURVEY,
     TIMER_SESSION,
@@ -148,7 +148,7 @@ struct shard {
         size_t capabilities_bytes;         // that these hold
         uint32_t missed_came, missed_went; // for which there was no room
     } presence;
-    struct rejects untaken;
+    struct rejects rejects;
     struct hcs_shard streams;
     struct gate *gate;   // NULL: nothing is held
     uint32_t sending_us; // the clock when what is to be sent now is handed over
@@ -156,25 +156,25 @@ struct shard {
     struct turn_bounds bounds;
     struct spreading spreading;
     struct share share;
-    struct list starved;   // struct peer.starved
-    struct list shaking;   // likewise; their handshakes wait for a turn (tls_receive.c)
-    uint32_t shakes;       // steps of handshakes in this turn
-    struct list behind;    // struct peer.standing
-    struct list closing;   // struct peer.standing
-    struct list abandoned; // struct pending.by_source, of those who have left
-    uint32_t ends_left;    // how many of these may still end in this turn
-    struct list unknown;   // struct identity.unknown, oldest first
-    bool review_due;       // somebody has come to have what rights before gave it (rights_review.h)
-    struct peer *endings, **endings_last; // marked; linked by peer.ending (peer_teardown.h)
-    struct list exchanges;                // struct exchange.link
+    struct list starved;      // struct peer.starved
+    struct list shaking;      // likewise; their handshakes wait for a turn (tls_receive.c)
+    uint32_t shakes;          // steps of handshakes in this turn
+    struct list slow_readers; // struct peer.standing
+    struct list closing;      // struct peer.standing
+    struct list abandoned;    // struct pending.by_source, of those who have left
+    uint32_t ends_left;       // how many of these may still end in this turn
+    struct list unknown;      // struct identity.unknown, oldest first
+    bool review_due;          // somebody has come to have what rights before gave it (rights_review.h)
+    struct peer *teardown, **teardown_last; // marked; linked by peer.ending (peer_teardown.h)
+    struct list exchanges;                  // struct exchange.link
     struct freelist exchange_spares;
     uint64_t relief_ms;          // when memory may be won back again (pressure.c)
     struct timer shrink_timer;   // armed while memory lies at rest (pressure.c)
     struct timer journal_timer;  // of shard 0: armed while the journal lacks entries that failed (journal.c)
     struct timer refusals_timer; // armed while the journal hasn't been told of all refusals (audit.c)
-    struct timer behind_timer;   // armed while anybody is waited for (slow_reader.c)
-    uint64_t refused;            // of the budget's refusals, how many were known then
-    struct mail *orders;         // deferred until the mail before them is read (inbox.c)
+    struct timer slow_reader_timer; // armed while anybody is waited for (slow_reader.c)
+    uint64_t refused;               // of the budget's refusals, how many were known then
+    struct mail *orders;            // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
 
     enum hub_phase phase;          // as this shard has seen it
@@ -219,17 +219,17 @@ struct shard {
         char inbox[SUBJECT_BYTES_MAX]; // where it takes answers, up to their numbers
         uint64_t events_unknown;       // of hub.events_unknown, that this shard's subscribers have been told
         // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
-        uint64_t vouched_connection, vouched_changes;
-        uint32_t vouched_bytes;
-        char vouched[AGENT_ID_BYTES_MAX];
+        uint64_t source_connection, source_changes;
+        uint32_t source_name_bytes;
+        char source_name[AGENT_ID_BYTES_MAX];
     } across;
     struct claim_table
-        *asking; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
+        *claims; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
     struct list
-        confirming; // orders that wait for its server, oldest first (router/features/cluster/name_claim.c)
-    struct list inquiries;      // to all other hubs, likewise (router/registry/directory.h)
-    struct list attach_queries; // hub/attach, likewise (router/routing/remote_attach.h)
-    uint32_t inquiries_out;     // of this shard's peers, of both kinds
+        barrier; // orders that wait for its server, oldest first (router/features/cluster/name_claim.c)
+    struct list directory_queries; // to all other hubs, likewise (router/registry/directory.h)
+    struct list attach_queries;    // hub/attach, likewise (router/routing/remote_attach.h)
+    uint32_t remote_queries_out;   // of this shard's peers, of both kinds
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;

@@ -22,8 +22,8 @@ struct survey_list {
 
 // A session of HCS. Its name isn't here: a client that knows the name may join.
 struct survey_session {
-    uint64_t producer; // connection
-    uint64_t mood;     // enum hcs_flow_state: what the producer has been told
+    uint64_t producer;   // connection
+    uint64_t flow_state; // enum hcs_flow_state: what the producer has been told
     uint64_t clients, over, stuck;
     uint64_t seq; // of the last chunk
     uint64_t history_bytes;

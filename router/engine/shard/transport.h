@@ -44,7 +44,7 @@ struct transport {
     // Takes a unit that is no message to be routed. NULL: all units are messages.
     void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
     // Takes bytes aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing comes aside.
-    void (*aside)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+    void (*skip)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
     // its end (reassembly_skip). NULL: with a JSON-RPC error.
     void (*refuse)(struct shard *shard, struct peer *peer);
@@ -55,7 +55,7 @@ struct transport {
     // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
     void (*leave)(struct shard *shard, struct peer *peer);
     // Says the last words to a peer before it is half-closed, behind all else. NULL: nothing.
-    void (*farewell)(struct shard *shard, struct peer *peer);
+    void (*goodbye)(struct shard *shard, struct peer *peer);
     // The timer of its annex went off (peer.h).
     void (*expire)(struct shard *shard, struct peer *peer);
     // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none

@@ -73,12 +73,12 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
 }
 
 static bool all_are_home(const struct shard *shard) {
-    return shard->events_out == 0 && shard->inquiries_out == 0 && !shard->misses && !shard->missed_unnamed &&
-           list_empty(&shard->presence.changes);
+    return shard->events_out == 0 && shard->remote_queries_out == 0 && !shard->misses &&
+           !shard->missed_unnamed && list_empty(&shard->presence.changes);
 }
 
 static bool gate_is_open(const struct shard *shard) {
-    return !shard->gate || (list_empty(&shard->gate->released) && shard->gate->errands_out == 0);
+    return !shard->gate || (list_empty(&shard->gate->released) && shard->gate->queries_out == 0);
 }
 
 // Returns whether all answers have also been written: no outbox holds anything, or its peer doesn't read
@@ -98,14 +98,14 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over ||
-               (shard->pending.count == 0 && hcs_all_told(shard) && shard->entries_out == 0 &&
+               (shard->pending.count == 0 && hcs_all_notified(shard) && shard->entries_out == 0 &&
                 all_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
         return shard->peers.count == 0 && !accept_is_listening(shard) && children_at_rest(shard) &&
                link_at_rest(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               all_are_home(shard) && gate_is_open(shard) && hcs_all_home(shard) && post_quiet(shard);
+               all_are_home(shard) && gate_is_open(shard) && hcs_all_returned(shard) && post_quiet(shard);
     default:
         return false;
     }

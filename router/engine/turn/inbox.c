@@ -29,7 +29,7 @@ static struct parcel *inbox_parcel_of(struct mail *mail) {
 
 static void send_back_refused(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard == hub_id_shard(parcel->hub_id) && parcel->pool->shard != shard->index);
-    rejects_put(&shard->untaken, parcel);
+    rejects_put(&shard->rejects, parcel);
     parcel->mail.kind = MAIL_REFUSED;
     parcel->mail.detail = ERROR_OVERLOADED;
     mailbox_post(hub_mailbox(shard->hub, shard->index, parcel->pool->shard), &parcel->mail);
@@ -102,7 +102,7 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
         take_refused(shard, parcel);
         break;
     case MAIL_KNOWN:
-        rejects_remove(&shard->untaken, parcel);
+        rejects_remove(&shard->rejects, parcel);
         send_release(shard, parcel);
         break;
     case MAIL_RETURN:
@@ -129,7 +129,7 @@ static void take_departure(struct shard *shard, struct mail *mail) {
 }
 
 static void inbox_take(struct shard *shard, struct mail *mail) {
-    assert(!shard->endings && !shard->run.count);
+    assert(!shard->teardown && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
     case MAIL_DELIVER:
     case MAIL_ANSWER:
@@ -146,7 +146,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_EVENT:
         events_arrived(shard, mail);
         break;
-    case MAIL_HEARD:
+    case MAIL_EVENT_ACK:
         events_returned(shard, mail);
         break;
     case MAIL_ADOPT:
@@ -167,10 +167,10 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_REMOTE:
         remote_end_arrived(shard, mail);
         break;
-    case MAIL_ERRAND:
+    case MAIL_GATE_QUERY:
         gate_query_arrived(shard, mail);
         break;
-    case MAIL_INQUIRY:
+    case MAIL_DIRECTORY_QUERY:
         directory_query_arrived(shard, mail);
         break;
     case MAIL_ENTRIES:

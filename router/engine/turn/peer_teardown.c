@@ -33,7 +33,7 @@ static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     hcs_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
-    assert(list_empty(&peer->request_index.requests) && !peer->farewell && !peer->admission.waiting);
+    assert(list_empty(&peer->request_index.requests) && !peer->leave_order && !peer->admission.waiting);
 }
 
 // Shard 0 is told, once and behind the cancels of what it asked; when the hub ends, nobody needs to be.
@@ -75,7 +75,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
     peer_watch(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
-    assert(!peer->farewell && peer->subscriber.count == 0);
+    assert(!peer->leave_order && peer->subscriber.count == 0);
     completion_end_endless(shard, peer);
     peer_settle(shard, peer);
 }
@@ -115,11 +115,11 @@ static void carry_out(struct shard *shard, struct peer *peer) {
 }
 
 static void carry_out_marked(struct shard *shard) {
-    while (shard->endings) {
-        struct peer *peer = shard->endings;
-        shard->endings = peer->ending == peer ? NULL : peer->ending;
-        if (!shard->endings)
-            shard->endings_last = &shard->endings;
+    while (shard->teardown) {
+        struct peer *peer = shard->teardown;
+        shard->teardown = peer->ending == peer ? NULL : peer->ending;
+        if (!shard->teardown)
+            shard->teardown_last = &shard->teardown;
         peer->ending = NULL;
         assert(shard->peers.slots[connection_slot(peer->name)] == peer);
         carry_out(shard, peer);
@@ -127,7 +127,7 @@ static void carry_out_marked(struct shard *shard) {
 }
 
 void peer_teardown_carry_out_all(struct shard *shard) {
-    while (shard->endings || hcs_has_own(shard)) {
+    while (shard->teardown || hcs_has_own(shard)) {
         carry_out_marked(shard);
         hcs_read_own(shard);
     }

@@ -8,7 +8,7 @@
 void peer_teardown_carry_out_all(struct shard *shard);
 // Carries out what has been marked, and what comes of that; and what this shard has told itself in streams.
 static inline void peer_teardown_carry_out(struct shard *shard) {
-    if (shard->endings || hcs_has_own(shard))
+    if (shard->teardown || hcs_has_own(shard))
         peer_teardown_carry_out_all(shard);
 }
 // Frees the closing peers that the kernel has let go.

@@ -306,7 +306,7 @@ void pressure_shrink(struct shard *shard) {
 }
 
 void pressure_relieve(struct shard *shard) {
-    assert(!shard->endings);
+    assert(!shard->teardown);
     if (has_rest(shard) && !timer_armed(&shard->shrink_timer))
         shrink_later(shard);
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))

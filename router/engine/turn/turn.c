@@ -105,7 +105,7 @@ static void turn_hear_keeper(struct shard *shard, const struct io_event *event) 
 }
 
 static void handle(struct shard *shard, const struct io_event *event) {
-    assert(!shard->endings && !shard->run.count);
+    assert(!shard->teardown && !shard->run.count);
     switch (event->kind) {
     case IO_RECEIVED:
         if (event->token == TOKEN_KEEPER)
@@ -170,7 +170,7 @@ static void expire(struct shard *shard) {
         case TIMER_SHRINK:
             pressure_shrink(shard);
             break;
-        case TIMER_BEHIND:
+        case TIMER_SLOW_READER:
             slow_reader_look(shard);
             break;
         case TIMER_ANNEX:
@@ -236,7 +236,7 @@ static bool has_news(struct shard *shard) {
 // for news: whoever makes some later sees that it sleeps.
 static void run(struct shard *shard) {
     uint64_t deadline = deadline_ns(shard);
-    assert(!shard->endings && !shard->run.count && !atomic_load(&shard->asleep) &&
+    assert(!shard->teardown && !shard->run.count && !atomic_load(&shard->asleep) &&
            !shard->account_leases.open);
     atomic_store(&shard->asleep, true);
     if (has_news(shard))
@@ -249,7 +249,7 @@ static void run(struct shard *shard) {
 // posted before them is read before them, as between two turns: a peer that another shard has answered may
 // ask at once for the consequences.
 static bool look_again(struct shard *shard, unsigned looks) {
-    assert(!shard->endings && !shard->run.count);
+    assert(!shard->teardown && !shard->run.count);
     if (looks == LOOKS_AGAIN_MAX || !io_has_arrivals(shard->io))
         return false;
     io_poll(shard->io);
@@ -260,7 +260,7 @@ static bool look_again(struct shard *shard, unsigned looks) {
 
 static void hear(struct shard *shard) {
     unsigned looks = 0;
-    assert(!shard->endings);
+    assert(!shard->teardown);
     do {
         for (struct io_event event; io_next(shard->io, &event);)
             handle(shard, &event);

@@ -6,7 +6,7 @@
 
 #include "router/engine/shard/annex.h"
 
-void child_be(struct child *child, enum child_state state) {
+void child_set_state(struct child *child, enum child_state state) {
     assert(state < CHILD_STATES_COUNT && child->settings);
     child->state = state;
     child_touch(child);
@@ -23,7 +23,7 @@ void child_show_era(struct child *child, enum mcp_era era) {
     atomic_store_explicit(&child->record->era, (uint32_t)era, memory_order_relaxed);
 }
 
-void child_tell(const struct child *child, const char *format, ...) {
+void child_log(const struct child *child, const char *format, ...) {
     assert(child->record);
     char line[512];
     va_list arguments;

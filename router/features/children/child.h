@@ -47,23 +47,23 @@ struct child {
     struct peer *seat;
     // Where each of its users has an instance of its own (instances = each), the first one has the name and
     // never runs. Messages for it go to the instance of their source (router/features/mcp/per_client.h).
-    struct child *of;   // of such an instance: that first one; NULL: it is none
-    uint64_t user;      // whose it is: a connection
-    uint32_t asks;      // that it owes its user
-    uint32_t instances; // of the first one: how many there are, up to their very end
-    uint32_t processes; // likewise: how many of them have one
+    struct child *of;       // of such an instance: that first one; NULL: it is none
+    uint64_t user;          // whose it is: a connection
+    uint32_t pending_count; // that it owes its user
+    uint32_t instances;     // of the first one: how many there are, up to their very end
+    uint32_t processes;     // likewise: how many of them have one
     // A server of MCP that clients share speaks one era a process: the first one that of sessions, and another one
     // the modern, on demand (router/features/mcp/mcp_modern.h).
     struct child *other; // of a first one: that instance of it; NULL: there is none
     bool modern;         // it is such an instance
-    bool proven;         // then, or of a user's instance: that era is the program's
-    bool pardoned;       // it ended at a question whether it has that era: no failure
+    bool era_is_known;   // then, or of a user's instance: that era is the program's
+    bool era_probed;     // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
     // For a user's own server of MCP: the params of the initialize by which that user has opened its session,
     // and the hub id of that request as long as it isn't answered (router/features/mcp/per_client.c).
     struct capabilities *opening;
     uint64_t opening_id;
-    bool opened;  // it was answered with a session
+    bool is_open; // it was answered with a session
     bool reopens; // the hub opens that session anew when it starts again
     struct restart restart;
     uint32_t number; // among all of its name: 0 is the first
@@ -78,17 +78,17 @@ struct child {
     int32_t status;   // of the process, as of wait
     bool has_process; // somebody of its group may be left
     bool has_status;
-    bool owed;            // something when it ended, and not all that it said had come to where it was asked
-    bool asked;           // to shut down, and has not answered
-    bool wanted;          // by something that doesn't wait in its seat's queue
-    bool is_reading;      // nothing more is to be sent to it: its input is closed once all is sent
-    bool input_gone;      // it has closed its input
-    bool is_shut;         // its input is closed
-    bool replaced;        // by another program (SIGHUP), of which those who use it don't know yet
-    bool spares;          // what hasn't gone out waits for the next one, as the hub itself ended this one
-    bool rest_due;        // there was no memory for the order
-    struct outbox unsaid; // what the hub itself says to it
-    struct own_requests own; // and asks
+    bool had_requests; // something when it ended, and not all that it said had come to where it was asked
+    bool shutdown_requested;  // to shut down, and has not answered
+    bool is_wanted;           // by something that doesn't wait in its seat's queue
+    bool is_reading;          // nothing more is to be sent to it: its input is closed once all is sent
+    bool input_gone;          // it has closed its input
+    bool is_shut;             // its input is closed
+    bool replaced;            // by another program (SIGHUP), of which those who use it don't know yet
+    bool keeps_queue;         // what hasn't gone out waits for the next one, as the hub itself ended this one
+    bool rest_due;            // there was no memory for the order
+    struct outbox hub_outbox; // what the hub itself says to it
+    struct own_requests own;  // and asks
 };
 
 // Whether a process of its own is there, or will be, and is listened to.
@@ -115,11 +115,11 @@ static inline bool child_is_on_demand(const struct child *child) {
     return child->settings->on_demand || child->modern;
 }
 // Sets its state, for all to see.
-void child_be(struct child *child, enum child_state state);
+void child_set_state(struct child *child, enum child_state state);
 // The era that it speaks, likewise; MCP_ERAS_COUNT: none, or that isn't known.
 void child_show_era(struct child *child, enum mcp_era era);
 // A line of the hub's log about it.
-__attribute__((format(printf, 2, 3))) void child_tell(const struct child *child, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void child_log(const struct child *child, const char *format, ...);
 // Arms its timer.
 void child_wake_after(struct shard *shard, struct child *child, uint64_t ms);
 
@@ -154,14 +154,14 @@ void child_wanted(struct shard *shard, struct peer *seat);
 // --- The hub's own messages to a child, past its queue
 
 // Sends a body, which is taken over.
-void child_say(struct shard *shard, struct child *child, struct text *body);
+void child_send(struct shard *shard, struct child *child, struct text *body);
 // Takes back what has not gone out.
-void child_unsay(struct shard *shard, struct child *child);
+void child_withdraw(struct shard *shard, struct child *child);
 // Goes on with that, and with closing its input.
-void child_say_on(struct shard *shard, struct child *child);
+void child_send_on(struct shard *shard, struct child *child);
 // Asks a hermes child to initialize, or to shut down.
-void child_greet(struct shard *shard, struct child *child);
-void child_ask_to_shut_down(struct shard *shard, struct child *child, const char *reason);
+void child_initialize(struct shard *shard, struct child *child);
+void child_request_shutdown(struct shard *shard, struct child *child, const char *reason);
 // Whether a body is the answer to one of these, or to something else that it was asked under an id of child->own; then it
 // owes that no more.
 bool child_answers_own(struct child *child, const struct lookup *lookup, const uint8_t *body);

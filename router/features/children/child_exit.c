@@ -30,18 +30,18 @@ static void drop_queue(struct shard *shard, struct peer *seat) {
 // requests to it. The rest waits for the next one.
 static void drop_bound(struct shard *shard, struct peer *seat) {
     struct outbox *outbox = &seat->connection.outbox;
-    struct parcel_list others;
+    struct parcel_list parcels;
     assert(seat->connection.held && !seat->connection.shipment);
-    parcel_list_init(&others);
+    parcel_list_init(&parcels);
     for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
         if (!parcel->bound) {
-            parcel_list_append(&others, parcel);
+            parcel_list_append(&parcels, parcel);
             continue;
         }
         drop_several(shard, COUNT_DROP_ANSWER_SOURCE_GONE, seat->name, parcel->bytes, parcel->frames);
         send_release(shard, parcel);
     }
-    for (struct parcel *parcel; (parcel = parcel_list_take(&others));)
+    for (struct parcel *parcel; (parcel = parcel_list_take(&parcels));)
         outbox_add(outbox, parcel);
 }
 
@@ -69,44 +69,45 @@ static void leave(struct shard *shard, struct peer *seat) {
 }
 
 // The registry knows nothing of what an instance of one user's owes.
-static void rest_of_user(struct shard *shard, struct child *child) {
+static void end_for_user(struct shard *shard, struct child *child) {
     assert(child->seat->annex->child == child);
     if (child->of && child->seat->transport->rest)
         child->seat->transport->rest(shard, child->seat);
 }
 
 static bool owes(const struct shard *shard, const struct child *child) {
-    uint32_t aside = child->other ? child->other->asks : 0; // which count for the name, too
-    return child->of ? child->asks > 0 : hub_owed(shard->hub, child->seat->name) > aside;
+    uint32_t waiting_count = child->other ? child->other->pending_count : 0; // which count for the name, too
+    return child->of ? child->pending_count > 0 : hub_owed(shard->hub, child->seat->name) > waiting_count;
 }
 
-enum { TELL_AGAIN_MS = 10 };
+enum { RESEND_MS = 10 };
 
 // The keeper ends what is left of its group.
 static void end_group(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_ENDING);
     if (!child_command(shard, child, KEEPER_END, (uint32_t)child->settings->end_ms))
-        child_wake_after(shard, child, TELL_AGAIN_MS);
+        child_wake_after(shard, child, RESEND_MS);
 }
 
 static void unplug(struct shard *shard, struct child *child) {
     assert(child_is_up(child) && child->seat->annex->child == child);
     struct peer *seat = child->seat;
-    child->owed =
-        child->of && child->asks > 0; // of others it is known when all of that has ended (child_rest)
-    child->spares = child->state == CHILD_STOPPING &&
-                    (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
+    child->had_requests = child->of && child->pending_count >
+                                           0; // of others it is known when all of that has ended (child_rest)
+    child->keeps_queue =
+        child->state == CHILD_STOPPING &&
+        (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
     seat->connection.held = true;
-    child_unsay(shard, child);
+    child_withdraw(shard, child);
     leave(shard, seat);
     connection_end(&seat->connection, shard->io);
     if (seat->connection.receiving != RECEIVING_DIRECT)
         forget_partial(seat);
-    child_be(child, CHILD_ENDING);
+    child_set_state(child, CHILD_ENDING);
     wheel_disarm(&seat->annex->timer);
     end_group(shard, child);
-    child->rest_due = !child_rest(shard, child, child->spares);
-    rest_of_user(shard, child);
+    child->rest_due = !child_rest(shard, child, child->keeps_queue);
+    end_for_user(shard, child);
 }
 
 // The bytes that it wrote before it closed its input, or ended, still come.
@@ -129,9 +130,9 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
         unplug(shard, child);
     } else if (connection->socket < 0) { // for its memory
         leave(shard, seat);
-        rest_of_user(shard, child);
+        end_for_user(shard, child);
         drop_queue(shard, seat);
-        child->rest_due |= !child_rest(shard, child, child->spares);
+        child->rest_due |= !child_rest(shard, child, child->keeps_queue);
         child_touch(child);
     }
     seat->state = PEER_OPEN;
@@ -150,7 +151,7 @@ void child_exited(struct shard *shard, struct child *child) {
 static void stop_running(struct shard *shard, struct child *child, const char *reason) {
     assert(child_is_up(child) && child->state != CHILD_STOPPING);
     bool was_running = child->state == CHILD_RUNNING;
-    child_be(child, CHILD_STOPPING);
+    child_set_state(child, CHILD_STOPPING);
     if (!was_running) { // it knows of nothing yet
         child_fail(shard, child, CHILD_FAULT_NONE, 0);
         return;
@@ -158,12 +159,12 @@ static void stop_running(struct shard *shard, struct child *child, const char *r
     child->seat->connection.held = true;
     if (child->settings->protocol == CHILD_HERMES) {
         child_wake_after(shard, child, child->settings->stop_ms);
-        child_ask_to_shut_down(shard, child, reason);
+        child_request_shutdown(shard, child, reason);
         return;
     }
     child->is_reading = true;
     child_wake_after(shard, child, child->settings->end_ms);
-    child_say_on(shard, child);
+    child_send_on(shard, child);
 }
 
 void child_stop(struct shard *shard, struct child *child, enum child_after after, const char *reason) {
@@ -175,7 +176,7 @@ void child_stop(struct shard *shard, struct child *child, enum child_after after
     if (child_is_up(child) && child->state != CHILD_STOPPING)
         stop_running(shard, child, reason);
     else if (child->state != CHILD_STOPPING && child->state != CHILD_ENDING)
-        child_be(child, CHILD_ENDING); // and nothing is in the way
+        child_set_state(child, CHILD_ENDING); // and nothing is in the way
 }
 
 // --- After its end
@@ -198,34 +199,34 @@ static void note_fault(struct child *child) {
 // are dropped when both are known everywhere (child_settle).
 static void go_down(struct shard *shard, struct child *child, enum child_state state) {
     assert(state == CHILD_DOWN || state == CHILD_STOPPED);
-    child_be(child, state);
-    bool is_other = child->settings->protocol == CHILD_MCP && !child->settings->each && !child->no_modern &&
-                    child->settings->instances == 1;
-    bool is_found = state == CHILD_DOWN && is_other; // by those who want another process of it
+    child_set_state(child, state);
+    bool is_new_fault = child->settings->protocol == CHILD_MCP && !child->settings->each &&
+                        !child->no_modern && child->settings->instances == 1;
+    bool is_found = state == CHILD_DOWN && is_new_fault; // by those who want another process of it
     if (!is_found && !child_register_absent(shard, child))
-        child_tell(child, "memory is used up");
-    child->spares = false;
+        child_log(child, "memory is used up");
+    child->keeps_queue = false;
     child->rest_due = !child_rest(shard, child, false);
-    rest_of_user(shard, child);
+    end_for_user(shard, child);
 }
 
 static void restart_by_policy(struct shard *shard, struct child *child) {
     assert(!child->has_process && child->after == CHILD_AFTER_END);
     uint64_t ran = child->running_ms ? shard_now_ms(shard) - child->running_ms : 0, delay = 0;
-    bool clean =
-        child->pardoned || (child->fault == CHILD_FAULT_STATUS && child->fault_number == 0 && !child->owed);
+    bool clean = child->era_probed ||
+                 (child->fault == CHILD_FAULT_STATUS && child->fault_number == 0 && !child->had_requests);
     bool again = restart_ended(&child->restart, &child->settings->restart, ran, !clean, &delay);
     stats_count(&shard->stats, COUNT_CHILDREN_ENDED);
     if (!clean)
         stats_count(&shard->stats, COUNT_CHILDREN_FAILED);
     atomic_store_explicit(&child->record->failures, child->restart.failures, memory_order_relaxed);
     if (!again) {
-        child_tell(child, "it has failed %u times in a row and stays down", child->restart.failures);
+        child_log(child, "it has failed %u times in a row and stays down", child->restart.failures);
         go_down(shard, child, CHILD_DOWN);
         return;
     }
     atomic_fetch_add_explicit(&child->record->restarts, 1, memory_order_relaxed);
-    child_be(child, CHILD_WAITING);
+    child_set_state(child, CHILD_WAITING);
     child_wake_after(shard, child, delay);
 }
 
@@ -233,7 +234,7 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
 static void free_child(struct shard *shard, struct child *child) {
     assert(child->after == CHILD_AFTER_FREE && child->seat->annex->child == child);
     struct peer *seat = child->seat;
-    rest_of_user(shard, child);
+    end_for_user(shard, child);
     if (child->of)
         atomic_store_explicit(&child->of->record->instances, --child->of->instances, memory_order_relaxed);
     if (child->modern)
@@ -242,8 +243,8 @@ static void free_child(struct shard *shard, struct child *child) {
     capabilities_drop(&shard->quota, child->opening);
     child->opening = NULL;
     drop_queue(shard, seat);
-    child_be(child, CHILD_REMOVED);
-    child_farewell(child);
+    child_set_state(child, CHILD_REMOVED);
+    child_leave_order(child);
     peer_close(shard, seat, COUNTERS_COUNT);
 }
 
@@ -255,24 +256,24 @@ static void begin_as_configured(struct shard *shard, struct child *child) {
         child->settings = child_settings_hold(child->newest);
     }
     child->restart = (struct restart){0};
-    child->proven = child->no_modern = false;
+    child->era_is_known = child->no_modern = false;
     child->reopens &= child->settings->protocol == CHILD_MCP;
     atomic_store_explicit(&child->record->failures, 0, memory_order_relaxed);
     if (!child_register(shard, child, NULL, NULL, true))
-        child_tell(child, "memory is used up");
+        child_log(child, "memory is used up");
     child->after = CHILD_AFTER_END;
-    child_be(child, CHILD_WAITING); // until that is known
+    child_set_state(child, CHILD_WAITING); // until that is known
     child_wake_after(shard, child, 0);
 }
 
-static void come_to_rest(struct shard *shard, struct child *child) {
+static void settle_ended(struct shard *shard, struct child *child) {
     enum child_after after = child->after;
     if (after == CHILD_AFTER_FRESH) {
         begin_as_configured(shard, child);
     } else if (after == CHILD_AFTER_STOP) {
         go_down(shard, child, CHILD_STOPPED);
     } else if (after == CHILD_AFTER_IDLE) {
-        child_be(child, CHILD_WAITING);
+        child_set_state(child, CHILD_WAITING);
         child_wake_after(shard, child, 0);
     } else {
         restart_by_policy(shard, child);
@@ -291,11 +292,11 @@ static void close_sockets(struct shard *shard, struct peer *seat) {
 
 bool child_settle(struct shard *shard, struct child *child) {
     if (child->rest_due)
-        child->rest_due = !child_rest(shard, child, child->spares);
+        child->rest_due = !child_rest(shard, child, child->keeps_queue);
     bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
     if (is_down && !child->orders && !child->rest_due)
         drop_queue(shard, child->seat);
-    bool is_wanted = child->wanted || !outbox_empty(&child->seat->connection.outbox);
+    bool is_wanted = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
     if (child->state == CHILD_IDLE && !child->orders && is_wanted)
         child_start(shard, child);
     if (child->state != CHILD_ENDING || child->has_process || child->orders || child->rest_due ||
@@ -311,13 +312,13 @@ bool child_settle(struct shard *shard, struct child *child) {
     }
     if (child->after == CHILD_AFTER_END)
         note_fault(child);
-    come_to_rest(shard, child);
+    settle_ended(shard, child);
     return true;
 }
 
 bool child_is_quiet(const struct child *child) {
-    bool waits = child->wanted || !outbox_empty(&child->seat->connection.outbox);
-    if (child->rest_due || !outbox_empty(&child->unsaid))
+    bool waits = child->is_wanted || !outbox_empty(&child->seat->connection.outbox);
+    if (child->rest_due || !outbox_empty(&child->hub_outbox))
         return false;
     switch (child->state) {
     case CHILD_STOPPING:
@@ -337,9 +338,9 @@ bool child_is_quiet(const struct child *child) {
 static bool is_idle(const struct shard *shard, const struct child *child) {
     assert(child->settings->idle_ms > 0);
     const struct peer *seat = child->seat;
-    uint32_t silent = shard_since(shard, seat->heard_ms), still = shard_since(shard, seat->sending_ms);
+    uint32_t idle_ms = shard_since(shard, seat->heard_ms), still = shard_since(shard, seat->sending_ms);
     return !owes(shard, child) && outbox_empty(&seat->connection.outbox) &&
-           list_empty(&seat->request_index.requests) && silent >= child->settings->idle_ms &&
+           list_empty(&seat->request_index.requests) && idle_ms >= child->settings->idle_ms &&
            still >= child->settings->idle_ms;
 }
 
@@ -368,7 +369,7 @@ void child_expire(struct shard *shard, struct peer *seat) {
             child_wake_after(shard, child, child->settings->idle_ms);
         break;
     case CHILD_STOPPING:
-        if (child->asked && !child->has_status)
+        if (child->shutdown_requested && !child->has_status)
             (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
         child_fail(shard, child, CHILD_FAULT_NONE, 0);
         break;

@@ -10,21 +10,22 @@
 
 #include <sys/socket.h>
 
-enum { UNSAID_BYTES_MAX = 64 << 10 };
+enum { HUB_OUTBOX_BYTES_MAX = 64 << 10 };
 
-void child_unsay(struct shard *shard, struct child *child) {
-    for (struct parcel *parcel; (parcel = outbox_take(&child->unsaid));)
+void child_withdraw(struct shard *shard, struct child *child) {
+    for (struct parcel *parcel; (parcel = outbox_take(&child->hub_outbox));)
         send_release(shard, parcel);
 }
 
 // Parcels that wait for the child stay behind: only this one goes out.
-void child_say_on(struct shard *shard, struct child *child) {
+void child_send_on(struct shard *shard, struct child *child) {
     struct connection *connection = &child->seat->connection;
     struct parcel_list done;
     if (connection->shipment || connection->ending || connection->out < 0)
         return;
     parcel_list_init(&done);
-    enum sending sending = connection_send_from(connection, &child->unsaid, shard->io, &shard->sender, &done);
+    enum sending sending =
+        connection_send_from(connection, &child->hub_outbox, shard->io, &shard->sender, &done);
     for (struct parcel *parcel; (parcel = parcel_list_take(&done));)
         send_release(shard, parcel);
     if (sending == SENDING_FAILED) {
@@ -35,8 +36,8 @@ void child_say_on(struct shard *shard, struct child *child) {
     }
 }
 
-void child_say(struct shard *shard, struct child *child, struct text *body) {
-    bool room = !body->failed && child->unsaid.bytes + body->length <= UNSAID_BYTES_MAX;
+void child_send(struct shard *shard, struct child *child, struct text *body) {
+    bool room = !body->failed && child->hub_outbox.bytes + body->length <= HUB_OUTBOX_BYTES_MAX;
     struct parcel *parcel = room ? parcel_own(&shard->parcels, body->bytes, body->length) : NULL;
     assert(child->seat->connection.held);
     if (!parcel) {
@@ -45,12 +46,12 @@ void child_say(struct shard *shard, struct child *child, struct text *body) {
         return;
     }
     parcel_dress(parcel, child->seat->transport->wire);
-    outbox_add(&child->unsaid, parcel);
+    outbox_add(&child->hub_outbox, parcel);
     child_touch(child);
-    child_say_on(shard, child);
+    child_send_on(shard, child);
 }
 
-static void put_hermes_greeting(struct text *body, const struct child *child, uint64_t id) {
+static void put_hermes_initialize(struct text *body, const struct child *child, uint64_t id) {
     char *data;
     (void)child_data_directory(child->settings, &data); // without it, it wouldn't have been started
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
@@ -72,7 +73,7 @@ static void put_reopening(struct text *body, const struct child *child, uint64_t
     text_put(body, "}");
 }
 
-void child_greet(struct shard *shard, struct child *child) {
+void child_initialize(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_STARTING);
     struct text body;
     uint64_t id = own_requests_begin(&child->own);
@@ -82,12 +83,12 @@ void child_greet(struct shard *shard, struct child *child) {
     else if (child->settings->protocol == CHILD_MCP)
         mcp_put_initialize(&body, id, child->settings->asks_clients);
     else
-        put_hermes_greeting(&body, child, id);
-    child_be(child, CHILD_GREETING);
-    child_say(shard, child, &body);
+        put_hermes_initialize(&body, child, id);
+    child_set_state(child, CHILD_GREETING);
+    child_send(shard, child, &body);
 }
 
-void child_ask_to_shut_down(struct shard *shard, struct child *child, const char *reason) {
+void child_request_shutdown(struct shard *shard, struct child *child, const char *reason) {
     assert(child->state == CHILD_STOPPING);
     struct text body;
     text_init(&body);
@@ -96,8 +97,8 @@ void child_ask_to_shut_down(struct shard *shard, struct child *child, const char
     text_put(&body, ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
     text_put(&body, reason);
     text_put(&body, "\"}}");
-    child->asked = true;
-    child_say(shard, child, &body);
+    child->shutdown_requested = true;
+    child_send(shard, child, &body);
 }
 
 bool child_answers_own(struct child *child, const struct lookup *lookup, const uint8_t *body) {

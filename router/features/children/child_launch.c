@@ -95,7 +95,7 @@ int child_launch(struct shard *shard, struct child *child, int *in, int *out) {
     char *data;
     int failed = child_data_directory(child->settings, &data);
     if (failed == -ENOENT)
-        child_tell(child, "nothing says where its data are to be: set HOME, XDG_DATA_HOME or its data");
+        child_log(child, "nothing says where its data are to be: set HOME, XDG_DATA_HOME or its data");
     if (failed)
         return failed;
     text_init(&command);

@@ -70,8 +70,8 @@ static void answer_name(struct shard *shard, const struct message *message,
 }
 
 // Shard 0 carries it out.
-static void order(struct shard *shard, const struct message *message, uint32_t what) {
-    assert(what == CHILD_ORDER_RESTART || what == CHILD_ORDER_STOP);
+static void order(struct shard *shard, const struct message *message, uint32_t kind) {
+    assert(kind == CHILD_ORDER_RESTART || kind == CHILD_ORDER_STOP);
     struct child_record *record = read_name(shard, message);
     if (!record)
         return;
@@ -82,7 +82,7 @@ static void order(struct shard *shard, const struct message *message, uint32_t w
         bool is_there = child_record_is_there(other);
         if (other == record ||
             (is_there && strncmp(other->name, record->name, bytes) == 0 && other->name[bytes] == '#'))
-            atomic_fetch_or(&other->orders, what);
+            atomic_fetch_or(&other->orders, kind);
     }
     atomic_store(&shard->hub->child_orders, true);
     if (shard->index != 0)
@@ -104,10 +104,10 @@ enum { LINE_ROOM_BYTES = AGENT_ID_BYTES_MAX + 2 + 4 * KEEPER_LOG_BYTES, LOGS_MAX
 // The keeper may write there meanwhile: what it has overwritten in part is escaped once more. `whose` stands before
 // each line, unless it is NULL.
 static void put_log(struct text *result, const struct shard *shard, const struct child_record *record,
-                    const char *whose, char *room) {
+                    const char *name, char *room) {
     struct keeper *keeper = shard->hub->settings.keeper;
     char *line = room + KEEPER_LOG_BYTES;
-    size_t own = whose ? (size_t)snprintf(line, LINE_ROOM_BYTES, "%s: ", whose) : 0;
+    size_t own = name ? (size_t)snprintf(line, LINE_ROOM_BYTES, "%s: ", name) : 0;
     assert(keeper && own <= AGENT_ID_BYTES_MAX + 2);
     size_t bytes = keeper_read_log(&keeper->shared->places[record->place], record->log_since, room);
     for (size_t at = 0, length; at < bytes; at += length + 1) {

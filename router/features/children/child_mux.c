@@ -50,11 +50,11 @@ bool child_mux_refuses(struct shard *shard, const struct message *message, const
     if (!message->origin || message->method_long || !child_record_is_mcp(agent->child))
         return false;
     enum mcp_method method = mcp_method(message->method, message->method_bytes);
-    bool lasts = method == MCP_LISTEN || method == MCP_SUBSCRIBE || method == MCP_UNSUBSCRIBE ||
-                 method == MCP_SET_LEVEL;
-    if (lasts)
+    bool is_long_lived = method == MCP_LISTEN || method == MCP_SUBSCRIBE || method == MCP_UNSUBSCRIBE ||
+                         method == MCP_SET_LEVEL;
+    if (is_long_lived)
         refuse_method(shard, message);
-    return lasts;
+    return is_long_lived;
 }
 
 bool child_mux_answers_only(const struct parcel *parcel) {

@@ -8,20 +8,20 @@
 #include "router/features/hcs/hcs_open.h"
 #include "router/registry/registry.h"
 
-bool child_prepare_farewell(struct shard *shard, struct peer *seat) {
+bool child_prepare_leave(struct shard *shard, struct peer *seat) {
     assert(seat->state == PEER_OPEN);
-    if (!seat->farewell)
-        seat->farewell = order_create(shard, ORDER_LEAVE, seat->name);
-    return seat->farewell != NULL;
+    if (!seat->leave_order)
+        seat->leave_order = order_create(shard, ORDER_LEAVE, seat->name);
+    return seat->leave_order != NULL;
 }
 
-void child_farewell(struct child *child) {
+void child_leave_order(struct child *child) {
     uint32_t *leaving = &child->record->leaving;
-    struct order *farewell = child->seat->farewell;
-    assert(farewell && !farewell->awaiting_count);
+    struct order *leave_order = child->seat->leave_order;
+    assert(leave_order && !leave_order->awaiting_count);
     ++*leaving;
-    farewell->awaiting_count = leaving;
-    farewell->removed = child->removed;
+    leave_order->awaiting_count = leaving;
+    leave_order->removed = child->removed;
 }
 
 static void submit(struct shard *shard, struct child *child, struct order *order) {
@@ -107,7 +107,7 @@ static int compare(const void *one, const void *other) {
 }
 
 // Whether what is of the modern era is another process's: it is as long as this one hasn't refused a session.
-static bool speaks_sessions_alone(const struct child *child) {
+static bool has_sessions_alone(const struct child *child) {
     bool is_shared = child->settings->protocol == CHILD_MCP && !child->settings->each && !child->of;
     return is_shared && atomic_load_explicit(&child->record->era, memory_order_relaxed) != MCP_MODERN;
 }
@@ -118,7 +118,7 @@ static bool is_down(const struct child *child) {
 
 // Returns the number by which a parcel that hasn't gone out is known at its shard; 0: it is none, or waits
 // for nobody.
-static uint64_t known_by(const struct child *child, const struct parcel *parcel, bool waiting) {
+static uint64_t target_of(const struct child *child, const struct parcel *parcel, bool waiting) {
     if (parcel->of_stream && hcs_open_is_id(parcel->stream))
         return is_down(child) ? 0 : parcel->stream;
     return waiting ? parcel->hub_id : 0;
@@ -126,7 +126,7 @@ static uint64_t known_by(const struct child *child, const struct parcel *parcel,
 
 // Spares parcels that wait, and those that another process has: requests if those are to be spared, starts of
 // sessions as long as there will be a next program. Without memory for it, nothing is spared.
-static void spare(const struct child *child, bool waiting, struct order *order) {
+static void save_pending(const struct child *child, bool waiting, struct order *order) {
     const struct peer *seat = child->seat;
     const struct outbox *outbox = &seat->connection.outbox;
     size_t others = seat->transport->others ? seat->transport->others(seat, waiting, NULL, 0) : 0;
@@ -137,17 +137,17 @@ static void spare(const struct child *child, bool waiting, struct order *order) 
     order->spared_count = others ? seat->transport->others(seat, waiting, order->spared, others) : 0;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
-            if (known_by(child, parcel, waiting))
-                order->spared[order->spared_count++] = known_by(child, parcel, waiting);
+            if (target_of(child, parcel, waiting))
+                order->spared[order->spared_count++] = target_of(child, parcel, waiting);
     assert(order->spared_count <= room);
     qsort(order->spared, order->spared_count, sizeof *order->spared, compare);
 }
 
 // The child isn't freed before its orders have come back.
-static void spare_now(struct shard *shard, struct order *order) {
+static void save_pending_now(struct shard *shard, struct order *order) {
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
     assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.held);
-    spare(seat->annex->child, order->requests_wait, order);
+    save_pending(seat->annex->child, order->requests_wait, order);
 }
 
 // Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.
@@ -156,13 +156,13 @@ bool child_rest(struct shard *shard, struct child *child, bool waiting) {
     struct order *order = order_create(shard, ORDER_REST, child->seat->name);
     if (!order)
         return false;
-    order->others_wait = speaks_sessions_alone(child);
+    order->others_wait = has_sessions_alone(child);
     order->requests_wait = waiting;
     order->down = is_down(child);
-    order->on_marked = is_down(child) ? NULL : spare_now;
-    order->had_requests = &child->owed;
+    order->on_marked = is_down(child) ? NULL : save_pending_now;
+    order->had_requests = &child->had_requests;
     if (!order->on_marked)
-        spare_now(shard, order);
+        save_pending_now(shard, order);
     submit(shard, child, order);
     return true;
 }

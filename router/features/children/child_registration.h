@@ -11,8 +11,8 @@ bool child_register(struct shard *shard, struct child *child, const struct piece
 bool child_register_absent(struct shard *shard, struct child *child);
 // Makes the order that will tell all shards that the child goes, before it comes, as there may be no memory
 // then. False without memory.
-bool child_prepare_farewell(struct shard *shard, struct peer *seat);
+bool child_prepare_leave(struct shard *shard, struct peer *seat);
 // Says that the child goes for good: its record may be another's once all shards know that.
-void child_farewell(struct child *child);
+void child_leave_order(struct child *child);
 // All that it owes ends, but for what hasn't gone out where `spare`. False when memory is used up.
 bool child_rest(struct shard *shard, struct child *child, bool spare);

@@ -9,46 +9,46 @@
 #include "router/features/children/child_registration.h"
 #include "router/rights/authz.h"
 
-static void filter_tell_one(struct shard *shard, struct child *child, enum rule rule) {
+static void filter_log_one(struct shard *shard, struct child *child, enum rule rule) {
     static const char method[] = "initialize";
     struct message message;
     message_begin(&message, child->seat, NULL);
     message.lookup = (struct lookup){0};
     message.method_bytes = sizeof method - 1;
     memcpy(message.method, method, sizeof method);
-    refuse_right_unsaid(shard, &message, rule);
-    child_tell(child, "of its answer to initialize is left out what its user may not %s", rule_text(rule));
+    refuse_right_silently(shard, &message, rule);
+    child_log(child, "of its answer to initialize is left out what its user may not %s", rule_text(rule));
 }
 
 // The rules by which something is left out.
 static uint32_t filter_message(const struct child *child, const struct user *user,
-                               const struct piece *offered, struct text *kept) {
+                               const struct piece *capabilities, struct text *filtered) {
     struct text section;
-    assert(offered->count >= 2 && !kept->length);
+    assert(capabilities->count >= 2 && !filtered->length);
     text_init(&section);
     child_settings_capabilities(child->settings, &section);
-    struct piece instead = {section.bytes, section.failed ? 0 : section.length};
-    struct span all = {0, (uint32_t)offered->count};
-    uint32_t rules = authz_filter(user, offered->bytes, all, instead, kept);
-    kept->failed |= section.failed;
+    struct piece replacement = {section.bytes, section.failed ? 0 : section.length};
+    struct span all = {0, (uint32_t)capabilities->count};
+    uint32_t rules = authz_filter(user, capabilities->bytes, all, replacement, filtered);
+    filtered->failed |= section.failed;
     text_deinit(&section);
     return rules;
 }
 
-static void filter_tell(struct shard *shard, struct child *child, uint32_t rules) {
+static void filter_log(struct shard *shard, struct child *child, uint32_t rules) {
     if (rules & UINT32_C(1) << RULE_OFFER)
-        filter_tell_one(shard, child, RULE_OFFER);
+        filter_log_one(shard, child, RULE_OFFER);
     if (rules & UINT32_C(1) << RULE_SUBSCRIBE)
-        filter_tell_one(shard, child, RULE_SUBSCRIBE);
+        filter_log_one(shard, child, RULE_SUBSCRIBE);
 }
 
-struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *offered,
-                                 struct text *kept) {
+struct piece child_rights_filter(struct shard *shard, struct child *child, const struct piece *capabilities,
+                                 struct text *filtered) {
     const struct user *user = authz_user(shard, child->seat);
-    uint32_t rules = user ? filter_message(child, user, offered, kept) : 0;
+    uint32_t rules = user ? filter_message(child, user, capabilities, filtered) : 0;
     assert(child->settings->protocol == CHILD_HERMES);
-    filter_tell(shard, child, rules);
-    return rules ? (struct piece){kept->bytes, kept->length} : *offered;
+    filter_log(shard, child, rules);
+    return rules ? (struct piece){filtered->bytes, filtered->length} : *capabilities;
 }
 
 static bool is_same(const struct piece *piece, const struct capabilities *capabilities) {
@@ -57,13 +57,13 @@ static bool is_same(const struct piece *piece, const struct capabilities *capabi
 
 // Returns the capabilities of an agent that has answered; type JSON_NONE: none that could be judged.
 static struct json_item offered_by(const struct child *child, const struct agent *agent) {
-    struct json_item offered = {0};
-    bool is_own = agent && agent->answer && agent->home->connection == child->seat->name;
-    if (is_own && child->settings->protocol == CHILD_HERMES && !child->of)
-        offered = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
-                              "capabilities");
-    bool is_list = offered.type == JSON_OBJECT || offered.type == JSON_ARRAY;
-    return is_list ? offered : (struct json_item){0};
+    struct json_item capabilities = {0};
+    bool is_known = agent && agent->answer && agent->home->connection == child->seat->name;
+    if (is_known && child->settings->protocol == CHILD_HERMES && !child->of)
+        capabilities = json_member((const uint8_t *)agent->answer->text, capabilities_span(agent->answer),
+                                   "capabilities");
+    bool is_list = capabilities.type == JSON_OBJECT || capabilities.type == JSON_ARRAY;
+    return is_list ? capabilities : (struct json_item){0};
 }
 
 // The answer of that time is registered anew: rights that are wider now count, too.
@@ -71,21 +71,21 @@ void child_rights_review(struct shard *shard, struct child *child) {
     const char *name = child->record->name;
     const struct agent *agent = agents_find(&shard->agents, name, strlen(name));
     const struct user *user = authz_user(shard, child->seat);
-    struct json_item offered = offered_by(child, agent);
-    if (!user || offered.type == JSON_NONE)
+    struct json_item capabilities = offered_by(child, agent);
+    if (!user || capabilities.type == JSON_NONE)
         return;
     assert(agent->child == child->record);
     struct piece answer = {agent->answer->text, agent->answer->bytes};
-    struct piece now = {agent->answer->text + offered.value.at, offered.value.bytes};
-    struct text kept;
-    text_init(&kept);
-    uint32_t rules = filter_message(child, user, &now, &kept);
+    struct piece now = {agent->answer->text + capabilities.value.at, capabilities.value.bytes};
+    struct text filtered;
+    text_init(&filtered);
+    uint32_t rules = filter_message(child, user, &now, &filtered);
     if (rules)
-        now = (struct piece){kept.bytes, kept.length};
-    bool same = !kept.failed && is_same(&now, agent->capabilities);
+        now = (struct piece){filtered.bytes, filtered.length};
+    bool same = !filtered.failed && is_same(&now, agent->capabilities);
     if (!same)
-        filter_tell(shard, child, rules);
-    if (!same && (kept.failed || !child_register(shard, child, &now, &answer, agent->resting)))
+        filter_log(shard, child, rules);
+    if (!same && (filtered.failed || !child_register(shard, child, &now, &answer, agent->resting)))
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0); // what isn't allowed any more must not stay
-    text_deinit(&kept);
+    text_deinit(&filtered);
 }

@@ -17,13 +17,14 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     child->after = CHILD_AFTER_END;
     child->running_ms = 0;
     child->fault = CHILD_FAULT_NONE;
-    child->has_status = child->owed = child->asked = child->wanted = child->pardoned = false;
+    child->has_status = child->had_requests = child->shutdown_requested = child->is_wanted =
+        child->era_probed = false;
     child->is_reading = child->input_gone = child->is_shut = false;
     own_requests_forget(&child->own);
     unit_begin(&child->seat->unit);
     assert(!child->seat->partial && child->seat->connection.held);
-    assert(outbox_empty(&child->unsaid));
-    child_be(child, CHILD_STARTING);
+    assert(outbox_empty(&child->hub_outbox));
+    child_set_state(child, CHILD_STARTING);
     stats_count(&shard->stats, COUNT_CHILDREN_STARTED);
 }
 
@@ -41,8 +42,8 @@ void child_start(struct shard *shard, struct child *child) {
     begin_afresh(shard, child);
     int failed = child_launch(shard, child, &in, &out);
     if (failed == -EAGAIN) { // so many at a time
-        child_be(child, CHILD_WAITING);
-        child->wanted = true; // still, by whatever has it start
+        child_set_state(child, CHILD_WAITING);
+        child->is_wanted = true; // still, by whatever has it start
         child_wake_after(shard, child, KEEPER_PAUSE_MS);
         return;
     }
@@ -57,8 +58,8 @@ void child_start(struct shard *shard, struct child *child) {
 
 void child_begin(struct shard *shard, struct child *child) {
     assert(!child->orders && !child->has_process);
-    child_be(child, CHILD_IDLE);
-    if (!child_is_on_demand(child) || child->wanted || !outbox_empty(&child->seat->connection.outbox))
+    child_set_state(child, CHILD_IDLE);
+    if (!child_is_on_demand(child) || child->is_wanted || !outbox_empty(&child->seat->connection.outbox))
         child_start(shard, child);
 }
 
@@ -77,10 +78,10 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
     if (child->state != CHILD_STARTING)
         return;
     connection_receive(&child->seat->connection, shard->io); // not before: what it says would come too early
-    bool greets = child->of ? child->settings->protocol == CHILD_HERMES || child->reopens
-                            : child->settings->protocol != CHILD_PLAIN;
-    if (greets)
-        child_greet(shard, child);
+    bool is_hermes = child->of ? child->settings->protocol == CHILD_HERMES || child->reopens
+                               : child->settings->protocol != CHILD_PLAIN;
+    if (is_hermes)
+        child_initialize(shard, child);
     else
         child_ready(shard, child, NULL, NULL);
 }
@@ -112,7 +113,7 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
         return;
     }
     wheel_disarm(&seat->annex->timer);
-    child_be(child, CHILD_RUNNING);
+    child_set_state(child, CHILD_RUNNING);
     child->running_ms = shard_now_ms(shard);
     seat->connection.held = false;
     if (list_empty(&seat->to_send) && !outbox_empty(&seat->connection.outbox))

@@ -39,7 +39,7 @@ static struct child *take_seat(struct shard *shard, struct child *child,
     child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
     struct annex *annex = child->seat ? peer_annex(shard, child->seat) : NULL;
     bool taken = annex && (!shard->settings->users || identity_take(shard, annex, -1)) &&
-                 child_prepare_farewell(shard, child->seat);
+                 child_prepare_leave(shard, child->seat);
     if (child->seat && !taken)
         peer_close(shard, child->seat, COUNT_CLOSED_NO_MEMORY);
     if (!taken)
@@ -74,7 +74,7 @@ static struct child *create(struct shard *shard, const struct child_settings *se
         memory_give(child);
         return NULL;
     }
-    outbox_init(&child->unsaid);
+    outbox_init(&child->hub_outbox);
     child->record = record;
     child->number = number;
     child->of = of;
@@ -88,7 +88,7 @@ static struct child *create(struct shard *shard, const struct child_settings *se
     atomic_store_explicit(&record->failures, 0, memory_order_relaxed);
     atomic_store_explicit(&record->fault, 0, memory_order_relaxed);
     atomic_store_explicit(&record->orders, 0, memory_order_relaxed);
-    child_be(child, of ? CHILD_IDLE : CHILD_WAITING);
+    child_set_state(child, of ? CHILD_IDLE : CHILD_WAITING);
     return child;
 }
 
@@ -102,7 +102,7 @@ static void add(struct shard *shard, const struct child_settings *settings, uint
         return;
     }
     if (!child_register(shard, child, NULL, NULL, true))
-        child_tell(child, "memory is used up");
+        child_log(child, "memory is used up");
     child_wake_after(shard, child, 0);
 }
 
@@ -128,7 +128,7 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
     if (!child)
         return NULL;
     child->user = user;
-    child->seat->annex->gives_up = settings->protocol == CHILD_MCP;
+    child->seat->annex->ends_when_idle = settings->protocol == CHILD_MCP;
     atomic_store_explicit(&stand_in->record->instances, ++stand_in->instances, memory_order_relaxed);
     return child;
 }
@@ -143,7 +143,7 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     if (!child)
         return NULL;
     child->modern = true;
-    child->seat->annex->gives_up = true;
+    child->seat->annex->ends_when_idle = true;
     first->other = child;
     first->instances++;
     child_show_era(child, MCP_MODERN);
@@ -155,7 +155,8 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
 static void configure_one(struct shard *shard, struct child *child, const struct child_settings *settings) {
     assert(strcmp(settings->name, child->settings->name) == 0);
     bool same = child_settings_same(child->newest ? child->newest : child->settings, settings);
-    bool rests = child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will, once it has ended
+    bool restarts =
+        child->state == CHILD_DOWN || child->after == CHILD_AFTER_STOP; // or will, once it has ended
     child_settings_drop(child->newest);
     child->newest = child_settings_hold(settings);
     if (child_settings_same(child->settings, settings)) { // the file of before may go
@@ -163,7 +164,7 @@ static void configure_one(struct shard *shard, struct child *child, const struct
         child->settings = child_settings_hold(settings);
     }
     bool alike = settings->lines == child->settings->lines;
-    if (!same || rests)
+    if (!same || restarts)
         child_stop(shard, child, alike ? CHILD_AFTER_FRESH : CHILD_AFTER_FREE, "reload");
 }
 
@@ -396,7 +397,7 @@ static bool follow_due(struct shard *shard) {
         list_append(&due, node);
     for (struct list *node; (node = list_take(&due));) {
         struct child *child = list_entry(node, struct child, due);
-        child_say_on(shard, child);
+        child_send_on(shard, child);
         if (!child_settle(shard, child)) {
             forget(children, child);
             freed = true;

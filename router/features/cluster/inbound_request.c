@@ -506,7 +506,7 @@ static void end_one(struct link *link, struct inbound_request *request) {
     if (held)
         gate_hold_abandon(shard, held);
     if (pending)
-        completion_given_up(shard, pending, false);
+        completion_give_up(shard, pending, false);
 }
 
 void inbound_request_lose(struct link *link, struct cluster_member *member) {

@@ -248,10 +248,10 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     struct link *link = make(shard, transport);
     if (!link)
         return false;
-    shard->asking = claim_table_create(&shard->hub->settings.secrets.tables);
-    if (!shard->asking || !link->target) {
-        claim_table_destroy(shard->asking);
-        shard->asking = NULL;
+    shard->claims = claim_table_create(&shard->hub->settings.secrets.tables);
+    if (!shard->claims || !link->target) {
+        claim_table_destroy(shard->claims);
+        shard->claims = NULL;
         drop(link);
         return false;
     }
@@ -268,8 +268,8 @@ void link_free(struct shard *shard) {
     if (!link)
         return;
     drop(link);
-    claim_table_destroy(shard->asking);
-    shard->asking = NULL;
+    claim_table_destroy(shard->claims);
+    shard->claims = NULL;
     shard->link = NULL;
 }
 

@@ -170,7 +170,7 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
         return !registry_yield(shard, link->peer->name, agent);
     if (agent)
         return true;
-    struct order *order = claim_table_find(shard->asking, words->id, words->bytes);
+    struct order *order = claim_table_find(shard->claims, words->id, words->bytes);
     if (order && is_lesser(link, member))
         return true;
     if (order)
@@ -237,7 +237,7 @@ static struct attach_query *attach_of(const struct shard *shard, uint64_t number
 bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_t number, const uint8_t *body,
                        uint32_t bytes) {
     struct shard *shard = link->shard;
-    struct order *order = claim_table_number(shard->asking, number);
+    struct order *order = claim_table_number(shard->claims, number);
     struct attach_query *query = order ? NULL : attach_of(shard, number);
     struct name_words words = {.bytes = SIZE_MAX};
     assert(link->shard->index == 0);
@@ -263,7 +263,7 @@ static void ask(struct link *link, struct order *order) {
     struct shard *shard = link->shard;
     char token[SUBJECT_NAME_BYTES_MAX];
     assert(!order->claim_number);
-    claim_table_sent(shard->asking, order, ++link->numbers, shard_now_ms(shard));
+    claim_table_sent(shard->claims, order, ++link->numbers, shard_now_ms(shard));
     if (subject_escape(token, order->agent_id, order->agent_id_bytes))
         publish_claim(link, order);
     else
@@ -272,7 +272,7 @@ static void ask(struct link *link, struct order *order) {
 
 // Those that nobody was asked for are the last ones.
 static struct list *first_unasked(const struct shard *shard) {
-    struct list *all = &shard->asking->orders, *node = all;
+    struct list *all = &shard->claims->orders, *node = all;
     while (node->prev != all && !order_at(node->prev)->claim_number)
         node = node->prev;
     return node;
@@ -297,8 +297,8 @@ static void ask_attachments(struct link *link) {
 static void close_all(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->shard->index == 0);
-    while (!list_empty(&shard->asking->orders))
-        registry_claimed(shard, order_at(shard->asking->orders.next), false);
+    while (!list_empty(&shard->claims->orders))
+        registry_claimed(shard, order_at(shard->claims->orders.next), false);
     while (!list_empty(&shard->attach_queries))
         remote_attach_over(shard, list_entry(shard->attach_queries.next, struct attach_query, link),
                            ATTACH_DOWN);
@@ -307,7 +307,7 @@ static void close_all(struct link *link) {
 // --- The answer to a registration waits for the server
 
 static struct order *first_unconfirmed(const struct shard *shard) {
-    const struct list *orders = &shard->confirming;
+    const struct list *orders = &shard->barrier;
     return list_empty(orders) ? NULL : list_entry(orders->next, struct order, by_barrier);
 }
 
@@ -320,7 +320,7 @@ static void follow_confirmations(struct link *link) {
             registry_confirmed(shard, order);
         return;
     }
-    for (struct list *node = shard->confirming.prev; node != &shard->confirming; node = node->prev) {
+    for (struct list *node = shard->barrier.prev; node != &shard->barrier; node = node->prev) {
         struct order *order = list_entry(node, struct order, by_barrier);
         if (order->barrier_ping)
             break;
@@ -332,7 +332,7 @@ static void follow_confirmations(struct link *link) {
 }
 
 void name_claim_link_stands(struct link *link) {
-    const struct list *orders = &link->shard->confirming;
+    const struct list *orders = &link->shard->barrier;
     assert(link->shard->index == 0);
     for (struct list *node = orders->next; node != orders; node = node->next)
         list_entry(node, struct order, by_barrier)->barrier_ping = 0;
@@ -349,7 +349,7 @@ void name_claim_pong(struct link *link) {
 }
 
 void name_claim_follow(struct link *link) {
-    struct claim_table *asking = link->shard->asking;
+    struct claim_table *asking = link->shard->claims;
     assert(link->shard->index == 0);
     asking->open = is_open(link);
     if (!asking->open) {
@@ -373,7 +373,7 @@ void name_claim_follow(struct link *link) {
 
 static void expire(struct link *link) {
     struct shard *shard = link->shard;
-    struct list *asked = &shard->asking->orders, *confirming = &shard->confirming,
+    struct list *asked = &shard->claims->orders, *confirming = &shard->barrier,
                 *attach = &shard->attach_queries;
     uint64_t now_ms = shard_now_ms(shard);
     assert(link->shard->index == 0);

@@ -95,7 +95,7 @@ static struct nats_scope scope_of(const struct link *link) {
 
 static void put_names(struct link *link, struct text *out) {
     struct nats_scope scope = scope_of(link);
-    nats_subscriptions_follow(&link->subscriptions, &link->shard->agents, &link->shard->asking->orders,
+    nats_subscriptions_follow(&link->subscriptions, &link->shard->agents, &link->shard->claims->orders,
                               &scope, out);
     assert(link->subscriptions.changes == link->shard->agents.changes);
 }

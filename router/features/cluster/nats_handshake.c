@@ -14,9 +14,9 @@
 
 // All shards are told, and that it ends, when it does.
 static bool announce(struct shard *shard, struct peer *peer) {
-    assert(!peer->farewell);
-    peer->farewell = order_create(shard, ORDER_LEAVE, peer->name);
-    struct order *order = peer->farewell ? order_create(shard, ORDER_LINK, peer->name) : NULL;
+    assert(!peer->leave_order);
+    peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
+    struct order *order = peer->leave_order ? order_create(shard, ORDER_LINK, peer->name) : NULL;
     if (order)
         registry_submit(shard, order);
     return order != NULL;

@@ -358,8 +358,8 @@ void nats_awake(struct shard *shard) {
 
 static void follow_settings(struct link *link) {
     const struct hub_settings *settings = link->shard->settings;
-    bool has_former = settings->former.bytes && shard_now_ms(link->shard) < settings->former_until_ms;
-    struct realm former = has_former ? settings->former : (struct realm){.bytes = 0};
+    bool has_former = settings->previous.bytes && shard_now_ms(link->shard) < settings->previous_until_ms;
+    struct realm former = has_former ? settings->previous : (struct realm){.bytes = 0};
     assert(link->shard->index == 0);
     if (realm_same(&link->realm, &settings->realm) && realm_same(&link->former, &former))
         return;

@@ -260,7 +260,7 @@ bool outbound_request_answer(struct link *link, struct cluster_member *member, c
         if (request->taker)
             return true; // the server can't know better
         stats_count(&link->shard->stats, COUNT_REQUESTS_UNHEARD);
-        end(link, request, REMOTE_UNHEARD, 0);
+        end(link, request, REMOTE_UNANSWERED, 0);
         return true;
     }
     if ((header->given && !member) || (!header->given && request->taker) || !give_to(request, member))

@@ -18,7 +18,7 @@ static struct directory_query *query_at(struct list *node) {
 
 static void finish(struct link *link, struct directory_query *query, bool is_partial) {
     query->partial |= is_partial;
-    assert(!list_empty(&link->shard->inquiries));
+    assert(!list_empty(&link->shard->directory_queries));
     quota_give(&link->shard->quota, query->awaited_hubs);
     query->awaited_hubs = NULL;
     directory_query_end(link->shard, query);
@@ -78,7 +78,7 @@ static void ask(struct link *link, struct directory_query *query) {
 }
 
 void remote_directory_follow(struct link *link) {
-    struct list *all = &link->shard->inquiries;
+    struct list *all = &link->shard->directory_queries;
     bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
     assert(link->shard->index == 0);
     unsigned count = 0;
@@ -97,7 +97,7 @@ void remote_directory_follow(struct link *link) {
 }
 
 void remote_directory_tick(struct link *link) {
-    struct list *all = &link->shard->inquiries;
+    struct list *all = &link->shard->directory_queries;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->shard->index == 0);
     for (struct list *node = all->next, *next; node != all; node = next) {
@@ -121,7 +121,7 @@ static bool note_answered(struct directory_query *query, const struct cluster_me
 
 bool remote_directory_take(struct link *link, struct cluster_member *member, uint64_t number,
                            const uint8_t *body, uint32_t bytes) {
-    struct list *all = &link->shard->inquiries, *node = all->next;
+    struct list *all = &link->shard->directory_queries, *node = all->next;
     struct span whole = {0, bytes};
     assert(link->shard->index == 0);
     if (!bytes || !json_valid(body, bytes))

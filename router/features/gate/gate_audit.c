@@ -83,19 +83,20 @@ void gate_audit_step(struct shard *shard, const struct held_message *held, const
     audit_submit(shard, audit_finish(entry));
 }
 
-void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *noted) {
+void gate_audit_decision(struct shard *shard, struct approver decider,
+                         const struct gate_audit_entry *record) {
     struct journal_entry *entry = begin(shard, decider.connection);
-    assert(noted->error < ERRORS_COUNT);
+    assert(record->error < ERRORS_COUNT);
     if (!entry)
         return;
     journal_line_begin(&entry->line, io_wall_ms(shard->io), "approval");
     audit_put_user(shard, &entry->line, decider.connection, decider.user);
-    journal_line_string(&entry->line, "target", noted->target, noted->target_bytes);
-    journal_line_string(&entry->line, "checkpoint", noted->checkpoint, noted->checkpoint_bytes);
-    journal_line_string(&entry->line, "decision", noted->decision, strlen(noted->decision));
-    put_ruling(&entry->line, noted->ruling);
-    journal_line_string(&entry->line, "outcome", noted->outcome, strlen(noted->outcome));
-    if (noted->error)
-        journal_line_number(&entry->line, "code", error_code(noted->error));
+    journal_line_string(&entry->line, "target", record->target, record->target_bytes);
+    journal_line_string(&entry->line, "checkpoint", record->checkpoint, record->checkpoint_bytes);
+    journal_line_string(&entry->line, "decision", record->decision, strlen(record->decision));
+    put_ruling(&entry->line, record->ruling);
+    journal_line_string(&entry->line, "outcome", record->outcome, strlen(record->outcome));
+    if (record->error)
+        journal_line_number(&entry->line, "code", error_code(record->error));
     audit_submit(shard, audit_finish(entry));
 }

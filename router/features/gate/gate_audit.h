@@ -39,4 +39,4 @@ struct gate_audit_entry {
     enum error error;
 };
 // Somebody has decided.
-void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *noted);
+void gate_audit_decision(struct shard *shard, struct approver decider, const struct gate_audit_entry *record);

@@ -38,12 +38,12 @@ static struct span string_at(const struct message *message, enum lookup_key key)
 }
 
 static void name(struct shard *shard, struct held_message *held) {
-    uint64_t which[2] = {shard->index, shard->gate->made++};
-    siphash_name(&shard->hub->settings.secrets.checkpoints, which, sizeof which, held->checkpoint.bits);
+    uint64_t parts[2] = {shard->index, shard->gate->made++};
+    siphash_name(&shard->hub->settings.secrets.checkpoints, parts, sizeof parts, held->checkpoint.bits);
 }
 
 // Keeps the credential: over HTTP each request shows its own.
-static void keep_credential(struct held_message *held, const struct message *message) {
+static void save_credential(struct held_message *held, const struct message *message) {
     const struct identity *identity = identity_of(message->peer);
     if (!held->user)
         return;
@@ -55,7 +55,7 @@ static void describe(struct shard *shard, struct held_message *held, const struc
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
     held->user = approver_of(message->peer).user;
-    keep_credential(held, message);
+    save_credential(held, message);
     held->is_request = message_is_request(message);
     held->exchange = held->is_request ? message->exchange : NULL;
     held->id = held->is_request ? message->lookup.value[KEY_ID] : (struct span){0};
@@ -70,7 +70,7 @@ static void describe(struct shard *shard, struct held_message *held, const struc
 }
 
 // Where its connection is attached to now is where it goes, whatever that is when it goes on.
-static bool keep_attachment(struct shard *shard, struct held_message *held, const struct message *message) {
+static bool save_attachment(struct shard *shard, struct held_message *held, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);
     size_t bytes = attachment ? sizeof *attachment + attachment->bytes : 0;
     assert(!held->attachment);
@@ -82,7 +82,7 @@ static bool keep_attachment(struct shard *shard, struct held_message *held, cons
     return held->attachment != NULL;
 }
 
-static bool keep_origin(struct shard *shard, struct held_message *held, const struct message *message) {
+static bool save_origin(struct shard *shard, struct held_message *held, const struct message *message) {
     assert(!held->origin);
     if (!message->origin)
         return true;
@@ -98,7 +98,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
     struct held_message *held = quota_take_zeroed(&shard->quota, 1, sizeof *held);
     if (!held)
         return NULL;
-    if (!keep_attachment(shard, held, message) || !keep_origin(shard, held, message) ||
+    if (!save_attachment(shard, held, message) || !save_origin(shard, held, message) ||
         !gate_quota_keep(shard, held, message->frame)) {
         quota_give(&shard->quota, held->attachment);
         quota_give(&shard->quota, held->origin);
@@ -114,7 +114,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
     return held;
 }
 
-static void unmake(struct shard *shard, struct held_message *held) {
+static void destroy(struct shard *shard, struct held_message *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
     gate_quota_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
@@ -185,7 +185,8 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
 }
 
 // Its source's hub is told, whose clock stands meanwhile.
-static void tell_source(struct shard *shard, const struct held_message *held, const struct message *message) {
+static void notify_source(struct shard *shard, const struct held_message *held,
+                          const struct message *message) {
     char checkpoint[GATE_CHECKPOINT_BYTES_MAX];
     if (message->origin && held->exchange && message->peer->transport->held)
         message->peer->transport->held(shard, message->peer, held->exchange, checkpoint,
@@ -202,18 +203,18 @@ struct held_message *gate_hold_begin(struct shard *shard, const struct message *
     if (!held)
         return NULL;
     if (!ask(shard, message, held)) {
-        unmake(shard, held);
+        destroy(shard, held);
         return NULL;
     }
     if (!gate_audit_held(shard, held)) {
         gate_hold_answer(held);
-        unmake(shard, held);
+        destroy(shard, held);
         stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
         refuse(shard, message, ERROR_AUDIT, NULL);
         return NULL;
     }
     enter(shard, held, message->peer);
-    tell_source(shard, held, message);
+    notify_source(shard, held, message);
     return held;
 }
 
@@ -241,7 +242,7 @@ void gate_hold_end(struct shard *shard, struct held_message *held) {
     peer->awaited -= is_awaited(held);
     stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);
-    unmake(shard, held);
+    destroy(shard, held);
     peer_settle(shard, peer);
 }
 
@@ -269,7 +270,7 @@ static void end_with_error(struct shard *shard, struct held_message *held, enum 
     if (held->is_request) {
         reply_error(shard, source_of(shard, held), to, error, data);
     } else {
-        refuse_untold(shard, held->source, error, held->frame.body.bytes);
+        refuse_unreported(shard, held->source, error, held->frame.body.bytes);
         text_deinit(data);
     }
     gate_hold_end(shard, held);
@@ -306,7 +307,7 @@ void gate_hold_cancel(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
         stats_count(&shard->stats, COUNT_GATE_CANCELLED);
     gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
-    if (annex->mcp || annex->gives_up) {
+    if (annex->mcp || annex->ends_when_idle) {
         end_silently(shard, held);
         return;
     }
@@ -327,8 +328,8 @@ void gate_hold_timed_out(struct shard *shard, struct held_message *held) {
     end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
 }
 
-static void turn_down(struct shard *shard, struct held_message *held, enum decision decision,
-                      const struct ruling *ruling) {
+static void reject(struct shard *shard, struct held_message *held, enum decision decision,
+                   const struct ruling *ruling) {
     bool rejected = decision == DECISION_REJECTED;
     assert(rejected || decision == DECISION_NEEDS_REVISION);
     enum error error = rejected ? ERROR_GOVERNANCE_VIOLATION : ERROR_APPROVAL_REQUIRED;
@@ -348,7 +349,7 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
                       const struct ruling *ruling) {
     assert(!held->is_released);
     if (decision != DECISION_APPROVED) {
-        turn_down(shard, held, decision, ruling);
+        reject(shard, held, decision, ruling);
         return;
     }
     stats_count(&shard->stats, COUNT_GATE_APPROVED);

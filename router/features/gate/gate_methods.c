@@ -10,8 +10,8 @@
 
 // Whether it was refused because its peer may not decide. Another hub's approver says so by a subject of its own.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
-    bool may_come = !message->origin || message->origin->kind == SUBJECT_DECIDE;
-    if (may_come && approver_may_decide(shard, message->peer))
+    bool may_reply = !message->origin || message->origin->kind == SUBJECT_DECIDE;
+    if (may_reply && approver_may_decide(shard, message->peer))
         return false;
     struct text data;
     text_init(&data);
@@ -93,8 +93,8 @@ static bool refuse_unrecorded(struct shard *shard, const struct message *message
     return true;
 }
 
-static void hand_on(struct shard *shard, const struct message *message,
-                    const struct gate_query_decision *decision) {
+static void forward_decision(struct shard *shard, const struct message *message,
+                             const struct gate_query_decision *decision) {
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
     if (shard->gate && !refuse_unrecorded(shard, message))
         gate_query_decide(shard, message, decision);
@@ -103,11 +103,11 @@ static void hand_on(struct shard *shard, const struct message *message,
 }
 
 // A name that is too long is nobody's; then the connection's stands for it.
-static void read_and_hand_on(struct shard *shard, const struct message *message, enum decision taken) {
+static void read_and_forward(struct shard *shard, const struct message *message, enum decision allowed) {
     char checkpoint[METHOD_BYTES_MAX], approver[METHOD_BYTES_MAX], feedback[GATE_FEEDBACK_BYTES_MAX];
-    struct gate_query_decision decision = {.decision = taken};
+    struct gate_query_decision decision = {.decision = allowed};
     struct ruling *ruling = &decision.ruling;
-    assert(is_of_the_gate(message) && taken < DECISIONS_COUNT);
+    assert(is_of_the_gate(message) && allowed < DECISIONS_COUNT);
     decision.checkpoint =
         read_text(message, KEY_CHECKPOINT, checkpoint, sizeof checkpoint, &decision.checkpoint_bytes);
     ruling->approver = read_text(message, KEY_APPROVER, approver, sizeof approver, &ruling->approver_bytes);
@@ -122,7 +122,7 @@ static void read_and_hand_on(struct shard *shard, const struct message *message,
              (!ruling->feedback && lookup_has(&message->lookup, KEY_FEEDBACK)))
         refuse_field(shard, message, "params.feedback", "a string of up to 4096 bytes");
     else
-        hand_on(shard, message, &decision);
+        forward_decision(shard, message, &decision);
 }
 
 // Apart, so that what is no decision, as nearly all isn't, is told in a few steps.
@@ -135,7 +135,7 @@ static __attribute__((noinline)) bool gate_methods_take(struct shard *shard, con
     if (decision == DECISIONS_COUNT)
         refuse_field(shard, message, "params.decision", "approved, rejected or needs_revision");
     else
-        read_and_hand_on(shard, message, decision);
+        read_and_forward(shard, message, decision);
     return true;
 }
 
@@ -144,7 +144,7 @@ bool gate_methods_refuse(struct shard *shard, const struct message *message) {
            refuse_stranger(shard, message);
 }
 
-bool gate_methods_elsewhere(struct shard *shard, const struct message *message, struct gate_place *place) {
+bool gate_methods_remote(struct shard *shard, const struct message *message, struct gate_place *place) {
     struct checkpoint checkpoint;
     if (message->origin || !message_method_is(message, "governance/approval") || !is_of_the_gate(message) ||
         !approver_may_decide(shard, message->peer) || read_decision(message) == DECISIONS_COUNT)

@@ -14,7 +14,7 @@ struct gate_place {
     char checkpoint[METHOD_BYTES_MAX];
 };
 // Whether it is a decision of one who may decide, on what is held at another hub: that one decides.
-bool gate_methods_elsewhere(struct shard *shard, const struct message *message, struct gate_place *place);
+bool gate_methods_remote(struct shard *shard, const struct message *message, struct gate_place *place);
 // A governance/approval whose checkpoint is one of the gate's is answered here, whether or not there is a gate.
 // False: it is something else.
 bool gate_methods_decide(struct shard *shard, const struct message *message);

@@ -18,7 +18,7 @@ struct gate_query {
     bool is_list, is_request;
     bool is_remote; // another hub's approver decides
     bool names_one; // there may be something under its checkpoint
-    bool is_over;   // it need go nowhere else
+    bool is_final;  // it need go nowhere else
     struct checkpoint checkpoint;
     // A decision.
     enum decision decision;
@@ -28,8 +28,8 @@ struct gate_query {
     char target[METHOD_BYTES_MAX];
     // A list.
     struct text list;
-    size_t room;
-    bool lacks_room, lacks_memory;
+    size_t bytes_max;
+    bool is_full, lacks_memory;
     // Texts of its own.
     const char *id, *name;
     uint32_t id_bytes, name_bytes;
@@ -39,12 +39,12 @@ struct gate_query {
 
 // --- Making one
 
-static const char *keep(char **to, const void *text, size_t bytes) {
-    char *kept = *to;
+static const char *copy_text(char **to, const void *text, size_t bytes) {
+    char *copied = *to;
     if (bytes)
-        memcpy(kept, text, bytes);
+        memcpy(copied, text, bytes);
     *to += bytes;
-    return text ? kept : NULL;
+    return text ? copied : NULL;
 }
 
 // NULL when the message was refused.
@@ -52,46 +52,46 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
                                size_t name_bytes, const struct ruling *ruling) {
     struct reply_to to = message_is_request(message) ? message_reply_to(message) : (struct reply_to){0};
     size_t bytes = to.id_bytes + name_bytes + ruling->approver_bytes + ruling->feedback_bytes;
-    struct gate_query *errand = quota_take(&shard->quota, sizeof *errand + bytes);
-    if (!errand) {
-        refuse_keeping(shard, message, NULL);
+    struct gate_query *query = quota_take(&shard->quota, sizeof *query + bytes);
+    if (!query) {
+        refuse_without_quota(shard, message, NULL);
         return NULL;
     }
-    *errand = (struct gate_query){.exchange = to.exchange, .is_request = message_is_request(message)};
-    errand->mail.connection = message->peer->name;
-    errand->user = approver_of(message->peer).user;
-    errand->id_bytes = to.id_bytes;
-    errand->name_bytes = (uint32_t)name_bytes;
-    struct hub_name elsewhere = {.bytes = 0};
-    errand->is_remote = message->origin != NULL;
-    errand->names_one = name &&
-                        gate_json_read_checkpoint(shard, name, name_bytes, &errand->checkpoint, &elsewhere) &&
-                        !elsewhere.bytes;
-    errand->ruling = *ruling;
-    char *at = errand->texts;
-    errand->id = keep(&at, to.id, to.id_bytes);
-    errand->name = keep(&at, name, name_bytes);
-    errand->ruling.approver = keep(&at, ruling->approver, ruling->approver_bytes);
-    errand->ruling.feedback = keep(&at, ruling->feedback, ruling->feedback_bytes);
-    assert(at == errand->texts + bytes);
-    return errand;
+    *query = (struct gate_query){.exchange = to.exchange, .is_request = message_is_request(message)};
+    query->mail.connection = message->peer->name;
+    query->user = approver_of(message->peer).user;
+    query->id_bytes = to.id_bytes;
+    query->name_bytes = (uint32_t)name_bytes;
+    struct hub_name other_hub = {.bytes = 0};
+    query->is_remote = message->origin != NULL;
+    query->names_one = name &&
+                       gate_json_read_checkpoint(shard, name, name_bytes, &query->checkpoint, &other_hub) &&
+                       !other_hub.bytes;
+    query->ruling = *ruling;
+    char *at = query->texts;
+    query->id = copy_text(&at, to.id, to.id_bytes);
+    query->name = copy_text(&at, name, name_bytes);
+    query->ruling.approver = copy_text(&at, ruling->approver, ruling->approver_bytes);
+    query->ruling.feedback = copy_text(&at, ruling->feedback, ruling->feedback_bytes);
+    assert(at == query->texts + bytes);
+    return query;
 }
 
 // --- At home
 
 static void answer_decision(struct shard *shard, struct peer *peer, struct reply_to to,
-                            const struct gate_query *errand) {
+                            const struct gate_query *query) {
     struct text text;
     text_init(&text);
-    assert(errand->is_request && errand->name);
-    if (errand->found == FOUND_OWN) {
+    assert(query->is_request && query->name);
+    if (query->found == FOUND_OWN) {
         reply_data_text(&text, "rule", "own");
         reply_error(shard, peer, to, ERROR_NOT_ALLOWED, &text);
         return;
     }
     text_put(&text, "{\"checkpoint\":");
-    text_string(&text, errand->name, errand->name_bytes);
-    text_put(&text, errand->found == FOUND_APPLIED ? ",\"applied\":true}" : ",\"applied\":false}");
+    text_string(&text, query->name, query->name_bytes);
+    text_put(&text, query->found == FOUND_APPLIED ? ",\"applied\":true}" : ",\"applied\":false}");
     if (text.failed)
         reply_failed(shard, peer, to);
     else
@@ -107,149 +107,149 @@ static void refuse_list(struct shard *shard, struct peer *peer, struct reply_to 
 }
 
 static void answer_list(struct shard *shard, struct peer *peer, struct reply_to to,
-                        struct gate_query *errand) {
-    assert(errand->is_list && errand->room > 0);
-    text_put(&errand->list, errand->list.length ? "]}" : "{\"approvals\":[]}");
-    if (errand->lacks_room || (!errand->list.failed && errand->list.length > errand->room))
+                        struct gate_query *query) {
+    assert(query->is_list && query->bytes_max > 0);
+    text_put(&query->list, query->list.length ? "]}" : "{\"approvals\":[]}");
+    if (query->is_full || (!query->list.failed && query->list.length > query->bytes_max))
         reply_too_large(shard, peer, to);
-    else if (errand->lacks_memory || errand->list.failed)
+    else if (query->lacks_memory || query->list.failed)
         refuse_list(shard, peer, to);
     else
-        reply_result(shard, peer, to, errand->list.bytes, errand->list.length);
+        reply_result(shard, peer, to, query->list.bytes, query->list.length);
 }
 
-static void answer(struct shard *shard, struct gate_query *errand) {
-    struct reply_to to = {errand->id, errand->id_bytes, errand->exchange};
-    struct peer *peer = peer_find(shard, errand->mail.connection);
+static void answer(struct shard *shard, struct gate_query *query) {
+    struct reply_to to = {query->id, query->id_bytes, query->exchange};
+    struct peer *peer = peer_find(shard, query->mail.connection);
     if (!peer) {
-        reply_missed(shard, errand->mail.connection, to);
+        reply_missed(shard, query->mail.connection, to);
         return;
     }
     assert(peer->awaited > 0);
     peer->awaited--;
-    if (errand->is_list)
-        answer_list(shard, peer, to, errand);
+    if (query->is_list)
+        answer_list(shard, peer, to, query);
     else
-        answer_decision(shard, peer, to, errand);
+        answer_decision(shard, peer, to, query);
     peer_settle(shard, peer);
 }
 
-static void note(struct shard *shard, const struct gate_query *errand) {
+static void record_decision(struct shard *shard, const struct gate_query *query) {
     static const char *const outcomes[] = {"not applied", "applied", "refused"};
-    assert(!errand->is_list && errand->found <= FOUND_OWN);
-    struct gate_audit_entry noted = {
-        .target = errand->has_target ? errand->target : NULL,
-        .target_bytes = errand->target_bytes,
-        .checkpoint = errand->name,
-        .checkpoint_bytes = errand->name_bytes,
-        .decision = decision_text(errand->decision),
-        .ruling = &errand->ruling,
-        .outcome = outcomes[errand->found],
-        .error = errand->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE,
+    assert(!query->is_list && query->found <= FOUND_OWN);
+    struct gate_audit_entry record = {
+        .target = query->has_target ? query->target : NULL,
+        .target_bytes = query->target_bytes,
+        .checkpoint = query->name,
+        .checkpoint_bytes = query->name_bytes,
+        .decision = decision_text(query->decision),
+        .ruling = &query->ruling,
+        .outcome = outcomes[query->found],
+        .error = query->found == FOUND_OWN ? ERROR_NOT_ALLOWED : ERROR_NONE,
     };
-    gate_audit_decision(shard, (struct approver){errand->mail.connection, errand->user}, &noted);
+    gate_audit_decision(shard, (struct approver){query->mail.connection, query->user}, &record);
 }
 
-static void gate_query_end(struct shard *shard, struct gate_query *errand) {
-    assert(shard->gate->errands_out > 0);
-    shard->gate->errands_out--;
-    if (!errand->is_list)
-        note(shard, errand);
-    if (errand->is_request)
-        answer(shard, errand);
-    text_deinit(&errand->list);
-    quota_give(&shard->quota, errand);
+static void gate_query_end(struct shard *shard, struct gate_query *query) {
+    assert(shard->gate->queries_out > 0);
+    shard->gate->queries_out--;
+    if (!query->is_list)
+        record_decision(shard, query);
+    if (query->is_request)
+        answer(shard, query);
+    text_deinit(&query->list);
+    quota_give(&shard->quota, query);
 }
 
 // --- On its way
 
 // While it is still there.
-static void note_target(struct gate_query *errand, const struct held_message *held) {
+static void note_target(struct gate_query *query, const struct held_message *held) {
     char decoded[METHOD_BYTES_MAX];
     size_t bytes;
     const char *target = gate_json_target(held, decoded, &bytes);
     static_assert(METHOD_BYTES_MAX <= UINT8_MAX && AGENT_ID_BYTES_MAX <= METHOD_BYTES_MAX, "it has room");
-    errand->has_target = target != NULL;
-    errand->target_bytes = (uint8_t)bytes;
+    query->has_target = target != NULL;
+    query->target_bytes = (uint8_t)bytes;
     if (target)
-        memcpy(errand->target, target, bytes);
+        memcpy(query->target, target, bytes);
 }
 
-static void apply(struct shard *shard, struct gate_query *errand, struct held_message *held) {
+static void apply(struct shard *shard, struct gate_query *query, struct held_message *held) {
     assert(!held->is_released);
-    errand->is_over = true;
-    note_target(errand, held);
-    struct approver source = {held->source, held->user}, decider = {errand->mail.connection, errand->user};
+    query->is_final = true;
+    note_target(query, held);
+    struct approver source = {held->source, held->user}, decider = {query->mail.connection, query->user};
     bool by_user = source.user || decider.user; // else another hub's connections are known there
-    if ((by_user || !errand->is_remote) && approver_is_same(source, decider)) {
-        errand->found = FOUND_OWN;
+    if ((by_user || !query->is_remote) && approver_is_same(source, decider)) {
+        query->found = FOUND_OWN;
     } else if (peer_find(shard, held->source)) { // else it is about to go
-        errand->found = FOUND_APPLIED;
-        gate_hold_decide(shard, held, errand->decision, &errand->ruling);
+        query->found = FOUND_APPLIED;
+        gate_hold_decide(shard, held, query->decision, &query->ruling);
     }
 }
 
-static void add(struct shard *shard, struct gate_query *errand, const struct held_message *held) {
-    struct text *out = &errand->list;
-    assert(errand->is_list && !errand->is_over);
-    size_t bytes = out->length + gate_json_bytes(held, errand->name != NULL);
-    errand->lacks_room = bytes > errand->room;
-    errand->lacks_memory = !buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
-    errand->is_over = errand->lacks_room || errand->lacks_memory;
-    if (errand->is_over)
+static void add(struct shard *shard, struct gate_query *query, const struct held_message *held) {
+    struct text *out = &query->list;
+    assert(query->is_list && !query->is_final);
+    size_t bytes = out->length + gate_json_bytes(held, query->name != NULL);
+    query->is_full = bytes > query->bytes_max;
+    query->lacks_memory = !buffer_budget_has_room(&shard->hub->budget, 2 * bytes, BUDGET_MESSAGE);
+    query->is_final = query->is_full || query->lacks_memory;
+    if (query->is_final)
         return;
     text_put(out, out->length ? "," : "{\"approvals\":[");
-    gate_json_put(out, shard, held, errand->name != NULL);
+    gate_json_put(out, shard, held, query->name != NULL);
 }
 
-static void list_all(struct shard *shard, struct gate_query *errand) {
+static void list_all(struct shard *shard, struct gate_query *query) {
     const struct list *all = &shard->gate->held;
-    assert(errand->is_list && !errand->name);
-    for (struct list *node = all->next; node != all && !errand->is_over; node = node->next)
-        add(shard, errand, list_entry(node, struct held_message, by_age));
+    assert(query->is_list && !query->name);
+    for (struct list *node = all->next; node != all && !query->is_final; node = node->next)
+        add(shard, query, list_entry(node, struct held_message, by_age));
 }
 
-static void visit(struct shard *shard, struct gate_query *errand) {
-    struct held_message *held = errand->names_one ? gate_find(shard->gate, &errand->checkpoint) : NULL;
-    assert(!errand->is_over);
-    if (errand->is_list && !errand->name)
-        list_all(shard, errand);
-    else if (errand->is_list && held)
-        add(shard, errand, held);
+static void visit(struct shard *shard, struct gate_query *query) {
+    struct held_message *held = query->names_one ? gate_find(shard->gate, &query->checkpoint) : NULL;
+    assert(!query->is_final);
+    if (query->is_list && !query->name)
+        list_all(shard, query);
+    else if (query->is_list && held)
+        add(shard, query, held);
     else if (held)
-        apply(shard, errand, held);
+        apply(shard, query, held);
 }
 
-static void go_on(struct shard *shard, struct gate_query *errand) {
-    uint32_t home = connection_shard(errand->mail.connection);
-    visit(shard, errand);
+static void pass_on(struct shard *shard, struct gate_query *query) {
+    uint32_t home = connection_shard(query->mail.connection);
+    visit(shard, query);
     assert(home < shard->hub->settings.shard_count);
     uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
-    bool nothing_more = errand->is_over || (errand->name && !errand->names_one);
-    if (nothing_more)
+    bool is_last = query->is_final || (query->name && !query->names_one);
+    if (is_last)
         next = home;
     if (next == home && shard->index == home) {
-        gate_query_end(shard, errand);
+        gate_query_end(shard, query);
         return;
     }
-    errand->mail.kind = MAIL_ERRAND;
-    mailbox_post(hub_mailbox(shard->hub, shard->index, next), &errand->mail);
+    query->mail.kind = MAIL_GATE_QUERY;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, next), &query->mail);
 }
 
 void gate_query_arrived(struct shard *shard, struct mail *mail) {
-    struct gate_query *errand = list_entry(mail, struct gate_query, mail);
-    assert(mail->kind == MAIL_ERRAND && shard->gate);
+    struct gate_query *query = list_entry(mail, struct gate_query, mail);
+    assert(mail->kind == MAIL_GATE_QUERY && shard->gate);
     if (connection_shard(mail->connection) == shard->index)
-        gate_query_end(shard, errand);
+        gate_query_end(shard, query);
     else
-        go_on(shard, errand);
+        pass_on(shard, query);
 }
 
-static void begin(struct shard *shard, const struct message *message, struct gate_query *errand) {
-    assert(connection_shard(errand->mail.connection) == shard->index);
-    shard->gate->errands_out++;
-    message->peer->awaited += errand->is_request;
-    go_on(shard, errand);
+static void begin(struct shard *shard, const struct message *message, struct gate_query *query) {
+    assert(connection_shard(query->mail.connection) == shard->index);
+    shard->gate->queries_out++;
+    message->peer->awaited += query->is_request;
+    pass_on(shard, query);
 }
 
 void gate_query_decide(struct shard *shard, const struct message *message,
@@ -266,21 +266,21 @@ void gate_query_decide(struct shard *shard, const struct message *message,
         ruling.approver = session;
         ruling.approver_bytes = sizeof session;
     }
-    struct gate_query *errand =
+    struct gate_query *query =
         make(shard, message, decision->checkpoint, decision->checkpoint_bytes, &ruling);
-    if (!errand)
+    if (!query)
         return;
-    errand->decision = decision->decision;
-    begin(shard, message, errand);
+    query->decision = decision->decision;
+    begin(shard, message, query);
 }
 
 void gate_query_list(struct shard *shard, const struct message *message, const char *checkpoint,
                      size_t checkpoint_bytes) {
     assert(message_is_request(message));
-    struct gate_query *errand = make(shard, message, checkpoint, checkpoint_bytes, &(struct ruling){0});
-    if (!errand)
+    struct gate_query *query = make(shard, message, checkpoint, checkpoint_bytes, &(struct ruling){0});
+    if (!query)
         return;
-    errand->is_list = true;
-    errand->room = message_room(shard, message);
-    begin(shard, message, errand);
+    query->is_list = true;
+    query->bytes_max = message_room(shard, message);
+    begin(shard, message, query);
 }

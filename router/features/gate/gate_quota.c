@@ -13,7 +13,7 @@ static uint64_t share_of(uint64_t all) {
 
 // --- One user's
 
-static void uncount_own(const struct user *user, uint32_t bytes) {
+static void uncount_share(const struct user *user, uint32_t bytes) {
     if (!user)
         return;
     account_release_bytes(user->account, bytes);
@@ -21,19 +21,19 @@ static void uncount_own(const struct user *user, uint32_t bytes) {
 }
 
 // 0, or the bound that is in the way.
-static uint64_t count_own(const struct annex *annex, const struct user *user, uint32_t bytes,
-                          uint32_t own_max, uint64_t own_bytes_max) {
-    assert(own_max > 0 && own_bytes_max > 0);
+static uint64_t count_share(const struct annex *annex, const struct user *user, uint32_t bytes,
+                            uint32_t share_max, uint64_t share_bytes_max) {
+    assert(share_max > 0 && share_bytes_max > 0);
     if (!user)
-        return annex->held_count >= own_max                ? own_max
-               : annex->held_bytes + bytes > own_bytes_max ? own_bytes_max
-                                                           : 0;
-    if (!account_detain(user->account, own_max))
-        return own_max;
-    if (account_detain_bytes(user->account, bytes, own_bytes_max))
+        return annex->held_count >= share_max                ? share_max
+               : annex->held_bytes + bytes > share_bytes_max ? share_bytes_max
+                                                             : 0;
+    if (!account_detain(user->account, share_max))
+        return share_max;
+    if (account_detain_bytes(user->account, bytes, share_bytes_max))
         return 0;
     account_release(user->account);
-    return own_bytes_max;
+    return share_bytes_max;
 }
 
 // --- All
@@ -42,7 +42,7 @@ void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t b
     assert(atomic_load_explicit(&shard->hub->held, memory_order_relaxed) > 0);
     atomic_fetch_sub_explicit(&shard->hub->held, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&shard->hub->held_bytes, bytes, memory_order_relaxed);
-    uncount_own(user, bytes);
+    uncount_share(user, bytes);
 }
 
 uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const struct user *user,
@@ -51,12 +51,12 @@ uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const 
     uint32_t max = shard_limits(shard)->held_max;
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
     assert(max > 0 && bytes > 0);
-    uint64_t over = count_own(annex, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
+    uint64_t over = count_share(annex, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
     if (over)
         return over;
-    uint32_t before = atomic_fetch_add_explicit(&hub->held, 1, memory_order_relaxed);
-    uint64_t bytes_before = atomic_fetch_add_explicit(&hub->held_bytes, bytes, memory_order_relaxed);
-    over = before >= max ? max : bytes_before + bytes > bytes_max ? bytes_max : 0;
+    uint32_t previous = atomic_fetch_add_explicit(&hub->held, 1, memory_order_relaxed);
+    uint64_t previous_bytes = atomic_fetch_add_explicit(&hub->held_bytes, bytes, memory_order_relaxed);
+    over = previous >= max ? max : previous_bytes + bytes > bytes_max ? bytes_max : 0;
     if (over)
         gate_quota_uncount(shard, user, bytes);
     return over;

@@ -15,14 +15,14 @@
 
 // --- Clients, at the session
 
-static void client_leaves(struct shard *shard, struct hcs_client *client) {
+static void take_leave(struct shard *shard, struct hcs_client *client) {
     if (client->session) {
-        hcs_session_let_go(shard, client->session, client, HCS_REFUSAL_NONE);
+        hcs_session_remove(shard, client->session, client, HCS_REFUSAL_NONE);
     }
     hcs_mail_post(shard, connection_shard(client->connection), &client->leave, MAIL_STREAM_LEFT);
 }
 
-static void client_reports(struct shard *shard, struct hcs_client *client) {
+static void take_report(struct shard *shard, struct hcs_client *client) {
     if (client->session)
         hcs_session_note_reading(shard, client->session, client, client->report.detail);
     hcs_mail_post(shard, connection_shard(client->connection), &client->report, MAIL_STREAM_HEARD);
@@ -42,24 +42,24 @@ static void take_client_mail(struct shard *shard, struct mail *mail) {
         hcs_open_join(shard, CLIENT_OF(mail, mail));
         break;
     case MAIL_STREAM_HOME:
-        hcs_client_came_home(shard, CLIENT_OF(mail, mail));
+        hcs_client_returned(shard, CLIENT_OF(mail, mail));
         break;
     case MAIL_STREAM_OPENED:
         hcs_client_opened(shard, CLIENT_OF(mail, opened));
         break;
     case MAIL_STREAM_LEAVE:
-        client_leaves(shard, CLIENT_OF(mail, leave));
+        take_leave(shard, CLIENT_OF(mail, leave));
         break;
     case MAIL_STREAM_LEFT:
         hcs_client_left(shard, CLIENT_OF(mail, leave));
         break;
     case MAIL_STREAM_REPORT:
-        client_reports(shard, CLIENT_OF(mail, report));
+        take_report(shard, CLIENT_OF(mail, report));
         break;
     case MAIL_STREAM_HEARD:
-        hcs_client_heard(shard, CLIENT_OF(mail, report));
+        hcs_client_reported(shard, CLIENT_OF(mail, report));
         break;
-    case MAIL_STREAM_ERRAND:
+    case MAIL_STREAM_HTTP_FRAME:
         hcs_dispatch_http_frame(shard, list_entry(mail, struct hcs_http_frame, mail));
         break;
     case MAIL_STREAM_DONE:
@@ -106,8 +106,8 @@ void hcs_read_own(struct shard *shard) {
 }
 
 void hcs_turn(struct shard *shard) {
-    if (!list_empty(&shard->streams.eased))
-        hcs_client_look_at_eased(shard);
+    if (!list_empty(&shard->streams.drained))
+        hcs_client_look_at_drained(shard);
 }
 
 // --- Time
@@ -119,7 +119,7 @@ static void end_with(struct shard *shard, struct hcs_session *session, enum hcs_
     hcs_session_end(shard, session, error, TYPE_ERROR);
 }
 
-static void tell_producer_of_end(struct shard *shard, struct hcs_session *session) {
+static void notify_producer_end(struct shard *shard, struct hcs_session *session) {
     struct parcel *error = hcs_frames_error(shard, hcs_session_subject(session), HCS_FRAMES_STREAM_TIMEOUT,
                                             "nobody listens any more", true, NULL, 0);
     if (error)
@@ -136,7 +136,7 @@ void hcs_expired(struct shard *shard, struct timer *timer) {
     } else if (hcs_flow_control_silence_ms(shard, session) <= now_ms) {
         end_with(shard, session, HCS_FRAMES_STREAM_TIMEOUT, "the producer has said nothing for too long");
     } else if (!session->ended && hcs_flow_control_linger_ms(shard, session) <= now_ms) {
-        tell_producer_of_end(shard, session);
+        notify_producer_end(shard, session);
         end_with(shard, session, HCS_FRAMES_STREAM_TIMEOUT, "nobody has listened for too long");
     } else {
         hcs_flow_control_watch(shard, session);
@@ -153,13 +153,14 @@ enum { SURVEYED_MAX = 1024 }; // sessions, so that it stays one turn's work
 
 void hcs_survey(const struct shard *shard, struct survey_sessions *found) {
     const struct list *live = &shard->streams.live;
-    unsigned left = SURVEYED_MAX;
+    unsigned remaining = SURVEYED_MAX;
     assert(found->count == 0);
-    for (const struct list *node = live->prev; node != live && left > 0; node = node->prev, left--) {
+    for (const struct list *node = live->prev; node != live && remaining > 0;
+         node = node->prev, remaining--) {
         const struct hcs_session *session = list_entry(node, struct hcs_session, link);
         const struct hcs_flow *flow = &session->flow;
         survey_rank_session(found, &(struct survey_session){.producer = session->producer,
-                                                            .mood = flow->told,
+                                                            .flow_state = flow->told,
                                                             .clients = flow->clients,
                                                             .over = flow->over,
                                                             .stuck = flow->stuck,
@@ -226,10 +227,10 @@ bool hcs_all_ended(const struct shard *shard) {
     return list_empty(&shard->streams.live);
 }
 
-bool hcs_all_told(const struct shard *shard) {
+bool hcs_all_notified(const struct shard *shard) {
     return hcs_all_ended(shard) && shard->streams.client_count == 0;
 }
 
-bool hcs_all_home(const struct shard *shard) {
+bool hcs_all_returned(const struct shard *shard) {
     return shard->streams.out == 0 && !shard->streams.own;
 }

@@ -55,5 +55,5 @@ void hcs_forget_all(struct shard *shard);
 // Whether no session of this shard's lives any more; whether all clients know; whether nothing of its own is under
 // way.
 bool hcs_all_ended(const struct shard *shard);
-bool hcs_all_told(const struct shard *shard);
-bool hcs_all_home(const struct shard *shard);
+bool hcs_all_notified(const struct shard *shard);
+bool hcs_all_returned(const struct shard *shard);

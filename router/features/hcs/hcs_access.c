@@ -40,10 +40,10 @@ const char *hcs_access_text(enum hcs_access access) {
 }
 
 void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct user *user,
-                             enum hcs_access why, const char *target, size_t target_bytes) {
-    bool is_held = why == HCS_ACCESS_HELD;
+                             enum hcs_access access, const char *target, size_t target_bytes) {
+    bool is_held = access == HCS_ACCESS_HELD;
     struct text data;
-    assert(why != HCS_ACCESS_ALLOWED);
+    assert(access != HCS_ACCESS_ALLOWED);
     text_init(&data);
     reply_data_text(&data, "rule", is_held ? "hold" : rule_text(RULE_CALL));
     stats_count(&shard->stats, is_held ? COUNT_GATE_REFUSED : COUNT_REFUSED_CALL);
@@ -52,15 +52,15 @@ void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct 
     text_deinit(&data);
 }
 
-static void turn_out(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
-                     enum hcs_access why) {
-    struct hcs_frame_subject about = {hcs_client_id(client), hcs_client_request_id(client), client->id_bytes,
-                                      client->request_id_bytes};
+static void expel(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                  enum hcs_access access) {
+    struct hcs_frame_subject subject = {hcs_client_id(client), hcs_client_request_id(client),
+                                        client->id_bytes, client->request_id_bytes};
     struct parcel *error =
-        hcs_frames_error(shard, about, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(why), false, NULL, 0);
+        hcs_frames_error(shard, subject, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(access), false, NULL, 0);
     if (error)
         hcs_delivery_parcel(shard, client, error, (struct hcs_tag){.type = TYPE_ERROR});
-    hcs_session_let_go(shard, session, client, error ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
+    hcs_session_remove(shard, session, client, error ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
 }
 
 static void review_session(struct shard *shard, struct hcs_session *session) {
@@ -70,7 +70,7 @@ static void review_session(struct shard *shard, struct hcs_session *session) {
         assert(client->session == session);
         enum hcs_access access = hcs_access_check(shard, session, client->user);
         if (access != HCS_ACCESS_ALLOWED)
-            turn_out(shard, session, client, access);
+            expel(shard, session, client, access);
     }
 }
 

@@ -16,6 +16,6 @@ enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_ses
                                  const struct user *user);
 // Counts a start that is refused for that, and has it in the journal. `target` as it was asked for; bytes 0: it wasn't.
 void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct user *user,
-                             enum hcs_access why, const char *target, size_t target_bytes);
+                             enum hcs_access access, const char *target, size_t target_bytes);
 // Rights have changed: who may not be a client any more of a session that lives here is told so, and isn't one.
 void hcs_access_review(struct shard *shard);

@@ -30,7 +30,7 @@ static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     viewer->peer = peer;
     list_init(&viewer->streams);
     list_init(&viewer->over);
-    list_init(&viewer->eased);
+    list_init(&viewer->drained);
     return annex->viewer = viewer;
 }
 
@@ -39,7 +39,7 @@ static struct hcs_viewer *viewer_at(const struct peer *peer) {
 }
 
 static uint8_t report_of(const struct hcs_viewer *viewer) {
-    return (uint8_t)((list_empty(&viewer->over) ? 0 : REPORT_OVER) | (viewer->stuck ? REPORT_STUCK : 0));
+    return (uint8_t)((list_empty(&viewer->over) ? 0 : REPORT_OVER) | (viewer->is_stuck ? REPORT_STUCK : 0));
 }
 
 static void put_texts(struct hcs_client *client, const struct hcs_start_fields *fields) {
@@ -64,12 +64,12 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     client->connection = client->key.connection = viewer->peer->name;
     client->mark = ++shard->streams.marks;
     client->resumes = fields->resumes;
-    client->barred = fields->barred;
+    client->is_barred = fields->is_barred;
     client->has_after = fields->has_after;
     client->has_seq = fields->has_after && fields->resumes; // it comes back to this place
     client->last_seq = fields->after_seq;
     client->is_web = fields->is_web;
-    client->made_up = fields->made_up;
+    client->is_generated = fields->is_generated;
     client->after_seq = fields->after_seq;
     client->required = fields->required;
     client->user = authz_user(shard, viewer->peer);
@@ -91,7 +91,7 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
     if (!client)
         return false;
     client->start = start;
-    client->home = hcs_mail_home(shard, fields->id, fields->id_bytes);
+    client->home = hcs_mail_return(shard, fields->id, fields->id_bytes);
     client->known = report_of(viewer);
     client->over = client->known & REPORT_OVER;
     client->stuck = client->known & REPORT_STUCK;
@@ -127,7 +127,7 @@ void hcs_client_leave_all(struct shard *shard, struct peer *peer) {
     if (!viewer)
         return;
     list_remove(&viewer->over);
-    list_remove(&viewer->eased);
+    list_remove(&viewer->drained);
     while (!list_empty(&viewer->streams)) {
         struct hcs_client *client = list_entry(viewer->streams.next, struct hcs_client, by_peer);
         part(peer, client);
@@ -154,8 +154,8 @@ static struct peer *peer_at(const struct shard *shard, const struct hcs_client *
     return client->has_left ? NULL : peer_find(shard, client->connection);
 }
 
-static void hand_over(struct shard *shard, struct peer *peer, struct hcs_client *client,
-                      struct streamed *streamed) {
+static void deliver_parcel(struct shard *shard, struct peer *peer, struct hcs_client *client,
+                           struct streamed *streamed) {
     streamed->id = hcs_client_id(client);
     streamed->id_bytes = client->id_bytes;
     streamed->has_seq = client->has_seq;
@@ -163,8 +163,8 @@ static void hand_over(struct shard *shard, struct peer *peer, struct hcs_client 
     peer->transport->streamed(shard, peer, streamed);
 }
 
-static void give(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
-                 struct hcs_tag tag) {
+static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
+                    struct hcs_tag tag) {
     stats_count(&shard->stats, COUNT_STREAM_GIVEN);
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (parcel && tag.type == TYPE_CHUNK) {
@@ -178,18 +178,18 @@ static void give(struct shard *shard, struct peer *peer, struct hcs_client *clie
         return;
     struct streamed streamed = {
         .kind = STREAMED_FRAME, .type = hcs_type_text(tag.type), .ends = tag.ends, .parcel = parcel};
-    hand_over(shard, peer, client, &streamed);
+    deliver_parcel(shard, peer, client, &streamed);
 }
 
 // Tells what was shed; without memory it is told later.
-static void tell_shed(struct shard *shard, struct peer *peer, struct hcs_client *client) {
+static void report_shed(struct shard *shard, struct peer *peer, struct hcs_client *client) {
     if (!shed_any(&client->shed))
         return;
     struct parcel *parcel = hcs_frames_shed(shard, about(client), &client->shed);
     if (!parcel)
         return;
     client->shed = (struct shed){0};
-    give(shard, peer, client, parcel, (struct hcs_tag){.type = TYPE_CONTROL});
+    deliver(shard, peer, client, parcel, (struct hcs_tag){.type = TYPE_CONTROL});
 }
 
 static void drop_chunk(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
@@ -226,7 +226,7 @@ static void report_all(struct shard *shard, struct hcs_viewer *viewer) {
         report(shard, list_entry(node, struct hcs_client, by_peer), report_of(viewer));
 }
 
-void hcs_client_heard(struct shard *shard, struct hcs_client *client) {
+void hcs_client_reported(struct shard *shard, struct hcs_client *client) {
     assert(client->reporting);
     client->reporting = false;
     struct peer *peer = peer_at(shard, client);
@@ -244,22 +244,22 @@ static void begin_over(struct shard *shard, struct hcs_viewer *viewer) {
     list_append(&shard->streams.over, &viewer->over);
     viewer->taken = io_ack_mark(shard->io, viewer->peer->connection.socket);
     viewer->taken_ms = shard_tick(shard);
-    viewer->stuck = false;
+    viewer->is_stuck = false;
     look_later(shard);
 }
 
 static void end_over(struct shard *shard, struct hcs_viewer *viewer) {
     list_remove(&viewer->over);
-    viewer->stuck = false;
+    viewer->is_stuck = false;
     for (struct list *node = viewer->streams.next; node != &viewer->streams; node = node->next)
-        tell_shed(shard, viewer->peer, list_entry(node, struct hcs_client, by_peer));
+        report_shed(shard, viewer->peer, list_entry(node, struct hcs_client, by_peer));
 }
 
-static void judge(struct shard *shard, struct hcs_viewer *viewer) {
-    bool before = !list_empty(&viewer->over);
+static void update_over(struct shard *shard, struct hcs_viewer *viewer) {
+    bool was_over = !list_empty(&viewer->over);
     size_t waiting = connection_waiting(&viewer->peer->connection);
-    bool over = shed_is_over(before, waiting, shard_limits(shard)->queue_bytes_max);
-    if (over == before)
+    bool over = shed_is_over(was_over, waiting, shard_limits(shard)->queue_bytes_max);
+    if (over == was_over)
         return;
     if (over)
         begin_over(shard, viewer);
@@ -268,19 +268,19 @@ static void judge(struct shard *shard, struct hcs_viewer *viewer) {
     report_all(shard, viewer);
 }
 
-void hcs_client_look_at_eased(struct shard *shard) {
-    for (struct list *node; (node = list_take(&shard->streams.eased));)
-        judge(shard, list_entry(node, struct hcs_viewer, eased));
+void hcs_client_look_at_drained(struct shard *shard) {
+    for (struct list *node; (node = list_take(&shard->streams.drained));)
+        update_over(shard, list_entry(node, struct hcs_viewer, drained));
 }
 
 static void look_at(struct shard *shard, struct hcs_viewer *viewer) {
     uint32_t taken = io_ack_mark(shard->io, viewer->peer->connection.socket);
-    bool before = viewer->stuck;
+    bool was_over = viewer->is_stuck;
     if (taken != viewer->taken)
         viewer->taken_ms = shard_tick(shard);
     viewer->taken = taken;
-    viewer->stuck = shard_since(shard, viewer->taken_ms) >= STUCK_READER_MS;
-    if (viewer->stuck != before)
+    viewer->is_stuck = shard_since(shard, viewer->taken_ms) >= STUCK_READER_MS;
+    if (viewer->is_stuck != was_over)
         report_all(shard, viewer);
 }
 
@@ -310,9 +310,9 @@ void hcs_client_take(struct shard *shard, struct parcel *parcel) {
         client->last_seq = tag.seq;
     }
     if (tag.ends)
-        tell_shed(shard, peer, client);
-    give(shard, peer, client, parcel, tag);
-    judge(shard, viewer_at(peer));
+        report_shed(shard, peer, client);
+    deliver(shard, peer, client, parcel, tag);
+    update_over(shard, viewer_at(peer));
 }
 
 void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
@@ -327,7 +327,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
     outbox_filter(&peer->connection.outbox, client->mark, &dropped);
     for (struct parcel *chunk; (chunk = parcel_list_take(&dropped));)
         drop_chunk(shard, client, chunk, COUNT_DROP_STREAM_FLUSHED);
-    judge(shard, viewer_at(peer));
+    update_over(shard, viewer_at(peer));
 }
 
 void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
@@ -335,10 +335,10 @@ void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
     struct streamed streamed = {.kind = STREAMED_OPEN};
     assert(client->is_web);
     if (peer)
-        hand_over(shard, peer, client, &streamed);
+        deliver_parcel(shard, peer, client, &streamed);
 }
 
-void hcs_client_came_home(struct shard *shard, struct hcs_client *client) {
+void hcs_client_returned(struct shard *shard, struct hcs_client *client) {
     // A client that is closing isn't found any more, but it is there until it has left.
     struct peer *peer = client->has_left ? NULL : shard->peers.slots[connection_slot(client->connection)];
     assert(!client->is_home);
@@ -349,12 +349,12 @@ void hcs_client_came_home(struct shard *shard, struct hcs_client *client) {
         struct streamed streamed = {.kind = client->mail.detail == HCS_REFUSAL_FORGOTTEN ? STREAMED_UNKNOWN
                                             : client->mail.detail == HCS_REFUSAL_BARRED  ? STREAMED_BARRED
                                                                                          : STREAMED_OVER};
-        tell_shed(shard, peer, client);
+        report_shed(shard, peer, client);
         part(peer, client);
         if (client->mail.detail == HCS_REFUSAL_LOST)
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         else if (client->is_web)
-            hand_over(shard, peer, client, &streamed);
+            deliver_parcel(shard, peer, client, &streamed);
         peer_settle(shard, peer);
     }
     free_when_at_rest(shard, client);

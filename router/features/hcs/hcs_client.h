@@ -11,13 +11,13 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
 void hcs_client_take(struct shard *shard, struct parcel *parcel);
 void hcs_client_flush(struct shard *shard, struct parcel *parcel);
 void hcs_client_opened(struct shard *shard, struct hcs_client *client);
-void hcs_client_came_home(struct shard *shard, struct hcs_client *client);
+void hcs_client_returned(struct shard *shard, struct hcs_client *client);
 void hcs_client_left(struct shard *shard, struct hcs_client *client);
-void hcs_client_heard(struct shard *shard, struct hcs_client *client);
+void hcs_client_reported(struct shard *shard, struct hcs_client *client);
 
 // The peer is a client of nothing any more.
 void hcs_client_leave_all(struct shard *shard, struct peer *peer);
 // Once a turn: who was over may not be any more.
-void hcs_client_look_at_eased(struct shard *shard);
+void hcs_client_look_at_drained(struct shard *shard);
 // The shard's timer went off: who is over may be stuck.
 void hcs_client_look_at_over(struct shard *shard);

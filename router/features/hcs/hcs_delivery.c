@@ -38,9 +38,9 @@ static bool skip_gone(struct shard *shard, struct hcs_session *session, struct h
         client->next = to;
         return true;
     }
-    struct hcs_frame_subject about = {hcs_client_id(client), hcs_client_request_id(client), client->id_bytes,
-                                      client->request_id_bytes};
-    struct parcel *parcel = hcs_frames_gone(shard, about, client->placed ? &client->seq : NULL, seq);
+    struct hcs_frame_subject subject = {hcs_client_id(client), hcs_client_request_id(client),
+                                        client->id_bytes, client->request_id_bytes};
+    struct parcel *parcel = hcs_frames_gone(shard, subject, client->placed ? &client->seq : NULL, seq);
     if (!parcel)
         return false;
     drop_several(shard, COUNT_DROP_STREAM_GONE, client->connection, 0, (uint32_t)(to - client->next));
@@ -57,8 +57,8 @@ static bool is_behind(const struct hcs_client *client, uint64_t seq) {
 bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                            const struct hcs_live_chunk *live) {
     const struct history *history = &session->history;
-    for (unsigned left = CATCH_UP_CHUNKS; client->next < history->end; left--) {
-        if (left == 0)
+    for (unsigned remaining = CATCH_UP_CHUNKS; client->next < history->end; remaining--) {
+        if (remaining == 0)
             return false;
         const struct chunk *chunk = history_at(history, client->next);
         bool is_live = live && client->next == history->end - 1;
@@ -129,7 +129,7 @@ void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum
 
 // The client's place stays where it was. Chunks that the history doesn't have then are told when the client
 // goes on.
-static void let_go_held(struct shard *shard, struct hcs_client *client) {
+static void release_held(struct shard *shard, struct hcs_client *client) {
     assert(client->paused && client->held.first);
     for (struct parcel *share; (share = parcel_list_take(&client->held));) {
         share->hub_id = 0;
@@ -146,7 +146,7 @@ bool hcs_delivery_relieve(struct shard *shard) {
         struct hcs_client *client = list_entry(node, struct hcs_client, holding);
         assert(client->held_bytes > 0);
         bytes += client->held_bytes;
-        let_go_held(shard, client);
+        release_held(shard, client);
     }
     return bytes > 0;
 }

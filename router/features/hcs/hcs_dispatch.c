@@ -50,7 +50,7 @@ static void finish(struct shard *shard, struct incoming_frame *incoming, struct 
     hcs_mail_post(shard, connection_shard(http_frame->connection), &http_frame->mail, MAIL_STREAM_DONE);
 }
 
-static void let_go(struct shard *shard, struct incoming_frame *incoming) {
+static void release_parcel(struct shard *shard, struct incoming_frame *incoming) {
     send_release(shard, incoming->parcel);
     incoming->parcel = NULL;
 }
@@ -64,7 +64,7 @@ static struct parcel *take(struct incoming_frame *incoming) {
 
 static void drop(struct shard *shard, struct incoming_frame *incoming, enum counter counter) {
     drop_one(shard, counter, incoming->from, incoming->parcel->bytes);
-    let_go(shard, incoming);
+    release_parcel(shard, incoming);
 }
 
 static struct parcel *refusal_of(struct shard *shard, const struct incoming_frame *incoming,
@@ -73,9 +73,9 @@ static struct parcel *refusal_of(struct shard *shard, const struct incoming_fram
     size_t id_bytes = read_text(incoming, STREAM_SESSION_ID, id);
     size_t request_id_bytes = read_text(incoming, STREAM_REQUEST_ID, request_id);
     size_t type_bytes = read_text(incoming, STREAM_TYPE, type);
-    struct hcs_frame_subject about = {id_bytes ? id : NULL, request_id_bytes ? request_id : NULL,
-                                      (uint32_t)id_bytes, (uint32_t)request_id_bytes};
-    return hcs_frames_error(shard, about, HCS_FRAMES_INVALID_REQUEST, message, false, type, type_bytes);
+    struct hcs_frame_subject subject = {id_bytes ? id : NULL, request_id_bytes ? request_id : NULL,
+                                        (uint32_t)id_bytes, (uint32_t)request_id_bytes};
+    return hcs_frames_error(shard, subject, HCS_FRAMES_INVALID_REQUEST, message, false, type, type_bytes);
 }
 
 static bool is_answer(const struct incoming_frame *incoming) {
@@ -104,7 +104,7 @@ static enum stream_lod lod_of(const struct incoming_frame *incoming) {
     return hcs_fields_is(&incoming->frame, incoming->body, STREAM_LOD, "micro") ? LOD_MICRO : LOD_KEPT;
 }
 
-static void say_chunk(struct shard *shard, struct incoming_frame *incoming) {
+static void route_chunk(struct shard *shard, struct incoming_frame *incoming) {
     uint64_t seq;
     if (!hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
         hcs_dispatch_refuse(shard, incoming, "a chunk needs a seq from 0 to 2^53-1",
@@ -117,10 +117,10 @@ static void say_chunk(struct shard *shard, struct incoming_frame *incoming) {
 
 static void by_producer(struct shard *shard, struct incoming_frame *incoming) {
     struct hcs_session *session = incoming->session;
-    session->heard_ms = shard_now_ms(shard);
+    session->active_ms = shard_now_ms(shard);
     bool ends = incoming->type == TYPE_COMPLETE || (incoming->type == TYPE_ERROR && !is_answer(incoming));
     if (incoming->type == TYPE_CHUNK)
-        say_chunk(shard, incoming);
+        route_chunk(shard, incoming);
     else if (ends)
         hcs_session_end(shard, session, take(incoming), incoming->type);
     else
@@ -133,14 +133,14 @@ static void to_producer(struct shard *shard, struct incoming_frame *incoming) {
     hcs_mail_send(shard, incoming->session->producer, take(incoming), false);
 }
 
-static void say_ack(struct shard *shard, struct incoming_frame *incoming) {
+static void route_ack(struct shard *shard, struct incoming_frame *incoming) {
     const struct history *history = &incoming->session->history;
-    bool given = hcs_fields_has(&incoming->frame, STREAM_SEQ);
+    bool has_seq = hcs_fields_has(&incoming->frame, STREAM_SEQ);
     uint64_t seq;
-    if (given && !hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
+    if (has_seq && !hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
         hcs_dispatch_refuse(shard, incoming, "seq must be a number from 0 to 2^53-1",
                             COUNT_DROP_STREAM_REFUSED);
-    else if (given && (history->end == 0 || seq > history->last_seq))
+    else if (has_seq && (history->end == 0 || seq > history->last_seq))
         hcs_dispatch_refuse(shard, incoming, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
     else
         to_producer(shard, incoming);
@@ -184,7 +184,7 @@ static void apply(struct shard *shard, struct incoming_frame *incoming, struct h
 }
 
 // The frames of a lone client reach the producer itself, which so is told.
-static void tell_of_lone(struct shard *shard, struct incoming_frame *incoming, bool pauses) {
+static void report_single(struct shard *shard, struct incoming_frame *incoming, bool pauses) {
     struct hcs_session *session = incoming->session;
     if (session->ended || session->flow.clients != 1 || !next_client(shard, incoming, &session->clients))
         return;
@@ -192,10 +192,10 @@ static void tell_of_lone(struct shard *shard, struct incoming_frame *incoming, b
     if (!share)
         return; // it is told in the hub's words
     hcs_mail_send(shard, session->producer, share, true);
-    hcs_flow_control_told(shard, session, pauses ? HCS_FLOW_OVER : HCS_FLOW_READS);
+    hcs_flow_control_signalled(shard, session, pauses ? HCS_FLOW_OVER : HCS_FLOW_READS);
 }
 
-static void say_control(struct shard *shard, struct incoming_frame *incoming) {
+static void route_control(struct shard *shard, struct incoming_frame *incoming) {
     struct hcs_session *session = incoming->session;
     bool pauses = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "pause");
     bool resumes = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "resume");
@@ -208,17 +208,17 @@ static void say_control(struct shard *shard, struct incoming_frame *incoming) {
         return;
     }
     if (!flushes)
-        tell_of_lone(shard, incoming, pauses);
+        report_single(shard, incoming, pauses);
     for (struct list *at = &session->clients, *next; at; at = next) {
         struct hcs_client *client = next_client(shard, incoming, at);
         next = NULL;
         if (!client)
             break;
-        struct list *before = client->by_session.prev;
+        struct list *previous = client->by_session.prev;
         apply(shard, incoming, client);
-        next = client->session ? &client->by_session : before; // it may have got the end
+        next = client->session ? &client->by_session : previous; // it may have got the end
     }
-    let_go(shard, incoming);
+    release_parcel(shard, incoming);
 }
 
 // --- Who it is
@@ -244,7 +244,7 @@ static void hcs_dispatch_check(struct shard *shard, struct incoming_frame *incom
         by_producer(shard, incoming);
     else if (by_clients && is_by_client(shard, incoming) &&
              (!session->ended || incoming->type == TYPE_CONTROL))
-        (incoming->type == TYPE_ACK ? say_ack : say_control)(shard, incoming);
+        (incoming->type == TYPE_ACK ? route_ack : route_control)(shard, incoming);
     else if (by_clients && session->ended)
         drop(shard, incoming, COUNT_DROP_STREAM_ENDED); // it has crossed the end
     else
@@ -284,8 +284,8 @@ void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_fr
         hcs_access_check(shard, incoming.session, http_frame->user) != HCS_ACCESS_ALLOWED)
         incoming.http_owner = NULL;
     // Behind the end it speaks for those alone that still wait for it: they have paused.
-    bool good = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
-    if (!good) {
+    bool ok = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
+    if (!ok) {
         hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
         return;
     }

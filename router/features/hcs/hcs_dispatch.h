@@ -13,11 +13,11 @@ struct hcs_http_frame {
     struct parcel *parcel; // on its way there
     struct parcel *error;  // on its way back: the frame that refuses it, or NULL
     bool failed;           // there was no memory for that
-    hcs_http_done *done;
+    hcs_http_done *on_done;
     void *context;
 };
 
 // MAIL_STREAM_FRAME: takes the parcel, whose body is the whole of its first piece.
 void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel);
-// MAIL_STREAM_ERRAND.
+// MAIL_STREAM_HTTP_FRAME.
 void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_frame);

@@ -20,13 +20,13 @@ static void put_string(struct text *body, const char *key, const char *value, si
     text_string(body, value, bytes);
 }
 
-static void begin(struct text *body, const char *type, const struct hcs_frame_subject *about) {
+static void begin(struct text *body, const char *type, const struct hcs_frame_subject *subject) {
     text_init(body);
     text_put(body, "{\"type\":\"");
     text_put(body, type);
     text_put(body, "\"");
-    put_string(body, "request_id", about->request_id, about->request_id_bytes);
-    put_string(body, "session_id", about->id, about->id_bytes);
+    put_string(body, "request_id", subject->request_id, subject->request_id_bytes);
+    put_string(body, "session_id", subject->id, subject->id_bytes);
 }
 
 static struct parcel *end(struct shard *shard, struct text *body) {
@@ -37,12 +37,12 @@ static struct parcel *end(struct shard *shard, struct text *body) {
     return parcel;
 }
 
-struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject about,
+struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject subject,
                                 enum hcs_frames_code code, const char *message, bool retriable,
                                 const char *refused, size_t refused_bytes) {
     struct text body;
     assert(message && (size_t)code < sizeof codes / sizeof *codes);
-    begin(&body, "error", &about);
+    begin(&body, "error", &subject);
     put_string(&body, "code", codes[code], strlen(codes[code]));
     put_string(&body, "message", message, strlen(message));
     text_put(&body, retriable ? ",\"retriable\":true" : ",\"retriable\":false");
@@ -54,31 +54,32 @@ struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject ab
     return end(shard, &body);
 }
 
-static void begin_control(struct text *body, const struct hcs_frame_subject *about, const char *action,
+static void begin_control(struct text *body, const struct hcs_frame_subject *subject, const char *action,
                           const char *reason) {
-    begin(body, "control", about);
+    begin(body, "control", subject);
     put_string(body, "action", action, strlen(action));
     put_string(body, "reason", reason, strlen(reason));
 }
 
-struct parcel *hcs_frames_control(struct shard *shard, struct hcs_frame_subject about, const char *action,
+struct parcel *hcs_frames_control(struct shard *shard, struct hcs_frame_subject subject, const char *action,
                                   const char *reason) {
     struct text body;
-    begin_control(&body, &about, action, reason);
+    begin_control(&body, &subject, action, reason);
     return end(shard, &body);
 }
 
 // A seq, or the one behind the last that there can be.
-static void put_number(struct text *body, const char *before, uint64_t number) {
+static void put_number(struct text *body, const char *previous, uint64_t number) {
     assert(number <= UINT64_C(1) << 53);
-    text_put(body, before);
+    text_put(body, previous);
     text_number(body, (int64_t)number);
 }
 
-struct parcel *hcs_frames_shed(struct shard *shard, struct hcs_frame_subject about, const struct shed *shed) {
+struct parcel *hcs_frames_shed(struct shard *shard, struct hcs_frame_subject subject,
+                               const struct shed *shed) {
     struct text body;
     assert(shed_any(shed));
-    begin_control(&body, &about, "relax", "backpressure");
+    begin_control(&body, &subject, "relax", "backpressure");
     put_number(&body, ",\"shed\":{\"atomic\":", shed->atomic);
     put_number(&body, ",\"micro\":", shed->micro);
     put_number(&body, ",\"from\":", shed->from);
@@ -87,10 +88,10 @@ struct parcel *hcs_frames_shed(struct shard *shard, struct hcs_frame_subject abo
     return end(shard, &body);
 }
 
-struct parcel *hcs_frames_gone(struct shard *shard, struct hcs_frame_subject about, const uint64_t *after_seq,
-                               uint64_t first_seq) {
+struct parcel *hcs_frames_gone(struct shard *shard, struct hcs_frame_subject subject,
+                               const uint64_t *after_seq, uint64_t first_seq) {
     struct text body;
-    begin_control(&body, &about, "flush", "backpressure");
+    begin_control(&body, &subject, "flush", "backpressure");
     text_put(&body, ",\"gone\":{");
     if (after_seq)
         put_number(&body, "\"after_seq\":", *after_seq);
@@ -99,10 +100,10 @@ struct parcel *hcs_frames_gone(struct shard *shard, struct hcs_frame_subject abo
     return end(shard, &body);
 }
 
-struct parcel *hcs_frames_start(struct shard *shard, struct hcs_frame_subject about, const char *user_id,
+struct parcel *hcs_frames_start(struct shard *shard, struct hcs_frame_subject subject, const char *user_id,
                                 size_t user_id_bytes) {
     struct text body;
-    begin(&body, "start", &about);
+    begin(&body, "start", &subject);
     put_string(&body, "user_id", user_id, user_id_bytes);
     return end(shard, &body);
 }

@@ -75,9 +75,9 @@ static enum session_place read_place(const struct hcs_query *query, struct hcs_s
 // Makes a start of a query. The start bears its user's name, as a frame does that was sent.
 static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
                                      const struct hcs_query *query, const struct hcs_start_fields *fields) {
-    struct hcs_frame_subject about = {fields->id, fields->request_id, fields->id_bytes,
-                                      fields->request_id_bytes};
-    struct parcel *start = hcs_frames_start(shard, about, query->user_id, query->user_id_bytes);
+    struct hcs_frame_subject subject = {fields->id, fields->request_id, fields->id_bytes,
+                                        fields->request_id_bytes};
+    struct parcel *start = hcs_frames_start(shard, subject, query->user_id, query->user_id_bytes);
     const struct user *user = identity_user(peer);
     if (start && user)
         parcel_add_line(start, &user->header);
@@ -86,7 +86,7 @@ static struct parcel *start_of_query(struct shard *shard, const struct peer *pee
 
 enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
                                     struct parcel **error) {
-    char made_up[HCS_INGRESS_MADE_UP_BYTES];
+    char generated[HCS_INGRESS_MADE_UP_BYTES];
     struct hcs_start_fields fields = fields_of(query);
     const char *fault = fault_of(query);
     assert(peer->transport->streamed);
@@ -98,8 +98,8 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
     enum session_place place = query->last_event_id ? read_place(query, &fields) : PLACE_BEGIN;
     if (place == PLACE_BAD || place == PLACE_END)
         return place == PLACE_BAD ? HCS_HTTP_BAD_PLACE : HCS_HTTP_AT_END;
-    fields.barred = !authz_stream(authz_user(shard, peer), fields.target, fields.target_bytes);
-    if (fields.barred && !fields.id_bytes) {
+    fields.is_barred = !authz_stream(authz_user(shard, peer), fields.target, fields.target_bytes);
+    if (fields.is_barred && !fields.id_bytes) {
         hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, fields.target,
                                 fields.target_bytes);
         *error =
@@ -107,7 +107,7 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
         return HCS_HTTP_FORBIDDEN;
     }
     if (!fields.id_bytes)
-        hcs_ingress_make_up(shard, made_up, &fields);
+        hcs_ingress_generate(shard, generated, &fields);
     stats_count(&shard->stats, COUNT_STREAM_FRAMES);
     struct parcel *start = start_of_query(shard, peer, query, &fields);
     if (start && hcs_client_send(shard, peer, &fields, start))
@@ -131,10 +131,10 @@ static struct parcel *post_error(struct shard *shard, const struct frame *frame,
         bytes = hcs_fields_text(posted, body, STREAM_REQUEST_ID, request_id, sizeof request_id);
         type_bytes = hcs_fields_text(posted, body, STREAM_TYPE, type, sizeof type);
     }
-    struct hcs_frame_subject about = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
-                                      .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
+    struct hcs_frame_subject subject = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
+                                        .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
     drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
-    return hcs_frames_error(shard, about, HCS_FRAMES_INVALID_REQUEST, message, false, type,
+    return hcs_frames_error(shard, subject, HCS_FRAMES_INVALID_REQUEST, message, false, type,
                             type_bytes == SIZE_MAX ? 0 : type_bytes);
 }
 
@@ -173,7 +173,7 @@ static struct hcs_http_frame *http_frame_make(struct shard *shard, const struct 
     return NULL;
 }
 
-void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *done,
+void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *on_done,
                    void *context) {
     char id[SESSION_ID_BYTES_MAX + 8];
     size_t id_bytes;
@@ -182,16 +182,16 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
     const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
     struct hcs_http_frame *http_frame = fault ? NULL : http_frame_make(shard, peer, frame);
     if (http_frame) {
-        http_frame->done = done;
+        http_frame->on_done = on_done;
         http_frame->context = context;
         shard->streams.out++;
-        hcs_mail_post(shard, hcs_mail_home(shard, id, id_bytes), &http_frame->mail, MAIL_STREAM_ERRAND);
+        hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, MAIL_STREAM_HTTP_FRAME);
         return;
     }
     struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;
     if (!error)
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-    done(shard, error ? peer : NULL, context, error);
+    on_done(shard, error ? peer : NULL, context, error);
 }
 
 void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame) {
@@ -205,6 +205,6 @@ void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame) {
     }
     if (!peer && error)
         send_release(shard, error);
-    http_frame->done(shard, peer, http_frame->context, peer ? error : NULL);
+    http_frame->on_done(shard, peer, http_frame->context, peer ? error : NULL);
     quota_give(&shard->quota, http_frame);
 }

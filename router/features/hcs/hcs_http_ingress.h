@@ -31,7 +31,7 @@ struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *quer
 // opened with the same session_id and request_id. `done` is called once, perhaps before this returns: with
 // the frame that refuses it, which is taken over, or NULL where it is taken; with a peer of NULL when that
 // has gone. Where there is no memory to say anything, the peer is closed, and `done` called with NULL for it.
-void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *done,
+void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *on_done,
                    void *context);
 // MAIL_STREAM_DONE.
 void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame);

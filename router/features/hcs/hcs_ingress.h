@@ -11,4 +11,4 @@ enum { HCS_INGRESS_MADE_UP_BYTES = 2 * SIPHASH_BYTES };
 void hcs_ingress_route(struct shard *shard, const struct message *message);
 // Gives a start the name of a session that nobody can guess, of HCS_INGRESS_MADE_UP_BYTES at `id`. The session
 // will live on this shard.
-void hcs_ingress_make_up(struct shard *shard, char *id, struct hcs_start_fields *fields);
+void hcs_ingress_generate(struct shard *shard, char *id, struct hcs_start_fields *fields);

@@ -20,7 +20,7 @@ void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum mai
 }
 
 // Under another key than the tables of names have: else all that live on one shard would crowd there.
-uint32_t hcs_mail_home(const struct shard *shard, const char *id, size_t bytes) {
+uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes) {
     const struct hub_settings *settings = &shard->hub->settings;
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
 }

@@ -8,7 +8,7 @@
 
 void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind);
 // The shard on which a session of this name lives.
-uint32_t hcs_mail_home(const struct shard *shard, const char *id, size_t bytes);
+uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes);
 // Sends a connection a frame, which is taken over. A frame that is `owed` passes a full queue.
 void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed);
 // MAIL_STREAM_TELL.

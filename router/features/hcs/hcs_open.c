@@ -27,7 +27,7 @@ static void drop_start(struct shard *shard, struct hcs_client *client) {
     client->start = NULL;
 }
 
-static void send_home(struct shard *shard, struct hcs_client *client, enum hcs_refusal refusal) {
+static void return_start(struct shard *shard, struct hcs_client *client, enum hcs_refusal refusal) {
     drop_start(shard, client);
     client->mail.detail = (uint8_t)refusal;
     hcs_mail_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
@@ -35,15 +35,15 @@ static void send_home(struct shard *shard, struct hcs_client *client, enum hcs_r
 
 static void hcs_open_refuse(struct shard *shard, struct hcs_client *client, enum hcs_frames_code code,
                             const char *message, bool retriable) {
-    struct hcs_frame_subject about = {client->made_up ? NULL : hcs_client_id(client),
-                                      hcs_client_request_id(client), client->id_bytes,
-                                      client->request_id_bytes};
+    struct hcs_frame_subject subject = {client->is_generated ? NULL : hcs_client_id(client),
+                                        hcs_client_request_id(client), client->id_bytes,
+                                        client->request_id_bytes};
     struct parcel *parcel =
-        hcs_frames_error(shard, about, code, message, retriable, "start", strlen("start"));
+        hcs_frames_error(shard, subject, code, message, retriable, "start", strlen("start"));
     drop_one(shard, COUNT_DROP_STREAM_REFUSED, client->connection, 0);
     if (parcel)
         hcs_delivery_parcel(shard, client, parcel, (struct hcs_tag){.type = TYPE_ERROR});
-    send_home(shard, client, parcel ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
+    return_start(shard, client, parcel ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
 }
 
 // --- The producer
@@ -70,32 +70,32 @@ static void refuse_level(struct shard *shard, struct hcs_client *client, const s
                     "governance violation: the producer doesn't support the level that is required", false);
 }
 
-static void note_refused(struct shard *shard, const struct hcs_client *client, enum hcs_access why) {
-    hcs_access_note_refused(shard, client->connection, client->user, why, hcs_client_target(client),
+static void note_refused(struct shard *shard, const struct hcs_client *client, enum hcs_access access) {
+    hcs_access_note_refused(shard, client->connection, client->user, access, hcs_client_target(client),
                             client->target_bytes);
 }
 
-static void refuse_user(struct shard *shard, struct hcs_client *client, enum hcs_access why) {
-    note_refused(shard, client, why);
-    hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(why), false);
+static void refuse_user(struct shard *shard, struct hcs_client *client, enum hcs_access access) {
+    note_refused(shard, client, access);
+    hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(access), false);
 }
 
 // Answers with a status of HTTP. The status is the same where there is no such session and where the session isn't
 // for its user.
-static void refuse_place(struct shard *shard, struct hcs_client *client, enum hcs_access why) {
-    if (client->barred || why != HCS_ACCESS_ALLOWED)
-        note_refused(shard, client, client->barred ? HCS_ACCESS_DENIED : why);
-    send_home(shard, client, client->barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
+static void refuse_place(struct shard *shard, struct hcs_client *client, enum hcs_access access) {
+    if (client->is_barred || access != HCS_ACCESS_ALLOWED)
+        note_refused(shard, client, client->is_barred ? HCS_ACCESS_DENIED : access);
+    return_start(shard, client, client->is_barred ? HCS_REFUSAL_BARRED : HCS_REFUSAL_FORGOTTEN);
 }
 
 // A user's `hold` is for the gate to heed (docs/gate.md), which can't hold a stream.
 static bool is_held(const struct shard *shard, const struct hcs_client *client, const struct agent *agent) {
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
-    bool given = client->target_bytes;
+    bool has_target = client->target_bytes;
     return shard->gate &&
            authz_stream_requires_approval(client->user, agent->id, bytes,
-                                          given ? hcs_client_target(client) : default_target,
-                                          given ? client->target_bytes : strlen(default_target));
+                                          has_target ? hcs_client_target(client) : default_target,
+                                          has_target ? client->target_bytes : strlen(default_target));
 }
 
 static bool reaches(const void *user, const struct agent *agent) {
@@ -103,7 +103,7 @@ static bool reaches(const void *user, const struct agent *agent) {
 }
 
 // Producers that a hold names are no more among those to choose from than those that a denial names.
-static bool reaches_unheld(const void *user, const struct agent *agent) {
+static bool reaches_without_approval(const void *user, const struct agent *agent) {
     assert(user && agent->id_bytes > 0);
     size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
     return authz_reaches(user, agent) && !authz_stream_requires_approval(user, agent->id, bytes, NULL, 0);
@@ -111,22 +111,22 @@ static bool reaches_unheld(const void *user, const struct agent *agent) {
 
 static groups_reaches *reaching_for(const struct shard *shard, const struct user *user) {
     if (user && shard->gate && rights_hold_any(user))
-        return reaches_unheld;
+        return reaches_without_approval;
     return user && !rights_reach_all(user) ? reaches : NULL;
 }
 
 // NULL: the client was refused.
 static struct agent *choose(struct shard *shard, struct hcs_client *client) {
-    bool given = client->target_bytes;
-    struct rules_message asked = {
-        .target = {true, true, given ? hcs_client_target(client) : default_target,
-                   given ? client->target_bytes : strlen(default_target)},
+    bool has_target = client->target_bytes;
+    struct rules_message criteria = {
+        .target = {true, true, has_target ? hcs_client_target(client) : default_target,
+                   has_target ? client->target_bytes : strlen(default_target)},
         .required = client->required,
         .source = client->connection,
         .reaches = reaching_for(shard, client->user),
         .reaching = client->user,
     };
-    struct rules_verdict verdict = rules_route(&shard->agents, &asked, hub_owed, shard->hub);
+    struct rules_verdict verdict = rules_route(&shard->agents, &criteria, hub_owed, shard->hub);
     if (verdict.error == ERROR_GOVERNANCE_VIOLATION && is_producer(shard, verdict.agent)) {
         refuse_level(shard, client, verdict.agent);
         return NULL;
@@ -167,8 +167,8 @@ static bool hub_has_room(struct shard *shard) {
 // Takes a place for the session among its opener's pending requests: as many as the user's `pending` says;
 // without users a quarter of all sessions a connection. False where there is none left.
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
-    uint32_t quarter = shard_limits(shard)->sessions_max / 4;
-    uint32_t max = client->user ? users_rights(client->user)->limits.pending : quarter ? quarter : 1;
+    uint32_t share = shard_limits(shard)->sessions_max / 4;
+    uint32_t max = client->user ? users_rights(client->user)->limits.pending : share ? share : 1;
     assert(!client->user || client->account == client->user->account);
     if (!client->account)
         return true;
@@ -205,7 +205,7 @@ static bool is_gone(const struct hcs_client *client) {
     return client->user && users_rights(client->user) == &users_no_rights;
 }
 
-static void begin_judged(struct shard *shard, struct hcs_client *client) {
+static void begin_allowed(struct shard *shard, struct hcs_client *client) {
     if (shard->phase != HUB_SERVING) {
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "the hub ends", true);
         return;
@@ -234,17 +234,18 @@ static void begin_judged(struct shard *shard, struct hcs_client *client) {
 static void begin(struct shard *shard, struct hcs_client *client) {
     const struct users *own = users_judge_by(hub_settings(shard->hub)->users);
     assert(own == shard->settings->users);
-    begin_judged(shard, client);
+    begin_allowed(shard, client);
     users_judge_by(own);
 }
 
 void hcs_open_join(struct shard *shard, struct hcs_client *client) {
     struct hcs_session *session = hcs_session_find(shard, hcs_client_id(client), client->id_bytes);
     assert(!client->session && client->start);
-    enum hcs_access access = session          ? hcs_access_check(shard, session, client->user)
-                             : client->barred ? HCS_ACCESS_DENIED
-                                              : HCS_ACCESS_ALLOWED;
-    bool has_status = client->resumes || (client->is_web && client->barred); // of HTTP, in place of a stream
+    enum hcs_access access = session             ? hcs_access_check(shard, session, client->user)
+                             : client->is_barred ? HCS_ACCESS_DENIED
+                                                 : HCS_ACCESS_ALLOWED;
+    bool has_status =
+        client->resumes || (client->is_web && client->is_barred); // of HTTP, in place of a stream
     if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
         refuse_place(shard, client, access);
     } else if (access != HCS_ACCESS_ALLOWED) {

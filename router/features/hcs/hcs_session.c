@@ -49,7 +49,7 @@ static void hcs_session_init(struct shard *shard, struct hcs_session *session,
     memcpy(session->text, client->text, bytes);
     memcpy(session->text + bytes, producer->id, session->agent_bytes);
     session->handle = ++shard->streams.handles;
-    session->heard_ms = session->empty_ms = shard_now_ms(shard);
+    session->active_ms = session->empty_ms = shard_now_ms(shard);
     list_init(&session->clients);
     list_init(&session->http_owners);
     timer_init(&session->timer, TIMER_SESSION);
@@ -96,24 +96,24 @@ static void serve(struct shard *shard, struct hcs_session *session, struct hcs_c
         return;
     }
     struct hcs_tag end = {.ends = true, .type = session->ending ? session->ending_type : TYPE_OTHER};
-    uint64_t before = client->next;
+    uint64_t previous = client->next;
     bool all = hcs_delivery_catch_up(shard, session, client, live);
     if (all && session->ending) {
         all = hcs_delivery_share(shard, client, session->ending, end);
         if (all)
-            hcs_session_let_go(shard, session, client, HCS_REFUSAL_NONE);
+            hcs_session_remove(shard, session, client, HCS_REFUSAL_NONE);
     }
     if (!all)
-        serve_later(shard, session, client->next > before ? STEP_MS : RETRY_MS);
+        serve_later(shard, session, client->next > previous ? STEP_MS : RETRY_MS);
 }
 
 // All that there is memory for.
 static void serve_to_end(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
-    uint64_t before;
+    uint64_t previous;
     do {
-        before = client->next;
+        previous = client->next;
         serve(shard, session, client, NULL);
-    } while (client->session && client->next > before);
+    } while (client->session && client->next > previous);
 }
 
 static void serve_all(struct shard *shard, struct hcs_session *session, const struct hcs_live_chunk *live) {
@@ -164,11 +164,11 @@ void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct h
     client->session = NULL;
     if (session->flow.clients == 0)
         session->empty_ms = shard_now_ms(shard);
-    hcs_flow_control_tell(shard, session);
+    hcs_flow_control_signal(shard, session);
     hcs_flow_control_watch(shard, session);
 }
 
-void hcs_session_let_go(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+void hcs_session_remove(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                         enum hcs_refusal refusal) {
     hcs_session_lose(shard, session, client);
     client->mail.detail = (uint8_t)refusal;
@@ -205,28 +205,28 @@ static void place(const struct hcs_session *session, struct hcs_client *client) 
 }
 
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
-    struct hcs_client *before = hcs_session_client(shard, session, client->connection);
-    if (before)
-        unfile(shard, before);
+    struct hcs_client *previous = hcs_session_client(shard, session, client->connection);
+    if (previous)
+        unfile(shard, previous);
     if (!hcs_session_file_client(shard, session, client)) {
-        if (before)
-            hcs_session_let_go(shard, session, before, HCS_REFUSAL_LOST);
+        if (previous)
+            hcs_session_remove(shard, session, previous, HCS_REFUSAL_LOST);
         return false;
     }
     client->session = session;
     list_append(&session->clients, &client->by_session);
     count_client(shard, session, client, 1);
-    if (before) // not sooner: it may be the only one
-        hcs_session_let_go(shard, session, before, HCS_REFUSAL_NONE);
+    if (previous) // not sooner: it may be the only one
+        hcs_session_remove(shard, session, previous, HCS_REFUSAL_NONE);
     place(session, client);
     if (client->is_web)
         hcs_mail_post(shard, connection_shard(client->connection), &client->opened, MAIL_STREAM_OPENED);
     if (session->init &&
         !hcs_delivery_share(shard, client, session->init, (struct hcs_tag){.type = TYPE_INIT})) {
-        hcs_session_let_go(shard, session, client, HCS_REFUSAL_LOST);
+        hcs_session_remove(shard, session, client, HCS_REFUSAL_LOST);
         return true;
     }
-    hcs_flow_control_tell(shard, session);
+    hcs_flow_control_signal(shard, session);
     serve(shard, session, client, NULL);
     return true;
 }
@@ -244,7 +244,7 @@ void hcs_session_pause(struct shard *shard, struct hcs_session *session, struct 
     count_client(shard, session, client, -1);
     client->paused = paused;
     count_client(shard, session, client, 1);
-    hcs_flow_control_tell(shard, session);
+    hcs_flow_control_signal(shard, session);
     if (paused) {
         client->held_to = client->next;
         return;
@@ -259,7 +259,7 @@ void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, 
     client->over = reading & REPORT_OVER;
     client->stuck = reading & REPORT_STUCK;
     count_client(shard, session, client, 1);
-    hcs_flow_control_tell(shard, session);
+    hcs_flow_control_signal(shard, session);
 }
 
 void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
@@ -275,29 +275,29 @@ void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct 
 
 void hcs_session_spread(struct shard *shard, struct hcs_session *session, struct parcel *parcel,
                         enum hcs_type type) {
-    struct parcel *kept = type == TYPE_INIT ? hcs_retention_copy(shard, parcel) : NULL;
+    struct parcel *copy = type == TYPE_INIT ? hcs_retention_copy(shard, parcel) : NULL;
     for (struct list *node = session->clients.next; node != &session->clients; node = node->next) {
         struct hcs_client *client = list_entry(node, struct hcs_client, by_session);
         if (!hcs_delivery_share(shard, client, parcel, (struct hcs_tag){.type = type}))
             drop_one(shard, COUNT_DROP_NO_MEMORY, client->connection, parcel->bytes);
     }
-    if (kept && session->init)
+    if (copy && session->init)
         send_release(shard, session->init);
-    if (kept)
-        session->init = kept;
-    if (kept != parcel)
+    if (copy)
+        session->init = copy;
+    if (copy != parcel)
         send_release(shard, parcel);
 }
 
 void hcs_session_add(struct shard *shard, struct hcs_session *session, struct parcel *parcel, uint64_t seq,
                      enum stream_lod lod) {
     struct hcs_live_chunk live = {parcel, seq, lod};
-    struct parcel *kept = hcs_retention_copy(shard, parcel);
-    bool added = hcs_retention_add(shard, session, kept, seq);
+    struct parcel *copy = hcs_retention_copy(shard, parcel);
+    bool added = hcs_retention_add(shard, session, copy, seq);
     serve_all(shard, session, &live);
-    if (!added && kept != parcel)
-        send_release(shard, kept);
-    if (!added || kept != parcel)
+    if (!added && copy != parcel)
+        send_release(shard, copy);
+    if (!added || copy != parcel)
         send_release(shard, parcel);
     hcs_retention_bound(shard, session);
 }
@@ -334,7 +334,7 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     if (!may_pause(shard, session))
         hcs_session_end_pauses(shard, session);
     while (!parcel && !list_empty(&session->clients))
-        hcs_session_let_go(shard, session, list_entry(session->clients.next, struct hcs_client, by_session),
+        hcs_session_remove(shard, session, list_entry(session->clients.next, struct hcs_client, by_session),
                            HCS_REFUSAL_LOST);
     if (parcel && session->ending != parcel)
         send_release(shard, parcel);
@@ -350,7 +350,7 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
         if (client->session)
             serve_to_end(shard, session, client);
         if (client->session) // there is no memory for the rest, or no end that could be told
-            hcs_session_let_go(shard, session, client, HCS_REFUSAL_LOST);
+            hcs_session_remove(shard, session, client, HCS_REFUSAL_LOST);
     }
     hcs_retention_forget(shard, session);
     history_deinit(&session->history);
@@ -408,10 +408,10 @@ void hcs_retention_relieve(struct shard *shard) {
 
 void hcs_retention_bound(struct shard *shard, struct hcs_session *session) {
     forget_chunks(shard, session, shard_limits(shard)->session_history_bytes_max);
-    for (uint64_t before = UINT64_MAX; shard->streams.footprint > footprint_max(shard);) {
-        if (shard->streams.footprint == before)
+    for (uint64_t previous = UINT64_MAX; shard->streams.footprint > footprint_max(shard);) {
+        if (shard->streams.footprint == previous)
             return;
-        before = shard->streams.footprint;
+        previous = shard->streams.footprint;
         hcs_retention_relieve(shard);
     }
 }
@@ -440,20 +440,20 @@ bool hcs_retention_add(struct shard *shard, struct hcs_session *session, struct 
 
 // --- Flow control
 
-void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state) {
+void hcs_flow_control_signalled(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state) {
     struct hcs_flow *flow = &session->flow;
     assert(!session->ended);
     int by = (state != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
     stats_move_gauge(&shard->stats, GAUGE_SESSIONS_PAUSED, by);
     flow->told = state;
     if (state == HCS_FLOW_READS)
-        session->heard_ms = shard_now_ms(shard);
+        session->active_ms = shard_now_ms(shard);
     hcs_flow_control_watch(shard, session);
 }
 
 // Without memory it is told when something changes again.
-static bool hcs_flow_control_say(struct shard *shard, struct hcs_session *session, const char *action,
-                                 enum hcs_flow_state reason) {
+static bool hcs_flow_control_send(struct shard *shard, struct hcs_session *session, const char *action,
+                                  enum hcs_flow_state reason) {
     struct parcel *parcel = hcs_frames_control(shard, hcs_session_subject(session), action,
                                                reason == HCS_FLOW_GONE ? "user_busy" : "backpressure");
     if (!parcel)
@@ -462,21 +462,21 @@ static bool hcs_flow_control_say(struct shard *shard, struct hcs_session *sessio
     return true;
 }
 
-void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session) {
-    enum hcs_flow_state state = hcs_flow_state(&session->flow), told = session->flow.told;
-    if (session->ended || state == told)
+void hcs_flow_control_signal(struct shard *shard, struct hcs_session *session) {
+    enum hcs_flow_state state = hcs_flow_state(&session->flow), reported = session->flow.told;
+    if (session->ended || state == reported)
         return;
-    if (state != HCS_FLOW_GONE && told != HCS_FLOW_READS &&
-        !hcs_flow_control_say(shard, session, "resume", told))
+    if (state != HCS_FLOW_GONE && reported != HCS_FLOW_READS &&
+        !hcs_flow_control_send(shard, session, "resume", reported))
         return;
-    if (state != HCS_FLOW_READS && !hcs_flow_control_say(shard, session, "pause", state))
+    if (state != HCS_FLOW_READS && !hcs_flow_control_send(shard, session, "pause", state))
         return;
-    hcs_flow_control_told(shard, session, state);
+    hcs_flow_control_signalled(shard, session, state);
 }
 
 uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session) {
     bool counts = !session->ended && session->flow.told == HCS_FLOW_READS;
-    return counts ? session->heard_ms + shard_limits(shard)->session_silence_ns / 1000000 : UINT64_MAX;
+    return counts ? session->active_ms + shard_limits(shard)->session_silence_ns / 1000000 : UINT64_MAX;
 }
 
 uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_session *session) {

@@ -16,7 +16,7 @@ struct hcs_client *hcs_session_client(const struct shard *shard, const struct hc
 // Makes the client one of the session's; what there is for it follows. False without memory.
 bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
 // Lets a client go, which isn't one any more and goes home.
-void hcs_session_let_go(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+void hcs_session_remove(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
                         enum hcs_refusal refusal);
 // Loses a client, which isn't one any more; it stays with the caller.
 void hcs_session_lose(struct shard *shard, struct hcs_session *session, struct hcs_client *client);
@@ -64,9 +64,9 @@ void hcs_retention_relieve(struct shard *shard);
 // --- Flow control: notes to a session's producer about its clients, and the ends of a session's timers
 
 // Tells the producer to pause or to go on, if it is to be told.
-void hcs_flow_control_tell(struct shard *shard, struct hcs_session *session);
+void hcs_flow_control_signal(struct shard *shard, struct hcs_session *session);
 // The producer has been told already, by a client's own frame.
-void hcs_flow_control_told(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state);
+void hcs_flow_control_signalled(struct shard *shard, struct hcs_session *session, enum hcs_flow_state state);
 // Arms the session's timer for what comes next.
 void hcs_flow_control_watch(struct shard *shard, struct hcs_session *session);
 // When that is.

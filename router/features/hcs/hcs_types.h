@@ -51,13 +51,13 @@ enum hcs_refusal {
 struct hcs_client {
     // Constant.
     uint64_t connection;
-    uint64_t mark;  // of its chunks in its peer's queue
-    uint32_t home;  // the session's shard
-    bool resumes;   // it only comes back: it never starts a session
-    bool barred;    // its user may join a session, but not start one at its target
-    bool has_after; // it asked for what follows after_seq
-    bool is_web;    // its transport is told what becomes of it
-    bool made_up;   // the session's name is the hub's
+    uint64_t mark;     // of its chunks in its peer's queue
+    uint32_t home;     // the session's shard
+    bool resumes;      // it only comes back: it never starts a session
+    bool is_barred;    // its user may join a session, but not start one at its target
+    bool has_after;    // it asked for what follows after_seq
+    bool is_web;       // its transport is told what becomes of it
+    bool is_generated; // the session's name is the hub's
     uint64_t after_seq;
     enum governance required;
     const struct user *user; // for whom it asked; NULL: users aren't on
@@ -114,7 +114,7 @@ static inline const char *hcs_client_target(const struct hcs_client *client) {
 struct hcs_start_fields {
     const char *id, *request_id, *target;
     uint32_t id_bytes, request_id_bytes, target_bytes;
-    bool has_after, resumes, barred, is_web, made_up;
+    bool has_after, resumes, is_barred, is_web, is_generated;
     uint64_t after_seq;
     enum governance required;
 };
@@ -151,7 +151,7 @@ struct hcs_session {
     bool ended;
     enum hcs_type ending_type;
     struct parcel *ending; // the frame that ended it, or NULL
-    uint64_t heard_ms;     // when its producer last said something, or was told to go on
+    uint64_t active_ms;    // when its producer last said something, or was told to go on
     uint64_t empty_ms;     // since when it has no clients
     uint64_t ended_ms;
     uint64_t retry_ms;       // when somebody is to be given more of the history; 0: nobody is

@@ -29,19 +29,19 @@ static int sextet_of(uint8_t letter) {
 // SIZE_MAX: it is none, or doesn't fit.
 static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     size_t count = 0;
-    uint32_t bits = 0, held = 0;
+    uint32_t bits = 0, bit_count = 0;
     while (bytes > 0 && text[bytes - 1] == '=')
         bytes--;
     for (size_t at = 0; at < bytes; at++) {
         int sextet = sextet_of(text[at]);
-        if (sextet < 0 || (held >= 2 && count == capacity))
+        if (sextet < 0 || (bit_count >= 2 && count == capacity))
             return SIZE_MAX;
         bits = (bits << 6 | (uint32_t)sextet) & 0xffff;
-        held += 6;
-        if (held < 8)
+        bit_count += 6;
+        if (bit_count < 8)
             continue;
-        held -= 8;
-        out[count++] = (char)(bits >> held & 0xff);
+        bit_count -= 8;
+        out[count++] = (char)(bits >> bit_count & 0xff);
     }
     return count;
 }
@@ -103,7 +103,7 @@ static void refuse_rule(struct shard *shard, struct http_call *call, enum rule r
 }
 
 // Delays the answer to a wrong credential, which is the last one.
-static void guess(struct shard *shard, struct http_call *call) {
+static void refuse_credential(struct shard *shard, struct http_call *call) {
     refuse_rule(shard, call, RULE_CREDENTIAL);
     call->exchange->http.closes = true;
     authn_delay(shard, call->peer, call->exchange);
@@ -123,8 +123,8 @@ static void refuse_connection(struct shard *shard, const struct http_call *call,
     exchange_close(shard, exchange);
 }
 
-static bool speaks(struct shard *shard, const struct http_call *call, const struct user *user,
-                   enum credential kind) {
+static bool identify(struct shard *shard, const struct http_call *call, const struct user *user,
+                     enum credential kind) {
     struct identity *identity = identity_of(call->peer);
     if (!identity_counts(identity, user)) {
         refuse_connection(shard, call, user);
@@ -140,8 +140,8 @@ static bool take_secret(struct shard *shard, struct http_call *call, const struc
     const struct user *user =
         secret->bytes == SIZE_MAX ? NULL : authn_token(shard, secret->text, secret->bytes);
     if (user && digest_make(secret->text, secret->bytes, &identity->digest))
-        return speaks(shard, call, user, CREDENTIAL_TOKEN);
-    guess(shard, call);
+        return identify(shard, call, user, CREDENTIAL_TOKEN);
+    refuse_credential(shard, call);
     return false;
 }
 
@@ -154,16 +154,16 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
         enum credential kind;
         const struct user *user = peer_credential_user(shard, call->peer, &kind);
         if (user)
-            return speaks(shard, call, user, kind);
-        bool may_come_later = route && route->knows_later && websocket_asked(call);
+            return identify(shard, call, user, kind);
+        bool may_come_later = route && route->knows_later && websocket_is_upgrade(call);
         if (!may_come_later)
             answer_unknown(shard, call->exchange);
         return may_come_later;
     }
     read_secret(call, &secret);
-    bool good = take_secret(shard, call, &secret);
+    bool ok = take_secret(shard, call, &secret);
     digest_wipe(&secret, sizeof secret);
-    return good;
+    return ok;
 }
 
 bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route) {
@@ -184,7 +184,7 @@ void http_forget_user(struct peer *peer) {
 }
 
 // The buffer may be at rest for long, and serving moves what is in the head.
-void http_blot_credential(const struct http_call *call) {
+void http_erase_credential(const struct http_call *call) {
     uint8_t *head = call->frame->buffer->bytes + call->frame->at;
     assert(head == call->head);
     if (http_has_field(&call->request, HTTP_AUTHORIZATION))
@@ -209,7 +209,7 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
     if (user) {
         refuse_connection(shard, call, user);
     } else if (http_has_field(&call->request, HTTP_AUTHORIZATION)) {
-        guess(shard, call);
+        refuse_credential(shard, call);
     } else {
         call->exchange->http.closes = true;
         answer_unknown(shard, call->exchange);
@@ -229,7 +229,7 @@ static const struct user *user_of(struct shard *shard, const struct http_call *c
 // Returns whether a body without a user may not go on. A small body is answered when it is whole, as all
 // bodies without a user are. A path that is for nobody in particular needs no credential. A body in chunks,
 // whose size nobody knows, is not small.
-static bool is_nobodys(const struct http_call *call) {
+static bool has_no_user(const struct http_call *call) {
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     const struct unit *unit = &call->peer->unit;
     return (!unit->sized || unit->body_bytes > UNKNOWN_FRAME_BYTES_MAX) && !(route && route->is_open);
@@ -241,14 +241,15 @@ bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     enum credential kind;
     assert(peer->state == PEER_OPEN && peer->unit.body_at > 0);
     http_read(bytes, &peer->unit, &call.request);
-    bool is_given = http_has_field(&call.request, HTTP_AUTHORIZATION);
-    const struct user *user = is_given ? user_of(shard, &call) : peer_credential_user(shard, peer, &kind);
-    if (!user && !is_given && !is_nobodys(&call))
+    bool has_credential = http_has_field(&call.request, HTTP_AUTHORIZATION);
+    const struct user *user =
+        has_credential ? user_of(shard, &call) : peer_credential_user(shard, peer, &kind);
+    if (!user && !has_credential && !has_no_user(&call))
         return false;
-    bool good = user && identity_counts(identity_of(peer), user);
-    if (good)
+    bool ok = user && identity_counts(identity_of(peer), user);
+    if (ok)
         authn_credential_accepted(identity_of(peer));
     else
         refuse_head(shard, &call, user);
-    return good;
+    return ok;
 }

@@ -10,7 +10,7 @@ bool http_admit(struct shard *shard, struct http_call *call, const struct http_r
 // Whether the request, which was admitted, may be served by this route, which perhaps takes the connection over.
 bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route);
 // Overwrites the Authorization where it lies, once it has been judged.
-void http_blot_credential(const struct http_call *call);
+void http_erase_credential(const struct http_call *call);
 // Forgets the user of a request that has been served. A WebSocket or stream that the connection has become
 // keeps its user, HTTP has none.
 void http_forget_user(struct peer *peer);

@@ -97,13 +97,13 @@ static void hcs_streamed(struct shard *shard, struct peer *peer, const struct st
 
 // --- Until it is known whether there is such a session
 
-static struct exchange *asking(const struct peer *peer) {
+static struct exchange *owner_name(const struct peer *peer) {
     assert(peer->annex->exchange_count == 1);
     return list_entry(peer->annex->exchanges.next, struct exchange, by_peer);
 }
 
 static void answer_unknown(struct shard *shard, struct peer *peer, bool barred) {
-    struct exchange *exchange = asking(peer);
+    struct exchange *exchange = owner_name(peer);
     exchange->http.closes = true;
     if (barred)
         http_answer_fault(shard, exchange, 403, "capability not allowed: call");
@@ -117,7 +117,7 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
         return;
     }
     const struct transport *next = streamed->kind == STREAMED_OPEN ? &transport_hcs : &transport_refused;
-    if (sse_begin(shard, peer, asking(peer), next))
+    if (sse_begin(shard, peer, owner_name(peer), next))
         hcs_streamed(shard, peer, streamed);
     else if (streamed->kind == STREAMED_FRAME)
         send_release(shard, streamed->parcel);
@@ -136,7 +136,7 @@ static const struct transport transport_opening = {
     .wire = &wire_sse,
     .gauge = GAUGE_SSE,
     .respond = http_respond,
-    .leave = http_forget_unserved,
+    .leave = http_discard_unserved,
     .streamed = opening_streamed,
     .end_is_leaving = true,
 };
@@ -264,8 +264,8 @@ static const char *read_query(const struct http_call *call, char decoded[HTTP_LI
     return fault;
 }
 
-static const char *read_asked(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
-                              struct hcs_query *query) {
+static const char *read_request(const struct http_call *call, char decoded[HTTP_LINE_BYTES_MAX],
+                                struct hcs_query *query) {
     const struct directives *directives = &call->frame->unit->directives;
     struct span place = call->request.fields[HTTP_LAST_EVENT_ID];
     *query = (struct hcs_query){.required = directives->governance};
@@ -301,7 +301,7 @@ static void get(struct shard *shard, struct http_call *call) {
     char decoded[HTTP_LINE_BYTES_MAX];
     struct hcs_query query;
     struct parcel *error = NULL;
-    const char *fault = read_asked(call, decoded, &query);
+    const char *fault = read_request(call, decoded, &query);
     enum hcs_http_opening opening = HCS_HTTP_BAD_QUERY;
     if (fault)
         error = hcs_http_refuse(shard, &query, fault);

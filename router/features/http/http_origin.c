@@ -41,15 +41,15 @@ static bool is_foreign_fetch(const uint8_t *head, const struct http_request *req
 struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
                                      const struct http_request *request) {
     struct span origin = request->fields[HTTP_ORIGIN];
-    bool given = http_has_field(request, HTTP_ORIGIN);
+    bool has_origin = http_has_field(request, HTTP_ORIGIN);
     struct http_origin guard = {0};
-    if (given)
+    if (has_origin)
         guard.origin = allowlist_find(&settings->origins, head + origin.at, origin.bytes);
     if (!host_allowed(settings, head + request->authority.host.at, request->authority.host.bytes))
         guard.fault = "this Host isn't served here";
     else if (http_repeated(request, HTTP_ORIGIN) || http_repeated(request, HTTP_SEC_FETCH_SITE))
         guard.fault = "Origin and Sec-Fetch-Site may occur once only";
-    else if (given && !guard.origin && !is_own_origin(settings, head, origin))
+    else if (has_origin && !guard.origin && !is_own_origin(settings, head, origin))
         guard.fault = "this Origin isn't allowed";
     else if (is_foreign_fetch(head, request) && !guard.origin)
         guard.fault = "a page of another site must have an Origin that is allowed by name";

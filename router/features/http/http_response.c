@@ -160,9 +160,9 @@ void http_respond(struct shard *shard, struct peer *peer, struct exchange *excha
             resume_soon(shard, annex);
             return;
         }
-        bool leaves = peer->state != PEER_OPEN && peer->state != PEER_ENDED;
-        bool closes = exchange->http.closes || leaves;
-        bool sent = leaves || send_exchange(shard, peer, exchange);
+        bool is_leaving = peer->state != PEER_OPEN && peer->state != PEER_ENDED;
+        bool closes = exchange->http.closes || is_leaving;
+        bool sent = is_leaving || send_exchange(shard, peer, exchange);
         if (!sent)
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         else if (closes)
@@ -210,14 +210,14 @@ struct exchange *http_open(struct shard *shard, struct peer *peer) {
 
 void http_answer(struct shard *shard, struct exchange *exchange, unsigned status, const char *type,
                  struct text *content) {
-    struct text words;
+    struct text body;
     exchange->http.status = (uint16_t)status;
     exchange->http.type = content ? type : "text/plain; charset=utf-8";
     if (!content) {
-        text_init(&words);
-        text_put(&words, reason_of(status));
-        text_put(&words, "\n");
-        content = &words;
+        text_init(&body);
+        text_put(&body, reason_of(status));
+        text_put(&body, "\n");
+        content = &body;
     }
     struct parcel *parcel =
         content->failed ? NULL : parcel_own(&shard->parcels, content->bytes, content->length);
@@ -243,9 +243,9 @@ void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned 
 
 void http_discard(struct shard *shard, struct exchange *exchange) {
     struct peer *peer = peer_find(shard, exchange->connection);
-    assert(peer && peer->annex->exchange_count == 1 && exchange->due == 1 && !exchange->count);
+    assert(peer && peer->annex->exchange_count == 1 && exchange->answers_due == 1 && !exchange->count);
     peer->annex->exchange_count = 0;
-    exchange->due = 0;
+    exchange->answers_due = 0;
     exchange->is_ended = true;
     exchange_free(shard, exchange);
 }
@@ -264,7 +264,7 @@ void http_forget(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
     struct annex *annex = peer->annex;
     if (annex && annex->deferred) {
-        peer_blot(peer, annex->deferred->buffer->bytes + annex->deferred->at, annex->deferred->unit.bytes);
+        peer_erase(peer, annex->deferred->buffer->bytes + annex->deferred->at, annex->deferred->unit.bytes);
         buffer_drop(annex->deferred->buffer);
         quota_give(&shard->quota, annex->deferred);
         annex->deferred = NULL;
@@ -276,7 +276,7 @@ void http_forget(struct shard *shard, struct peer *peer) {
     }
 }
 
-void http_forget_unserved(struct shard *shard, struct peer *peer) {
+void http_discard_unserved(struct shard *shard, struct peer *peer) {
     struct list *exchanges = &peer->annex->exchanges;
     struct exchange *last =
         list_empty(exchanges) ? NULL : list_entry(exchanges->prev, struct exchange, by_peer);

@@ -28,4 +28,4 @@ void http_go_on(struct shard *shard, struct peer *peer);
 // As transport.leave: exchanges of a peer that is being closed.
 void http_forget(struct shard *shard, struct peer *peer);
 // The same, where the last request is one that nobody serves: nobody else ends it.
-void http_forget_unserved(struct shard *shard, struct peer *peer);
+void http_discard_unserved(struct shard *shard, struct peer *peer);

@@ -94,7 +94,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
     if (waits) {
         defer(shard, call);
     } else {
-        http_blot_credential(call);
+        http_erase_credential(call);
         if (served)
             serve(shard, call, route);
     }
@@ -103,7 +103,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
 }
 
 // Bytes behind a request whose answer closes aren't read. A request that is answered already lingers.
-static void hear_no_more(struct shard *shard, struct peer *peer) {
+static void stop_reading(struct shard *shard, struct peer *peer) {
     const struct list *exchanges = &peer->annex->exchanges;
     if (peer->state != PEER_OPEN || peer->transport != &transport_http || list_empty(exchanges))
         return;
@@ -122,7 +122,7 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     call.exchange->http =
         (struct http_note){.head_only = call.request.method == HTTP_HEAD, .closes = !call.request.keep_alive};
     dispatch(shard, &call);
-    hear_no_more(shard, peer);
+    stop_reading(shard, peer);
 }
 
 // All before a deferred request has been answered.
@@ -141,7 +141,7 @@ static void http_resume(struct shard *shard, struct peer *peer) {
     call.exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
     call.exchange->http.closes = true;
     dispatch(shard, &call);
-    hear_no_more(shard, peer);
+    stop_reading(shard, peer);
     buffer_drop(deferred->buffer);
     quota_give(&shard->quota, deferred);
 }
@@ -167,7 +167,7 @@ static void http_refuse(struct shard *shard, struct peer *peer) {
 }
 
 // Expect: 100-continue.
-static void http_aside(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
+static void http_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     (void)bytes;
     peer->annex->expects = true;
     http_go_on(shard, peer);
@@ -186,19 +186,19 @@ static bool http_enter(struct shard *shard, struct peer *peer) {
 // hold. After that it has the whole time.
 static void http_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    uint32_t silent_ms = shard_since(shard, peer->heard_ms), still_ms = shard_since(shard, peer->sending_ms);
-    uint32_t left_ms = HTTP_IDLE_MS;
-    if (still_ms < silent_ms)
-        silent_ms = still_ms;
+    uint32_t idle_ms = shard_since(shard, peer->heard_ms), waiting_ms = shard_since(shard, peer->sending_ms);
+    uint32_t remaining_ms = HTTP_IDLE_MS;
+    if (waiting_ms < idle_ms)
+        idle_ms = waiting_ms;
     bool waits = annex->exchange_count > 0 || connection_waiting(&peer->connection) > 0;
     bool is_idle = peer->state == PEER_OPEN && !peer->partial && !waits;
-    if (is_idle && silent_ms >= HTTP_IDLE_MS) {
+    if (is_idle && idle_ms >= HTTP_IDLE_MS) {
         peer_close(shard, peer, COUNT_CLOSED_IDLE);
         return;
     }
     if (is_idle)
-        left_ms -= silent_ms;
-    wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + left_ms);
+        remaining_ms -= idle_ms;
+    wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + remaining_ms);
 }
 
 const struct transport transport_http = {
@@ -207,7 +207,7 @@ const struct transport transport_http = {
     .gauge = GAUGE_HTTP,
     .enter = http_enter,
     .take = http_take,
-    .aside = http_aside,
+    .skip = http_skip,
     .refuse = http_refuse,
     .respond = http_respond,
     .leave = http_forget,
@@ -224,7 +224,7 @@ static const struct transport transport_deferring = {
     .wire = &wire_sse, // deaf
     .gauge = GAUGE_HTTP,
     .respond = http_respond,
-    .leave = http_forget_unserved,
+    .leave = http_discard_unserved,
     .expire = http_resume,
     .end_is_leaving = true,
     .answers_only = true,

@@ -75,8 +75,8 @@ static void websocket_headers_route(struct shard *shard, struct peer *peer, cons
         .directives = *directives,
         .length_line_bytes = (uint32_t)frame_length_line(block, body_bytes),
     };
-    struct frame whole = frame_at(copy, 0, &unit);
-    route_frame(shard, peer, &whole, NULL);
+    struct frame unfragmented = frame_at(copy, 0, &unit);
+    route_frame(shard, peer, &unfragmented, NULL);
     events_flush(shard);
     buffer_drop(copy);
 }
@@ -108,7 +108,7 @@ static void queue_control(struct shard *shard, struct peer *peer, enum websocket
 }
 
 // The one close frame, behind all that waits.
-static void say_close(struct shard *shard, struct peer *peer, enum websocket_code code, const char *reason) {
+static void send_close(struct shard *shard, struct peer *peer, enum websocket_code code, const char *reason) {
     char frame[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX];
     if (peer->annex->is_closed || peer_is_deaf(peer))
         return;
@@ -134,7 +134,7 @@ static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *pay
         queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
 }
 
-static void websocket_take_aside(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
+static void websocket_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     const uint8_t *payload = bytes + peer->unit.aside_at;
     uint32_t count = peer->unit.aside_bytes;
     switch (websocket_aside(&peer->unit)) {
@@ -171,7 +171,7 @@ static void websocket_take(struct shard *shard, struct peer *peer, struct frame 
 
 static void websocket_refuse(struct shard *shard, struct peer *peer) {
     enum unit_fault fault = peer->unit.fault;
-    say_close(shard, peer, websocket_code_of(fault), unit_fault_text(fault));
+    send_close(shard, peer, websocket_code_of(fault), unit_fault_text(fault));
     peer_silence(shard, peer);
 }
 
@@ -182,21 +182,21 @@ static void websocket_deny(struct shard *shard, struct peer *peer, bool in_reque
 }
 
 static void websocket_revoke(struct shard *shard, struct peer *peer) {
-    say_close(shard, peer, WEBSOCKET_CODE_POLICY, "this credential is gone");
+    send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this credential is gone");
     peer_silence(shard, peer);
 }
 
 static void websocket_overload(struct shard *shard, struct peer *peer) {
-    say_close(shard, peer, WEBSOCKET_CODE_TRY_LATER, "the hub has no memory for this");
+    send_close(shard, peer, WEBSOCKET_CODE_TRY_LATER, "the hub has no memory for this");
     peer_silence(shard, peer);
 }
 
-static void websocket_farewell(struct shard *shard, struct peer *peer) {
+static void websocket_goodbye(struct shard *shard, struct peer *peer) {
     bool ends = shard->phase != HUB_SERVING;
     if (peer->annex->is_denied)
-        say_close(shard, peer, WEBSOCKET_CODE_POLICY, "this needs a credential");
-    say_close(shard, peer, ends ? WEBSOCKET_CODE_GOING_AWAY : WEBSOCKET_CODE_NORMAL,
-              ends ? "the hub ends" : "");
+        send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this needs a credential");
+    send_close(shard, peer, ends ? WEBSOCKET_CODE_GOING_AWAY : WEBSOCKET_CODE_NORMAL,
+               ends ? "the hub ends" : "");
 }
 
 // --- Its time
@@ -216,37 +216,37 @@ static void ping(struct shard *shard, struct peer *peer) {
 
 // For how long it could have answered: while it takes what stands before the ping, it can't.
 static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
-    uint32_t pinged_ms = shard_since(shard, peer->annex->pinged_ms), still_ms;
+    uint32_t pinged_ms = shard_since(shard, peer->annex->pinged_ms), waiting_ms;
     if (peer->connection.shipment)
         slow_reader_ask(shard, peer);
-    still_ms = shard_since(shard, peer->sending_ms);
-    return still_ms < pinged_ms ? still_ms : pinged_ms;
+    waiting_ms = shard_since(shard, peer->sending_ms);
+    return waiting_ms < pinged_ms ? waiting_ms : pinged_ms;
 }
 
 // A silent peer is asked for a sign of life, and closed without one.
 static void websocket_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    uint32_t silent_ms = shard_since(shard, peer->heard_ms), left_ms = WEBSOCKET_PONG_MS;
-    bool heard_since = annex->is_pinged && silent_ms <= shard_since(shard, annex->pinged_ms); // also at once
+    uint32_t idle_ms = shard_since(shard, peer->heard_ms), remaining_ms = WEBSOCKET_PONG_MS;
+    bool has_replied = annex->is_pinged && idle_ms <= shard_since(shard, annex->pinged_ms); // also at once
     if (peer->state != PEER_OPEN)
         return;
-    if (heard_since)
+    if (has_replied)
         annex->is_pinged = false;
     uint32_t unanswered = annex->is_pinged ? unanswered_ms(shard, peer) : 0;
     if (unanswered >= WEBSOCKET_PONG_MS) {
         stats_count(&shard->stats, COUNT_CLOSED_IDLE);
-        say_close(shard, peer, WEBSOCKET_CODE_GOING_AWAY, "no sign of life");
+        send_close(shard, peer, WEBSOCKET_CODE_GOING_AWAY, "no sign of life");
         peer_silence(shard, peer);
         return;
     }
     if (annex->is_pinged)
-        left_ms -= unanswered;
-    else if (silent_ms >= WEBSOCKET_SILENCE_MS)
+        remaining_ms -= unanswered;
+    else if (idle_ms >= WEBSOCKET_SILENCE_MS)
         ping(shard, peer);
     else
-        left_ms = WEBSOCKET_SILENCE_MS - silent_ms;
+        remaining_ms = WEBSOCKET_SILENCE_MS - idle_ms;
     if (peer->state == PEER_OPEN)
-        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + left_ms);
+        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + remaining_ms);
 }
 
 const struct transport transport_websocket = {
@@ -255,12 +255,12 @@ const struct transport transport_websocket = {
     .gauge = GAUGE_WEBSOCKET,
     .enter = websocket_enter,
     .take = websocket_take,
-    .aside = websocket_take_aside,
+    .skip = websocket_skip,
     .refuse = websocket_refuse,
     .overload = websocket_overload,
     .deny = websocket_deny,
     .revoke = websocket_revoke,
-    .farewell = websocket_farewell,
+    .goodbye = websocket_goodbye,
     .expire = websocket_expire,
     .end_is_leaving = true,
 };
@@ -279,7 +279,7 @@ static void refuse_bad(struct shard *shard, struct http_call *call, const char *
     http_answer_fault(shard, call->exchange, 400, fault);
 }
 
-bool websocket_asked(const struct http_call *call) {
+bool websocket_is_upgrade(const struct http_call *call) {
     const struct unit *unit = call->frame->unit;
     return !call->request.is_1_0 && http_lists(call->head, unit, HTTP_UPGRADE, "websocket") &&
            http_lists(call->head, unit, HTTP_CONNECTION, "upgrade");
@@ -327,7 +327,7 @@ void websocket_upgrade(struct shard *shard, struct http_call *call) {
     struct peer *peer = call->peer;
     char accept[WEBSOCKET_ACCEPT_BYTES];
     struct span version = call->request.fields[HTTP_SEC_WEBSOCKET_VERSION];
-    const char *fault = websocket_asked(call) ? NULL : "this path speaks WebSocket";
+    const char *fault = websocket_is_upgrade(call) ? NULL : "this path speaks WebSocket";
     if (!fault && !http_span_is(call->head, version, "13"))
         fault = "Sec-WebSocket-Version must be 13";
     if (fault) {

@@ -7,6 +7,6 @@
 extern const struct transport transport_websocket;
 
 // Whether an upgrade to it is asked for, be it as it can't be done.
-bool websocket_asked(const struct http_call *call);
+bool websocket_is_upgrade(const struct http_call *call);
 // GET /ws.
 void websocket_upgrade(struct shard *shard, struct http_call *call);

@@ -31,7 +31,7 @@ struct buffer *child_reply_frame(struct shard *shard, struct child *child, struc
     return buffer;
 }
 
-void child_reply_say(struct shard *shard, struct child *child, struct text *body) {
+void child_reply_send(struct shard *shard, struct child *child, struct text *body) {
     struct unit unit;
     struct frame frame;
     struct buffer *buffer = child_reply_frame(shard, child, body, &unit, &frame);
@@ -54,7 +54,7 @@ void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_i
     text_put(&body, "\":");
     text_add(&body, value.bytes, value.count);
     text_put(&body, "}");
-    child_reply_say(shard, child, &body);
+    child_reply_send(shard, child, &body);
 }
 
 void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,

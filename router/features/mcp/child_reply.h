@@ -5,7 +5,7 @@
 #include "router/features/children/child.h"
 
 // Routes a body as if it had said it; takes it over.
-void child_reply_say(struct shard *shard, struct child *child, struct text *body);
+void child_reply_send(struct shard *shard, struct child *child, struct text *body);
 // A message on its way to it isn't taken: why, with a limit unless that is 0. Takes it.
 void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel,
                                enum error error, uint32_t limit);

@@ -39,7 +39,7 @@ static void show(struct shard *shard, struct child *child, const uint8_t *bytes,
         return;
     child->junk_ms = now_ms;
     size_t length = log_escape(bytes, count < SHOWN_BYTES ? count : SHOWN_BYTES, text);
-    child_tell(child, "its standard output can't be read: %.*s", (int)length, text);
+    child_log(child, "its standard output can't be read: %.*s", (int)length, text);
 }
 
 static void child_unreadable(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes) {
@@ -74,7 +74,7 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
     text_put(&answer, error_text(ERROR_NOT_INITIALIZED));
     text_put(&answer, "\",\"data\":{\"fault\":\"the answer to initialize comes first\"}}}");
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
-    child_say(shard, child, &answer);
+    child_send(shard, child, &answer);
 }
 
 // Takes a child's answer to initialize. The capabilities are kept as the child wrote them, so all of the answer must be
@@ -82,47 +82,47 @@ static void refuse_early(struct shard *shard, struct child *child, const uint8_t
 static void take_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                         const uint8_t *body, uint32_t bytes) {
     assert(child->state == CHILD_GREETING);
-    static const char nothing[] = "{}";
+    static const char no_capabilities[] = "{}";
     struct span result = lookup->value[KEY_RESULT];
-    bool good =
+    bool ok =
         lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT && json_valid(body, bytes);
-    struct json_item offered = {0};
-    if (good)
-        offered = json_member(body, result, "capabilities");
-    if (!good || offered.value.bytes > CAPABILITIES_BYTES_MAX) {
+    struct json_item offered_item = {0};
+    if (ok)
+        offered_item = json_member(body, result, "capabilities");
+    if (!ok || offered_item.value.bytes > CAPABILITIES_BYTES_MAX) {
         child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
         (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
         return;
     }
-    bool is_list = offered.type == JSON_OBJECT || offered.type == JSON_ARRAY;
-    const char *field, *expected = is_list ? agent_params_judge(body, offered.value, &field) : NULL;
+    bool is_list = offered_item.type == JSON_OBJECT || offered_item.type == JSON_ARRAY;
+    const char *field, *expected = is_list ? agent_params_judge(body, offered_item.value, &field) : NULL;
     if (expected) { // as agent/register is refused
-        child_tell(child, "its answer to initialize can't be used: %s isn't %s", field + strlen("params."),
-                   expected);
+        child_log(child, "its answer to initialize can't be used: %s isn't %s", field + strlen("params."),
+                  expected);
         child_fail(shard, child, CHILD_FAULT_OFFER, 0);
         (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
         return;
     }
     struct piece answer = {body + result.at, result.bytes};
-    struct text kept;
-    text_init(&kept);
-    struct piece capabilities = {nothing, sizeof nothing - 1};
+    struct text filtered;
+    text_init(&filtered);
+    struct piece capabilities = {no_capabilities, sizeof no_capabilities - 1};
     if (is_list)
         capabilities = child_rights_filter(
-            shard, child, &(struct piece){body + offered.value.at, offered.value.bytes}, &kept);
-    if (kept.failed)
+            shard, child, &(struct piece){body + offered_item.value.at, offered_item.value.bytes}, &filtered);
+    if (filtered.failed)
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
     else
         child_ready(shard, child, &capabilities, &answer);
-    text_deinit(&kept);
+    text_deinit(&filtered);
 }
 
 // A server need not offer anything: a client sees its features in the answer itself.
 static void take_mcp_answer(struct shard *shard, struct child *child, const struct lookup *lookup,
                             const uint8_t *body, uint32_t bytes) {
-    bool good = lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT;
-    struct span value = lookup->value[good ? KEY_RESULT : KEY_ERROR];
-    if ((!good && !lookup_has(lookup, KEY_ERROR)) || !json_valid(body, bytes) ||
+    bool ok = lookup_has(lookup, KEY_RESULT) && lookup->type[KEY_RESULT] == JSON_OBJECT;
+    struct span value = lookup->value[ok ? KEY_RESULT : KEY_ERROR];
+    if ((!ok && !lookup_has(lookup, KEY_ERROR)) || !json_valid(body, bytes) ||
         value.bytes > CAPABILITIES_BYTES_MAX) {
         child_fail(shard, child, CHILD_FAULT_REFUSED, 0);
         (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
@@ -135,7 +135,7 @@ static void take_mcp_answer(struct shard *shard, struct child *child, const stru
     if (child->seat->state != PEER_OPEN) // it couldn't be told so
         return;
     struct piece answer = {body + value.at, value.bytes};
-    child_ready(shard, child, NULL, good ? &answer : NULL);
+    child_ready(shard, child, NULL, ok ? &answer : NULL);
     if (child->state == CHILD_RUNNING)
         mcp_opened(shard, child);
 }
@@ -169,12 +169,13 @@ static bool take_last(struct shard *shard, struct child *child, const uint8_t *b
     assert(child->state == CHILD_STOPPING);
     struct lookup lookup;
     lookup_body(&lookup, body, bytes, shard_limits(shard)->id_bytes_max);
-    if (!child->asked || lookup.verdict != LOOKUP_GOOD || !child_answers_own(child, &lookup, body))
+    if (!child->shutdown_requested || lookup.verdict != LOOKUP_GOOD ||
+        !child_answers_own(child, &lookup, body))
         return false;
-    child->asked = false;
+    child->shutdown_requested = false;
     child->is_reading = true;
     child_wake_after(shard, child, child->settings->end_ms);
-    child_say_on(shard, child);
+    child_send_on(shard, child);
     return true;
 }
 
@@ -236,18 +237,19 @@ static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *
     return true;
 }
 
-static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
+                                 bool is_long_lived) {
     const struct child *child = seat->annex->child;
     if (child && child_is_stand_in(child))
-        return per_client_forget(shard, seat, hub_id, lasts);
-    return mcp_forget(shard, seat, hub_id, lasts);
+        return per_client_forget(shard, seat, hub_id, is_long_lived);
+    return mcp_forget(shard, seat, hub_id, is_long_lived);
 }
 
-static void child_rests(struct shard *shard, struct peer *seat) {
+static void child_restarts(struct shard *shard, struct peer *seat) {
     if (seat->annex->child->modern)
-        mcp_modern_rest(shard, seat);
+        mcp_modern_restart(shard, seat);
     else
-        per_client_rest(shard, seat);
+        per_client_restart(shard, seat);
 }
 
 // Writes requests that another process has, and those that wait for the next one's session.
@@ -273,7 +275,7 @@ void child_transport_user_left(struct shard *shard, uint64_t connection) {
 // The same for both framings, but for the wire.
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = GAUGE_CHILD, .take = child_take, .refuse = child_refuse, .unreadable = child_unreadable,        \
-    .leave = child_leave, .divert = child_divert, .forget = child_forget, .rest = child_rests,               \
+    .leave = child_leave, .divert = child_divert, .forget = child_forget, .rest = child_restarts,            \
     .others = child_others, .member = child_take_member, .wanted = child_wanted, .expire = child_expire,     \
     .end_is_leaving = true
 

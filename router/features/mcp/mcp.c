@@ -33,29 +33,29 @@ void mcp_close(struct shard *shard, struct peer *seat) {
 
 bool mcp_open(struct shard *shard, struct child *child, const struct lookup *answer, const uint8_t *body) {
     struct mcp *mcp = mcp_server_state(shard, child);
-    bool good = lookup_has(answer, KEY_RESULT);
-    struct span value = answer->value[good ? KEY_RESULT : KEY_ERROR];
+    bool ok = lookup_has(answer, KEY_RESULT);
+    struct span value = answer->value[ok ? KEY_RESULT : KEY_ERROR];
     if (!mcp)
         return false;
-    struct capabilities *kept = capabilities_create(&shard->quota, body + value.at, value.bytes);
-    if (!kept)
+    struct capabilities *capabilities = capabilities_create(&shard->quota, body + value.at, value.bytes);
+    if (!capabilities)
         return false;
     capabilities_drop(&shard->quota, mcp->answer);
-    mcp->answer = kept;
-    mcp->era = good ? MCP_LEGACY : MCP_MODERN;
+    mcp->answer = capabilities;
+    mcp->era = ok ? MCP_LEGACY : MCP_MODERN;
     mcp->version = (struct span){0};
     struct json_item version = {0};
-    if (good && answer->type[KEY_RESULT] == JSON_OBJECT)
+    if (ok && answer->type[KEY_RESULT] == JSON_OBJECT)
         version = json_member(body, value, "protocolVersion");
     if (version.type == JSON_STRING)
         mcp->version = (struct span){version.value.at - value.at, version.value.bytes};
     child_show_era(child, mcp->era);
-    if (!good)
+    if (!ok)
         return true;
-    struct text told;
-    text_init(&told);
-    mcp_put_initialized(&told);
-    child_say(shard, child, &told);
+    struct text log;
+    text_init(&log);
+    mcp_put_initialized(&log);
+    child_send(shard, child, &log);
     return true;
 }
 
@@ -101,7 +101,7 @@ static void answer_initialize(struct shard *shard, struct child *child, const st
 }
 
 // To all who use it, or to those alone who know what it offers.
-static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
+static void notify_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
     assert(frame->body.bytes > 0);
     struct list *users = &mcp->users.users;
     for (struct list *node = users->next, *next; node != users; node = next) {
@@ -121,7 +121,7 @@ static void tell_users(struct shard *shard, struct mcp *mcp, const struct frame 
 
 // Another program has taken the server's place: its users' lists are out of date. A user that waits for a
 // first answer knows none.
-static void tell_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
+static void notify_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
     static const char *const lists[] = {"tools", "prompts", "resources"};
     assert(child->replaced && !child->of);
     child->replaced = false;
@@ -134,7 +134,7 @@ static void tell_replaced(struct shard *shard, struct child *child, struct mcp *
         struct buffer *buffer = child_reply_frame(shard, child, &body, &unit, &frame);
         if (!buffer)
             return;
-        tell_users(shard, mcp, &frame, true);
+        notify_users(shard, mcp, &frame, true);
         buffer_drop(buffer);
     }
 }
@@ -147,11 +147,11 @@ void mcp_opened(struct shard *shard, struct child *child) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         parcel_list_append(&waiting, parcel);
     if (mcp->era == MCP_LEGACY)
-        mcp_client_state_say(shard, child, mcp);
+        mcp_client_state_send(shard, child, mcp);
     else
         mcp_modern_retire(shard, child);
     if (child->replaced)
-        tell_replaced(shard, child, mcp);
+        notify_replaced(shard, child, mcp);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
         send_queue(shard, child->seat, parcel); // which is asked again
 }
@@ -171,7 +171,7 @@ static void wait_for_opening(struct shard *shard, struct child *child, struct mc
     parcel->source = source;
     parcel->mail.detail = (uint8_t)version; // which can't be read any more
     parcel_list_append(&mcp->waiting, parcel);
-    child->wanted = true;
+    child->is_wanted = true;
     child_wanted(shard, child->seat);
 }
 
@@ -257,7 +257,7 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
 // --- What it says
 
 // To the one who asked for what is logged, if that is one.
-static void tell_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
+static void set_logging(struct shard *shard, const struct mcp *mcp, const struct message *message) {
     const struct mcp_user *user = mcp_only_log_reader(&mcp->users);
     assert(mcp->era == MCP_MODERN);
     uint32_t bytes = message->frame->body.bytes;
@@ -277,16 +277,16 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return false;
     if (child->modern && progress && mcp_request_user(&mcp->users, progress)) {
-        mcp_requests_say(shard, child, message->frame);
+        mcp_requests_send(shard, child, message->frame);
         return true;
     }
-    if (!child->modern && progress && mcp_modern_asked(child, progress)) {
+    if (!child->modern && progress && mcp_modern_requested(child, progress)) {
         stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (mcp->era == MCP_MODERN && mcp_requests_tell(shard, child, &mcp->users, NULL, message)) {
-        child->proven = true; // it knows what a subscription is
+    if (mcp->era == MCP_MODERN && mcp_requests_notify(shard, child, &mcp->users, NULL, message)) {
+        child->era_is_known = true; // it knows what a subscription is
         return true;
     }
     // Only the hub speaks as the hub, and a token of its own is its asker's alone.
@@ -297,9 +297,9 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         return false;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     if (is_log)
-        tell_logging(shard, mcp, message);
+        set_logging(shard, mcp, message);
     else // whoever opened its session gets what belongs to that, also where it may call nobody
-        tell_users(shard, mcp, message->frame, false);
+        notify_users(shard, mcp, message->frame, false);
     return true;
 }
 
@@ -313,19 +313,19 @@ static void refuse_request(struct shard *shard, const struct message *message, c
 
 // Why the server may ask no client this, whoever has something in progress; NULL: it may. One client's roots would be
 // everybody's allowed folders.
-static const char *why_unasked(const struct child *child, enum mcp_method method) {
+static const char *refusal_of(const struct child *child, enum mcp_method method) {
     return method == MCP_ROOTS              ? "clients share the server, and each has roots of its own"
            : !child->settings->asks_clients ? "its section doesn't say ask-clients = yes"
                                             : NULL;
 }
 
 // The one client about which a request can be. NULL: there is none, and *reason says why.
-static struct mcp_user *user_asked(const struct shard *shard, const struct child *child, struct mcp *mcp,
-                                   const char **reason) {
+static struct mcp_user *requested_user(const struct shard *shard, const struct child *child, struct mcp *mcp,
+                                       const char **reason) {
     struct mcp_users *users = mcp_server_state_users(child, mcp);
     struct mcp_user *user = mcp_only_requester(users);
     assert(reason && child->settings->asks_clients);
-    bool is_idle = list_empty(&users->asking);
+    bool is_idle = list_empty(&users->by_requests);
     *reason = mcp_abandoned_any(users, shard_now_ms(shard))
                   ? "a request that its client gave up may be in progress"
               : is_idle            ? "no client has a request in progress"
@@ -336,7 +336,7 @@ static struct mcp_user *user_asked(const struct shard *shard, const struct child
 }
 
 // A user is no agent, but its home is known here.
-static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
+static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
     enum error fault = forward_fault(shard, message, user->home.connection);
@@ -346,14 +346,14 @@ static void ask_user(struct shard *shard, const struct message *message, struct 
         forward_request(shard, message, &agent, NULL);
 }
 
-static void ask_one(struct shard *shard, const struct child *child, struct mcp *mcp,
-                    const struct message *message) {
+static void send_to_one(struct shard *shard, const struct child *child, struct mcp *mcp,
+                        const struct message *message) {
     const char *reason;
-    struct mcp_user *user = user_asked(shard, child, mcp, &reason);
+    struct mcp_user *user = requested_user(shard, child, mcp, &reason);
     if (!authz_may_list(shard, message))
         return;
     if (user && shard->phase == HUB_SERVING)
-        ask_user(shard, message, user);
+        send_to_user(shard, message, user);
     else if (user)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
     else
@@ -372,14 +372,14 @@ static bool take_request(struct shard *shard, struct child *child, struct mcp *m
     stats_count(&shard->stats, COUNT_REQUESTS_RECEIVED);
     if (message->exchange)
         exchange_expect(message->exchange);
-    enum mcp_method which = mcp_method(method, bytes);
-    const char *reason = why_unasked(child, which);
-    if (which == MCP_PING)
+    enum mcp_method kind = mcp_method(method, bytes);
+    const char *reason = refusal_of(child, kind);
+    if (kind == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
     else if (reason)
         refuse_request(shard, message, reason);
     else
-        ask_one(shard, child, mcp, message);
+        send_to_one(shard, child, mcp, message);
     return true;
 }
 
@@ -399,8 +399,8 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     uint64_t hub_id = mcp_requests_answered(message);
     assert(message->peer == child->seat);
     if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
-        return true;                                                   // what the hub asked it itself
-    if (hub_id && !child->modern && mcp_modern_asked(child, hub_id)) { // which alone may answer
+        return true;                                                       // what the hub asked it itself
+    if (hub_id && !child->modern && mcp_modern_requested(child, hub_id)) { // which alone may answer
         stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
         drop_one(shard, COUNT_DROP_RESPONSE_FOREIGN, child->seat->name, message->frame->body.bytes);
         return true;
@@ -464,22 +464,22 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 }
 
 // A request that the process has may have it ask something still.
-static void forget_ask(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
+static void forget_request(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
     assert(hub_id && child->seat->annex->mcp == mcp);
-    bool has_it = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
-    if (has_it)
+    bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
+    if (is_found)
         mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
     else
         mcp_requests_end(child, &mcp->users, hub_id);
 }
 
-struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
-    struct child *child = seat->annex->child, *other = child ? mcp_modern_asked(child, hub_id) : NULL;
+struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
+    struct child *child = seat->annex->child, *other = child ? mcp_modern_requested(child, hub_id) : NULL;
     struct mcp *mcp = other ? other->seat->annex->mcp : seat->annex->mcp;
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
-    if (mcp && child && (!other || !lasts))
-        forget_ask(shard, other ? other : child, mcp, hub_id);
+    if (mcp && child && (!other || !is_long_lived))
+        forget_request(shard, other ? other : child, mcp, hub_id);
     if (other)
         mcp_modern_retire(shard, child);
     return other ? other->seat : seat;
@@ -494,7 +494,7 @@ struct leaving {
 };
 
 // A request that its user hasn't cancelled goes on, or waits.
-static void leave_ask(void *context, uint64_t hub_id) {
+static void leave_request(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
     struct mcp_users *users = mcp_server_state_users(leaving->child, leaving->mcp);
     if (child_is_up(leaving->child))
@@ -512,7 +512,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
             continue;
         completion_target_left(shard, &user->home);
         struct leaving leaving = {shard, child, mcp};
-        mcp_visit_requests(user, leave_ask, &leaving);
+        mcp_visit_requests(user, leave_request, &leaving);
         mcp_client_state_leave(shard, child, mcp, user);
         if (child->modern)
             mcp_modern_retire(shard, child->of);

@@ -17,7 +17,7 @@ void mcp_opened(struct shard *shard, struct child *child);
 // Takes a peer's message to the server, before it is queued. True: it was dealt with.
 bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
 // A request that it was asked under this id is cancelled: as transport.forget.
-struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts);
+struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived);
 // Hub ids of what waits for the next session, if the next process may have one: writes as many as there is room for,
 // and says how many there are.
 size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room);

@@ -105,8 +105,8 @@ struct server_request {
     bool first; // before all that waits
 };
 
-static void put_ask(struct text *body, const struct server_request *request, const char *value,
-                    size_t bytes) {
+static void put_request(struct text *body, const struct server_request *request, const char *value,
+                        size_t bytes) {
     text_init(body);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_number(body, (int64_t)own_requests_begin(&request->child->own));
@@ -120,7 +120,7 @@ static void put_ask(struct text *body, const struct server_request *request, con
 }
 
 // The request is bound to the process: the next one is told anew.
-static void ask(void *context, const char *value, size_t bytes) {
+static void send_request(void *context, const char *value, size_t bytes) {
     const struct server_request *request = context;
     struct peer *seat = request->child->seat;
     struct text body;
@@ -133,7 +133,7 @@ static void ask(void *context, const char *value, size_t bytes) {
         drop_one(request->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
         return;
     }
-    put_ask(&body, request, value, bytes);
+    put_request(&body, request, value, bytes);
     struct parcel *parcel =
         body.failed ? NULL : parcel_own(&request->shard->parcels, body.bytes, body.length);
     if (!parcel) {
@@ -146,35 +146,35 @@ static void ask(void *context, const char *value, size_t bytes) {
     send_queue_bound(request->shard, seat, parcel);
 }
 
-void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp) {
+void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp) {
     struct server_request level = {shard, child, "logging/setLevel", "level", true};
     struct server_request resources = {shard, child, "resources/subscribe", "uri", true};
-    const char *said = mcp_level(&mcp->users);
+    const char *written = mcp_level(&mcp->users);
     assert(mcp->era == MCP_LEGACY);
-    if (said[0])
-        ask(&level, said, strlen(said));
-    mcp_visit_resources(&mcp->users, ask, &resources);
+    if (written[0])
+        send_request(&level, written, strlen(written));
+    mcp_visit_resources(&mcp->users, send_request, &resources);
 }
 
-void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
-                              const struct mcp_user *user) {
+void mcp_client_state_send_own(struct shard *shard, struct child *child, const struct mcp *mcp,
+                               const struct mcp_user *user) {
     struct server_request level = {shard, child, "logging/setLevel", "level", true};
     struct server_request resources = {shard, child, "resources/subscribe", "uri", true};
     assert(child->of && user);
     if (mcp && mcp->level[0])
-        ask(&level, mcp->level, strlen(mcp->level));
-    mcp_visit_subscriptions(user, ask, &resources);
+        send_request(&level, mcp->level, strlen(mcp->level));
+    mcp_visit_subscriptions(user, send_request, &resources);
 }
 
 void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *users,
                               uint64_t hub_id) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
-    mcp_request_refused(users, hub_id, ask, &request);
+    mcp_request_refused(users, hub_id, send_request, &request);
 }
 
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,
                             struct mcp_user *user) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
     assert(list_empty(&user->home.pending));
-    mcp_user_leave(&mcp->users, user, ask, &request);
+    mcp_user_leave(&mcp->users, user, send_request, &request);
 }

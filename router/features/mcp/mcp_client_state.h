@@ -16,10 +16,10 @@ void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *users, co
 void mcp_client_state_note_own(struct shard *shard, struct mcp *mcp, struct mcp_users *users,
                                const struct mcp_user *user, const struct parcel *parcel);
 // Tells the next process of that, which runs now, all of it, likewise.
-void mcp_client_state_say_own(struct shard *shard, struct child *child, const struct mcp *mcp,
-                              const struct mcp_user *user);
+void mcp_client_state_send_own(struct shard *shard, struct child *child, const struct mcp *mcp,
+                               const struct mcp_user *user);
 // Tells the next process, which runs now, all of it, before what waits.
-void mcp_client_state_say(struct shard *shard, struct child *child, const struct mcp *mcp);
+void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp);
 // A request to the server is refused: its client isn't subscribed, and a resource without subscribers is
 // given up.
 void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *users,

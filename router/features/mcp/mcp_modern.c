@@ -23,7 +23,7 @@ static struct mcp_users *sharing_of(const struct child *child) {
 
 // Returns the error of an era that the program doesn't have; where the other process stays down, there is
 // nobody.
-static enum error lack_of(const struct child *first) {
+static enum error missing_capability(const struct child *first) {
     return first->state == CHILD_DOWN ? ERROR_AGENT_NOT_FOUND : ERROR_METHOD_NOT_FOUND;
 }
 
@@ -70,7 +70,7 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
     }
 }
 
-struct child *mcp_modern_asked(const struct child *first, uint64_t hub_id) {
+struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));
     const struct mcp_users *users = child ? sharing_of(child) : NULL;
@@ -108,7 +108,7 @@ static bool is_stopped(const struct child *child) {
 
 static enum error fault_of(const struct shard *shard, const struct child *first, const struct child *child) {
     if (first->no_modern)
-        return lack_of(first);
+        return missing_capability(first);
     if (is_stopped(first) || (child && (is_stopped(child) || child->state == CHILD_DOWN)))
         return ERROR_AGENT_NOT_FOUND;
     if (first->removed)
@@ -144,30 +144,30 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
 static void give_up(struct shard *shard, struct child *child) {
     assert(child->modern && !child->of->no_modern);
     child->of->no_modern = true;
-    child_tell(child->of, "it has no process of the modern era");
-    end_all(shard, child, lack_of(child->of), false);
+    child_log(child->of, "it has no process of the modern era");
+    end_all(shard, child, missing_capability(child->of), false);
 }
 
 // Requests that only listen there end with it.
 void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = first->seat->annex->mcp;
-    bool speaks_it = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
+    bool is_modern = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
     const struct mcp_users *users = child ? sharing_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
     bool is_going = !child || child->after == CHILD_AFTER_FREE;
-    if (speaks_it && !is_going && (!users || list_empty(&users->asking)))
+    if (is_modern && !is_going && (!users || list_empty(&users->by_requests)))
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 
 void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                        const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
-    bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
+    bool ok = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
     assert(child->modern && mcp_request_user(users, hub_id));
-    bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
-    bool is_modern = good && (!refuses || mcp_error_is_modern(message->body, lookup));
-    child->proven |= is_modern;
+    bool refuses = ok && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
+    bool is_modern = ok && (!refuses || mcp_error_is_modern(message->body, lookup));
+    child->era_is_known |= is_modern;
     if (refuses && !is_modern && mcp_request_kind_of(users, hub_id) == MCP_REQUEST_DISCOVER &&
         !child->of->no_modern) {
         give_up(shard, child);
@@ -178,12 +178,12 @@ void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_user
     mcp_modern_retire(shard, child->of);
 }
 
-void mcp_modern_rest(struct shard *shard, struct peer *seat) {
+void mcp_modern_restart(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
     assert(child->modern && seat->connection.held);
     bool was_started = child->running_ms != 0; // else it is the machine that lacks something
-    bool is_own = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
-    if (is_own && !child->proven && !child->of->no_modern) {
+    bool is_mine = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
+    if (is_mine && !child->era_is_known && !child->of->no_modern) {
         give_up(shard, child);
         child->after = CHILD_AFTER_FREE;
         return;

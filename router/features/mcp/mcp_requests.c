@@ -33,10 +33,10 @@ static bool begin_listening(struct shard *shard, struct mcp_users *users, struct
 }
 
 uint32_t mcp_requests_listens_max(const struct shard *shard) {
-    uint64_t quarter = shard_limits(shard)->pending_max / 4;
-    return quarter > SUBSCRIPTIONS_PER_CONNECTION_MAX ? SUBSCRIPTIONS_PER_CONNECTION_MAX
-           : quarter                                  ? (uint32_t)quarter
-                                                      : 1;
+    uint64_t share = shard_limits(shard)->pending_max / 4;
+    return share > SUBSCRIPTIONS_PER_CONNECTION_MAX ? SUBSCRIPTIONS_PER_CONNECTION_MAX
+           : share                                  ? (uint32_t)share
+                                                    : 1;
 }
 
 bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *users,
@@ -56,17 +56,17 @@ static enum mcp_request_kind kind_of(const struct parcel *parcel) {
 bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *users,
                         struct mcp_user *user, const struct parcel *parcel) {
     assert(parcel->hub_id);
-    bool begun = child_mux_method(parcel) == MCP_LISTEN
-                     ? begin_listening(shard, users, user, parcel)
-                     : mcp_request_begin(users, user, parcel->hub_id, kind_of(parcel));
-    child->asks += begun && child->of;
-    return begun;
+    bool is_begun = child_mux_method(parcel) == MCP_LISTEN
+                        ? begin_listening(shard, users, user, parcel)
+                        : mcp_request_begin(users, user, parcel->hub_id, kind_of(parcel));
+    child->pending_count += is_begun && child->of;
+    return is_begun;
 }
 
 bool mcp_requests_end(struct child *child, struct mcp_users *users, uint64_t hub_id) {
     bool ended = mcp_request_end(users, hub_id);
-    assert(!ended || !child->of || child->asks > 0);
-    child->asks -= ended && child->of;
+    assert(!ended || !child->of || child->pending_count > 0);
+    child->pending_count -= ended && child->of;
     return ended;
 }
 
@@ -74,8 +74,8 @@ bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_u
                           uint64_t hub_id) {
     assert(hub_id && shard->index == 0);
     bool abandoned = mcp_request_abandon(users, hub_id, shard_now_ms(shard));
-    assert(!abandoned || !child->of || child->asks > 0);
-    child->asks -= abandoned && child->of;
+    assert(!abandoned || !child->of || child->pending_count > 0);
+    child->pending_count -= abandoned && child->of;
     return abandoned;
 }
 
@@ -88,7 +88,7 @@ uint64_t mcp_requests_answered(const struct message *message) {
     return is_number && json_number_whole(message->body, lookup->value[KEY_ID], &hub_id) ? hub_id : 0;
 }
 
-void mcp_requests_say(struct shard *shard, const struct child *child, const struct frame *frame) {
+void mcp_requests_send(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
     struct frame own = *frame; // which is signed as the first one's
@@ -97,8 +97,8 @@ void mcp_requests_say(struct shard *shard, const struct child *child, const stru
 }
 
 // Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
-static bool say_ended(struct shard *shard, const struct child *child, const struct mcp_users *users,
-                      const struct message *message, uint64_t hub_id) {
+static bool send_ended(struct shard *shard, const struct child *child, const struct mcp_users *users,
+                       const struct message *message, uint64_t hub_id) {
     size_t bytes;
     const char *own = mcp_listener(users, hub_id, &bytes);
     const struct lookup *lookup = &message->lookup;
@@ -111,19 +111,19 @@ static bool say_ended(struct shard *shard, const struct child *child, const stru
     struct text body;
     text_init(&body);
     mcp_put_restored(&body, message->body, message->frame->body.bytes, &item, own, bytes);
-    child_reply_say(shard, first_of(child), &body);
+    child_reply_send(shard, first_of(child), &body);
     return true;
 }
 
 void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                          const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
-    bool is_said = say_ended(shard, child, users, message, hub_id);
+    bool is_sent = send_ended(shard, child, users, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
         mcp_client_state_refused(shard, child, users, hub_id);
     mcp_requests_end(child, users, hub_id);
-    if (!is_said)
-        mcp_requests_say(shard, child, message->frame);
+    if (!is_sent)
+        mcp_requests_send(shard, child, message->frame);
 }
 
 // --- Notifications
@@ -139,19 +139,19 @@ static void end_by_hub(struct shard *shard, struct child *child, struct mcp_user
     child_reply_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
-static bool tell_ended(struct shard *shard, struct child *child, struct mcp_users *users,
-                       const struct mcp_user *user, const struct message *message) {
+static bool notify_ended(struct shard *shard, struct child *child, struct mcp_users *users,
+                         const struct mcp_user *user, const struct message *message) {
     struct json_item item = {0};
     const struct lookup *lookup = &message->lookup;
     assert(!message_is_request(message) && shard->index == 0);
     if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
         item = json_member(message->body, lookup->value[KEY_PARAMS], "requestId");
     uint64_t hub_id = mcp_id(message->body, &item);
-    const struct mcp_user *asker = hub_id ? mcp_request_user(users, hub_id) : NULL;
-    if (!asker || (user && asker != user) || mcp_request_kind_of(users, hub_id) != MCP_REQUEST_LISTEN)
+    const struct mcp_user *requester = hub_id ? mcp_request_user(users, hub_id) : NULL;
+    if (!requester || (user && requester != user) || mcp_request_kind_of(users, hub_id) != MCP_REQUEST_LISTEN)
         return false; // it may be about what the server itself asked
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
-    if (asker->answers_only) {
+    if (requester->answers_only) {
         end_by_hub(shard, child, users, hub_id);
         return true;
     }
@@ -173,31 +173,31 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *users,
-                       const struct mcp_user *user, const struct message *message) {
+bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_users *users,
+                         const struct mcp_user *user, const struct message *message) {
     size_t bytes = 0;
     assert(!message_is_request(message));
     if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)
-        return tell_ended(shard, child, users, user, message);
+        return notify_ended(shard, child, users, user, message);
     struct json_item item = mcp_meta(message->body, &message->lookup, MCP_META_SUBSCRIPTION);
     if (item.type == JSON_NONE)
         return false;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     uint64_t hub_id = mcp_id(message->body, &item);
     const char *own = hub_id ? mcp_listener(users, hub_id, &bytes) : NULL;
-    const struct mcp_user *asker = own ? mcp_request_user(users, hub_id) : NULL;
+    const struct mcp_user *requester = own ? mcp_request_user(users, hub_id) : NULL;
     uint32_t size = message->frame->body.bytes;
-    if (!asker || asker->answers_only || (user && asker != user)) {
+    if (!requester || requester->answers_only || (user && requester != user)) {
         drop_one(shard, COUNT_DROP_NO_ROUTE, child->seat->name, size);
         return true;
     }
     struct parcel *parcel = restored(shard, message, &item, own, bytes);
     if (!parcel) {
-        drop_one(shard, COUNT_DROP_NO_MEMORY, asker->home.connection, size);
+        drop_one(shard, COUNT_DROP_NO_MEMORY, requester->home.connection, size);
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_to(shard, asker->home.connection, parcel);
+    forward_to(shard, requester->home.connection, parcel);
     return true;
 }

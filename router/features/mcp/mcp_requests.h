@@ -23,11 +23,11 @@ bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_u
 // The hub id that a response bears; 0: none.
 uint64_t mcp_requests_answered(const struct message *message);
 // Says a frame as the one that has the name, which was asked.
-void mcp_requests_say(struct shard *shard, const struct child *child, const struct frame *frame);
+void mcp_requests_send(struct shard *shard, const struct child *child, const struct frame *frame);
 // A response has come to a request in progress, which it ends, whatever is wrong with it: takes it to its user.
 void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *users,
                          const struct message *message, uint64_t hub_id);
 // Takes a notification of a subscription, or one that ends it, to its user; that must be `user` unless it is NULL.
 // False: it is none.
-bool mcp_requests_tell(struct shard *shard, struct child *child, struct mcp_users *users,
-                       const struct mcp_user *user, const struct message *message);
+bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_users *users,
+                         const struct mcp_user *user, const struct message *message);

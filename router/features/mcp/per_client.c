@@ -38,7 +38,7 @@ static void per_client_session_forget(struct shard *shard, struct child *child) 
     capabilities_drop(&shard->quota, child->opening);
     child->opening = NULL;
     child->opening_id = 0;
-    child->opened = child->reopens = false;
+    child->is_open = child->reopens = false;
 }
 
 // Notes another opening than before. A request that is too long, or has no memory, isn't said again.
@@ -93,20 +93,20 @@ static void per_client_session_answered(struct shard *shard, struct child *child
     assert(hub_id && child->of);
     if (!child->opening || hub_id != child->opening_id)
         return;
-    bool good = lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_RESULT);
+    bool ok = lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_RESULT);
     child->opening_id = 0;
-    child->opened = good;
-    if (!good)
+    child->is_open = ok;
+    if (!ok)
         per_client_session_forget(shard, child);
 }
 
 // The instance has ended.
 // Requests that the instance hasn't answered have failed for its user, unless they wait for the next one.
-static void per_client_session_rest(struct shard *shard, struct child *child) {
+static void per_client_session_restart(struct shard *shard, struct child *child) {
     assert(child->of);
-    if (child->opening && !child->opened && !outbox_has(&child->seat->connection.outbox, child->opening_id))
+    if (child->opening && !child->is_open && !outbox_has(&child->seat->connection.outbox, child->opening_id))
         per_client_session_forget(shard, child);
-    child->reopens = child->opened;
+    child->reopens = child->is_open;
 }
 
 // The instance has been asked to open the session anew, and answers.
@@ -118,15 +118,15 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
         (void)child_command(shard, child, KEEPER_KILL, SIGKILL);
         return;
     }
-    struct text told;
-    text_init(&told);
-    mcp_put_initialized(&told);
-    child_say(shard, child, &told);
+    struct text params;
+    text_init(&params);
+    mcp_put_initialized(&params);
+    child_send(shard, child, &params);
     if (child->seat->state != PEER_OPEN) // it couldn't be told so
         return;
     child_ready(shard, child, NULL, NULL);
     if (child->state == CHILD_RUNNING)
-        mcp_client_state_say_own(shard, child, child->seat->annex->mcp, user);
+        mcp_client_state_send_own(shard, child, child->seat->annex->mcp, user);
 }
 
 struct per_client {
@@ -211,8 +211,8 @@ static struct child *take_instance(struct shard *shard, struct child *stand_in, 
 // An instance that has ended is started again by a request alone: a notification is for the program that knew
 // the earlier ones.
 static bool is_late(const struct child *child, const struct parcel *parcel) {
-    bool is_told = child->settings->protocol == CHILD_HERMES; // commands come as notifications
-    return !parcel->hub_id && !is_told && !child_is_up(child) && child->serial > 0 &&
+    bool is_notified = child->settings->protocol == CHILD_HERMES; // commands come as notifications
+    return !parcel->hub_id && !is_notified && !child_is_up(child) && child->serial > 0 &&
            outbox_empty(&child->seat->connection.outbox);
 }
 
@@ -235,22 +235,22 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
 }
 
 // Events, and what all are told who name it.
-static void tell_all(struct shard *shard, const struct child *stand_in, struct parcel *parcel) {
-    bool is_told = false;
+static void notify_all(struct shard *shard, const struct child *stand_in, struct parcel *parcel) {
+    bool is_notified = false;
     assert(!parcel->hub_id && !parcel->note);
     for (struct child *child = shard->children->first; child; child = child->next) {
         if (child->of != stand_in || child->state != CHILD_RUNNING)
             continue;
         bool room = send_has_room(shard, child->seat);
         struct parcel *copy = room ? parcel_copy_of(&shard->parcels, parcel) : NULL;
-        is_told = true;
+        is_notified = true;
         if (copy)
             send_queue(shard, child->seat, copy);
         else
             drop_several(shard, room ? COUNT_DROP_NO_MEMORY : COUNT_DROP_OVERLOADED, child->seat->name,
                          parcel->bytes, parcel->frames);
     }
-    if (!is_told)
+    if (!is_notified)
         drop_several(shard, COUNT_DROP_TARGET_GONE, stand_in->seat->name, parcel->bytes, parcel->frames);
     send_release(shard, parcel);
 }
@@ -259,7 +259,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     struct child *stand_in = seat->annex->child;
     assert(child_is_stand_in(stand_in) && shard->index == 0);
     if (!parcel->note && !parcel->hub_id) {
-        tell_all(shard, stand_in, parcel);
+        notify_all(shard, stand_in, parcel);
         return;
     }
     struct per_client *each = parcel->note && parcel->source ? per_client_of(shard, stand_in) : NULL;
@@ -291,14 +291,14 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     send_queue(shard, child->seat, parcel);
 }
 
-struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts) {
+struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
     const struct per_client *each = seat->annex->each;
     assert(hub_id && shard->index == connection_shard(seat->name));
     const struct mcp_user *user = each ? mcp_request_user(&each->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
         return NULL;
-    if (!lasts)
+    if (!is_long_lived)
         mcp_requests_end(child, sharing_of(child), hub_id);
     return child->seat;
 }
@@ -306,7 +306,7 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
 // --- Messages of an instance
 
 // A request of the instance is for its user, who is no agent, but whose home is known here.
-static void ask_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
+static void send_to_user(struct shard *shard, const struct message *message, struct mcp_user *user) {
     assert(message_is_request(message) && list_empty(&user->home.agents));
     struct agent agent = {.home = &user->home, .governance = GOVERNANCE_COUNT - 1};
     enum error fault = forward_fault(shard, message, user->home.connection);
@@ -320,7 +320,7 @@ static void ask_user(struct shard *shard, const struct message *message, struct 
         forward_request(shard, message, &agent, NULL);
 }
 
-static void tell_user(struct shard *shard, const struct message *message, const struct mcp_user *user) {
+static void notify_user(struct shard *shard, const struct message *message, const struct mcp_user *user) {
     assert(!message_is_request(message));
     if (user->answers_only) {
         drop_one(shard, COUNT_DROP_NO_ROUTE, user->home.connection, message->frame->body.bytes);
@@ -354,13 +354,13 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (message->method_long)
         return false;
     if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-        mcp_requests_tell(shard, child, sharing_of(child), user, message))
+        mcp_requests_notify(shard, child, sharing_of(child), user, message))
         return true;
     if (!is_for_user(message))
         return false;
     uint64_t progress = progress_token_request(message);
     if (progress && mcp_request_user(sharing_of(child), progress) == user) {
-        mcp_requests_say(shard, child, message->frame);
+        mcp_requests_send(shard, child, message->frame);
         return true;
     }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -369,11 +369,11 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (refuse_header(shard, message))
         return true;
     if (!is_request) // its user has it run, and so hears it, also where it may call nobody
-        tell_user(shard, message, user);
+        notify_user(shard, message, user);
     else if (is_mcp && mcp_method(message->method, message->method_bytes) == MCP_PING)
         reply_result(shard, child->seat, message_reply_to(message), "{}", 2);
     else if (is_mcp ? authz_may_list(shard, message) : authz_may_use_source(shard, message))
-        ask_user(shard, message, user);
+        send_to_user(shard, message, user);
     return true;
 }
 
@@ -381,10 +381,11 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
 static bool refuses_era(struct child *child, const struct mcp_user *user, const struct message *message,
                         uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
-    bool good = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
-    bool refuses = good && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
-    child->proven |= good && !user->has_session && (!refuses || mcp_error_is_modern(message->body, lookup));
-    return refuses && !child->proven &&
+    bool ok = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
+    bool refuses = ok && lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT);
+    child->era_is_known |=
+        ok && !user->has_session && (!refuses || mcp_error_is_modern(message->body, lookup));
+    return refuses && !child->era_is_known &&
            mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER;
 }
 
@@ -437,7 +438,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
         return;
     if (ending->is_unknown && mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
-        child->pardoned = true; // so ends who must be asked for a session first
+        child->era_probed = true; // so ends who must be asked for a session first
         mcp_requests_end(child, sharing_of(child), hub_id);
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
@@ -460,18 +461,19 @@ static void drop_waiting(struct shard *shard, struct peer *seat) {
     }
 }
 
-void per_client_rest(struct shard *shard, struct peer *seat) {
+void per_client_restart(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
     assert(child && child->of && seat->connection.held);
-    bool is_own = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
-    bool spares = child->spares && child->after < CHILD_AFTER_STOP;
+    bool is_mine = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
+    bool spares = child->keeps_queue && child->after < CHILD_AFTER_STOP;
     struct mcp_user *user = user_of(child);
-    struct ending ending = {shard, child, is_own && !child->proven && user && !user->has_session, spares};
+    struct ending ending = {shard, child, is_mine && !child->era_is_known && user && !user->has_session,
+                            spares};
     if (user)
         mcp_visit_requests(user, end_owed, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
-    per_client_session_rest(shard, child);
+    per_client_session_restart(shard, child);
     if (!user)
         return;
     user->has_session &= !outbox_empty(&seat->connection.outbox);
@@ -502,7 +504,7 @@ void per_client_user_left(struct shard *shard, uint64_t connection) {
         struct child *child = child_of(shard, user);
         completion_target_left(shard, &user->home);
         if (child) {
-            child->asks = 0;
+            child->pending_count = 0;
             child_stop(shard, child, CHILD_AFTER_FREE, "closing");
         }
         mcp_user_leave(&each->users, user, ignore, NULL);

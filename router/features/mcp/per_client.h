@@ -14,7 +14,7 @@ struct exchange;
 void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
 // A request that the first one was asked under this id is cancelled, and has ended unless `lasts`. The instance that
 // has it; or NULL.
-struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool lasts);
+struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived);
 // Takes a message of an instance, before it is routed, maybe as a member of an array. True: it was dealt
 // with.
 bool per_client_take(struct shard *shard, struct child *child, const struct frame *frame,
@@ -22,7 +22,7 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
 // The instance has answered the initialize by which the hub opens its user's session anew.
 void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
 // An instance has ended: so does all that it owes, and nothing waits for it.
-void per_client_rest(struct shard *shard, struct peer *seat);
+void per_client_restart(struct shard *shard, struct peer *seat);
 // A peer that may have used some has gone: its instances end.
 void per_client_user_left(struct shard *shard, uint64_t connection);
 // The first one is no more.
