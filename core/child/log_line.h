@@ -6,14 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/log/log_escape.h"
+
 enum {
     LOG_LINE_BYTES = 1024,               // of the child's; a longer one is several
     LOG_TEXT_BYTES = 4 * LOG_LINE_BYTES, // escaped
     LOG_BYTES_A_SECOND = 64 << 10,
 };
-
-// Escapes `count` bytes to `out`, which has room for four times as many; returns how many there are.
-size_t log_escape(const uint8_t *bytes, size_t count, char *out);
 
 struct log_lines {
     uint8_t line[LOG_LINE_BYTES];
