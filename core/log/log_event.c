@@ -1,0 +1,188 @@
+#include "core/log/log_event.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/timestamp.h"
+#include "core/log/log_escape.h"
+
+static const struct log_kind kinds[LOG_EVENTS_COUNT] = {
+    [LOG_LISTENING] = {"listening", LOG_LEVEL_INFO, .is_bare = true, .fields = {"uri"}},
+    [LOG_READY] = {"ready", LOG_LEVEL_INFO, .is_silent = true},
+    [LOG_RELOADING] = {"reloading", LOG_LEVEL_INFO, .is_silent = true},
+    [LOG_RELOADED] = {"reloaded", LOG_LEVEL_INFO},
+    [LOG_RELOAD_FAILED] = {"reload_failed", LOG_LEVEL_ERROR},
+    [LOG_DRAINING] = {"draining", LOG_LEVEL_INFO, .is_silent = true},
+    [LOG_STOPPED] = {"stopped", LOG_LEVEL_INFO, .is_silent = true},
+    [LOG_FAILED] = {"stopped", LOG_LEVEL_ERROR},
+    [LOG_CONFIG_FAULT] = {"config_fault", LOG_LEVEL_ERROR, .is_bare = true,
+                          .fields = {"file", "line", "key"}},
+    [LOG_CONFIG_WARNING] = {"config_fault", LOG_LEVEL_WARNING, .fields = {"file", "line", "key"}},
+    [LOG_IO_FALLBACK] = {"io_fallback", LOG_LEVEL_WARNING},
+    [LOG_WALL_MISSING] = {"wall_missing", LOG_LEVEL_WARNING},
+    [LOG_JOURNAL_FAILED] = {"journal_failed", LOG_LEVEL_ERROR},
+    [LOG_DESCRIPTORS_EXHAUSTED] = {"descriptors_exhausted", LOG_LEVEL_ERROR},
+    [LOG_NOTICE] = {"notice", LOG_LEVEL_WARNING},
+    [LOG_CHILD_STARTED] = {"child_started", LOG_LEVEL_INFO, .is_silent = true, .fields = {"child"}},
+    [LOG_CHILD_ENDED] = {"child_ended", LOG_LEVEL_INFO, .is_silent = true, .fields = {"child", "status"}},
+    [LOG_CHILD_DOWN] = {"child_down", LOG_LEVEL_ERROR, .fields = {"child"}},
+    [LOG_CHILD_FAULT] = {"child_fault", LOG_LEVEL_WARNING, .fields = {"child"}},
+    [LOG_CHILD_SAID] = {"child_said", LOG_LEVEL_INFO, .is_bare = true, .fields = {"child", "line"}},
+    [LOG_LINK_UP] = {"link_up", LOG_LEVEL_INFO, .fields = {"server"}},
+    [LOG_LINK_DOWN] = {"link_down", LOG_LEVEL_WARNING, .fields = {"server"}},
+    [LOG_LINK_FAULT] = {"link_fault", LOG_LEVEL_WARNING, .fields = {"server"}},
+    [LOG_MEMBER] = {"cluster_member", LOG_LEVEL_INFO, .fields = {"hub", "state"}},
+    [LOG_NAME_CONFLICT] = {"name_conflict", LOG_LEVEL_WARNING, .fields = {"agent"}},
+    [LOG_CREDENTIAL_REFUSED] = {"credential_refused", LOG_LEVEL_WARNING, .per_second = 10, .is_silent = true,
+                                .fields = {"address"}},
+    [LOG_SLOW_REQUEST] = {"slow_request", LOG_LEVEL_WARNING, .per_second = 10,
+                          .fields = {"source", "target", "method", "ms", "queue_ms", "outcome"}},
+    [LOG_SPANS_DROPPED] = {"spans_dropped", LOG_LEVEL_WARNING},
+    [LOG_TAP_STARTED] = {"tap_started", LOG_LEVEL_INFO, .fields = {"user"}},
+    [LOG_TAP_ENDED] = {"tap_ended", LOG_LEVEL_INFO, .fields = {"user"}},
+    [LOG_CONNECTION_OPENED] = {"connection_opened", LOG_LEVEL_DEBUG},
+    [LOG_CONNECTION_CLOSED] = {"connection_closed", LOG_LEVEL_DEBUG, .fields = {"reason"}},
+};
+
+const struct log_kind *log_kind_of(enum log_event event) {
+    assert(event < LOG_EVENTS_COUNT && kinds[event].name);
+    return &kinds[event];
+}
+
+// --- A line
+
+// What must still find room behind a text: its end, and of each later field its name and some of it.
+enum { TAIL_BYTES = 8, LATER_BYTES = 96 };
+
+struct line {
+    char *out;
+    size_t used, capacity;
+    enum log_format format;
+    bool has_field;
+};
+
+static void put(struct line *line, const char *text) {
+    size_t bytes = strlen(text);
+    assert(line->used + bytes <= line->capacity);
+    memcpy(line->out + line->used, text, bytes);
+    line->used += bytes;
+}
+
+// One character of a text as the format has it: four bytes, of which a backslash or a quote is two, or five. Returns its bytes.
+static size_t encode(enum log_format format, const uint8_t *bytes, size_t length, char out[8]) {
+    char plain[4];
+    size_t count = length, used = 0;
+    if (length > 0)
+        memcpy(plain, bytes, length);
+    else
+        count = log_escape(bytes, 1, plain);
+    for (size_t at = 0; at < count; at++) {
+        if (format != LOG_FORMAT_TEXT && (plain[at] == '"' || plain[at] == '\\'))
+            out[used++] = '\\';
+        out[used++] = plain[at];
+    }
+    return used;
+}
+
+// As much of a text as leaves `later` bytes of room.
+static void put_text(struct line *line, const char *text, size_t bytes, size_t later) {
+    size_t end = line->capacity - later - TAIL_BYTES;
+    assert(later + TAIL_BYTES < line->capacity);
+    for (size_t at = 0, length; at < bytes; at += length ? length : 1) {
+        char encoded[8];
+        length = log_printable((const uint8_t *)text + at, bytes - at);
+        size_t count = encode(line->format, (const uint8_t *)text + at, length, encoded);
+        if (line->used + count > end) {
+            put(line, "...");
+            return;
+        }
+        memcpy(line->out + line->used, encoded, count);
+        line->used += count;
+    }
+}
+
+// Whether logfmt has a value without quotes.
+static bool is_plain(const char *text, size_t bytes) {
+    for (size_t at = 0; at < bytes; at++)
+        if ((unsigned char)text[at] <= ' ' || (unsigned char)text[at] >= 0x7f || text[at] == '"' ||
+            text[at] == '=' || text[at] == '\\')
+            return false;
+    return bytes > 0;
+}
+
+static void begin_field(struct line *line, const char *name) {
+    bool is_json = line->format == LOG_FORMAT_JSON;
+    if (line->has_field)
+        put(line, is_json ? "," : " ");
+    line->has_field = true;
+    if (is_json)
+        put(line, "\"");
+    put(line, name);
+    put(line, is_json ? "\":" : "=");
+}
+
+static void put_field(struct line *line, const char *name, const struct log_field *field, size_t later) {
+    char digits[24];
+    if (!field->is_number && !field->text)
+        return;
+    begin_field(line, name);
+    if (field->is_number) {
+        snprintf(digits, sizeof digits, "%lld", (long long)field->number);
+        put(line, digits);
+        return;
+    }
+    bool is_quoted = line->format == LOG_FORMAT_JSON || !is_plain(field->text, field->bytes);
+    put(line, is_quoted ? "\"" : "");
+    put_text(line, field->text, field->bytes, later);
+    put(line, is_quoted ? "\"" : "");
+}
+
+static struct log_field text_of(const char *text) {
+    return (struct log_field){.text = text, .bytes = strlen(text)};
+}
+
+static void put_fields(struct line *line, const struct log_record *record) {
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
+    const struct log_kind *kind = log_kind_of(record->event);
+    char time[TIMESTAMP_BYTES];
+    timestamp_write(time, record->unix_ms);
+    const struct log_field head[] = {
+        {.text = time, .bytes = sizeof time}, text_of(levels[kind->level]), text_of(kind->name)};
+    const struct log_field message = {.text = record->message, .bytes = record->message_bytes};
+    const struct log_field suppressed = {.number = (int64_t)record->suppressed,
+                                         .is_number = record->suppressed > 0};
+    size_t later = LATER_BYTES * (record->field_count + 1);
+    put_field(line, "time", &head[0], later);
+    put_field(line, "level", &head[1], later);
+    put_field(line, "event", &head[2], later);
+    for (uint32_t at = 0; at < record->field_count; at++, later -= LATER_BYTES) {
+        assert(kind->fields[at]);
+        put_field(line, kind->fields[at], &record->fields[at], later);
+    }
+    put_field(line, "suppressed", &suppressed, later);
+    put_field(line, "message", &message, 0);
+}
+
+size_t log_event_format(const struct log_record *record, enum log_format format, bool is_journal, char *out,
+                        size_t capacity) {
+    static const char *const priorities[] = {"<3>", "<4>", "<6>", "<7>"};
+    const struct log_kind *kind = log_kind_of(record->event);
+    struct line line = {.out = out, .capacity = capacity, .format = format};
+    assert(capacity >= 1024 && capacity <= LOG_EVENT_BYTES && record->field_count <= LOG_FIELDS_MAX);
+    assert(!kind->fields[record->field_count]);
+    if (format == LOG_FORMAT_TEXT && kind->is_silent)
+        return 0;
+    if (is_journal)
+        put(&line, priorities[kind->level]);
+    if (format == LOG_FORMAT_TEXT) {
+        put(&line, kind->is_bare ? "" : "patchbayd: ");
+        put_text(&line, record->message, record->message_bytes, 0);
+    } else {
+        put(&line, format == LOG_FORMAT_JSON ? "{" : "");
+        put_fields(&line, record);
+        put(&line, format == LOG_FORMAT_JSON ? "}" : "");
+    }
+    put(&line, "\n");
+    return line.used;
+}

@@ -1,0 +1,94 @@
+// The log: a closed table of events, and the line of one in each format.
+//
+// To add an event: a row in the enumeration below and a row of its name, level and fields in log_event.c, a row in the
+// table of router/docs/operate.md, and a call of log_write (io/log.h) with as many fields as the row has, in its order.
+// Names and fields are promised to those who read the log: a row may get one more field, and loses none.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVELS_COUNT };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON, LOG_FORMATS_COUNT };
+
+enum {
+    LOG_EVENT_BYTES = 8 << 10, // of a line at most, with its end
+    LOG_FIELDS_MAX = 8,        // of an event
+};
+
+enum log_event {
+    // The hub.
+    LOG_LISTENING,
+    LOG_READY,
+    LOG_RELOADING,
+    LOG_RELOADED,
+    LOG_RELOAD_FAILED,
+    LOG_DRAINING,
+    LOG_STOPPED,
+    LOG_FAILED, // `stopped`, too: at the level error
+    LOG_CONFIG_FAULT,
+    LOG_CONFIG_WARNING, // `config_fault`, too: the hub runs all the same
+    LOG_IO_FALLBACK,
+    LOG_WALL_MISSING,
+    LOG_JOURNAL_FAILED,
+    LOG_DESCRIPTORS_EXHAUSTED,
+    LOG_NOTICE, // what has no name of its own
+    // Children.
+    LOG_CHILD_STARTED,
+    LOG_CHILD_ENDED,
+    LOG_CHILD_DOWN,  // it is not started again
+    LOG_CHILD_FAULT, // a child does what it must not, or lacks what it needs
+    LOG_CHILD_SAID,
+    // Other hubs.
+    LOG_LINK_UP,
+    LOG_LINK_DOWN,
+    LOG_LINK_FAULT, // what a server says, or lacks
+    LOG_MEMBER,     // another hub comes, goes, or isn't served
+    LOG_NAME_CONFLICT,
+    // Peers and messages.
+    LOG_CREDENTIAL_REFUSED,
+    LOG_SLOW_REQUEST,
+    LOG_SPANS_DROPPED,
+    LOG_TAP_STARTED,
+    LOG_TAP_ENDED,
+    LOG_CONNECTION_OPENED,
+    LOG_CONNECTION_CLOSED,
+    LOG_EVENTS_COUNT
+};
+
+// A row of the table.
+struct log_kind {
+    const char *name;
+    enum log_level level;
+    uint32_t per_second;                    // lines at most; 0: any number
+    bool is_bare;                           // in `text` nothing stands before the message
+    bool is_silent;                         // `text` has no line of it
+    const char *fields[LOG_FIELDS_MAX + 1]; // names, ended by NULL
+};
+
+const struct log_kind *log_kind_of(enum log_event event);
+
+// The value of a field. Neither text nor a number: what isn't known, and is left out.
+struct log_field {
+    const char *text;
+    size_t bytes;
+    int64_t number;
+    bool is_number;
+};
+
+struct log_record {
+    enum log_event event;
+    uint64_t unix_ms;
+    const struct log_field *fields; // as many as the row has, in its order
+    uint32_t field_count;
+    uint64_t suppressed; // events of this kind that had no line, since the last that had one; 0: no field
+    const char *message; // in words
+    size_t message_bytes;
+};
+
+// Writes the line of a record with its line feed: `capacity` bytes at most, of which there are 1024 at least and LOG_EVENT_BYTES at
+// most. What finds no room is cut, at the end of a character, and ends in `...`. `is_journal`: the level stands before the line
+// as the journal of systemd reads it. Returns the number of bytes; 0: this format has no line of it.
+size_t log_event_format(const struct log_record *record, enum log_format format, bool is_journal, char *out,
+                        size_t capacity);

@@ -1,0 +1,119 @@
+#include "core/log/log_secret.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+enum { STARS = 3, BEARER_BYTES_MIN = 8, JWT_BYTES_MIN = 20, SEED_BYTES = 58, TOKEN_BYTES_MIN = 40 };
+
+// Puts stars in the place of `count` bytes at `at`, and moves *bytes. Returns what follows the stars.
+static size_t put_stars(char *text, size_t *bytes, size_t at, size_t count) {
+    size_t stars = count < STARS ? count : STARS;
+    assert(at + count <= *bytes);
+    memset(text + at, '*', stars);
+    memmove(text + at + stars, text + at + count, *bytes - at - count);
+    *bytes -= count - stars;
+    return at + stars;
+}
+
+static bool is_blank_or_quote(char byte) {
+    return (unsigned char)byte <= ' ' || byte == '"' || byte == '\'' || byte == '<' || byte == '>';
+}
+
+static bool is_base64url(char byte) {
+    return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+           byte == '-' || byte == '_';
+}
+
+// Up to the last @ of the word: a password that has one, or a slash, is no URL, and yet a password.
+static size_t url_bytes(const char *text, size_t bytes) {
+    size_t found = 0;
+    for (size_t at = 0; at < bytes && !is_blank_or_quote(text[at]); at++)
+        if (text[at] == '@')
+            found = at;
+    return found;
+}
+
+static size_t bearer_bytes(const char *text, size_t bytes) {
+    size_t at = 0;
+    while (at < bytes && !is_blank_or_quote(text[at]))
+        at++;
+    return at >= BEARER_BYTES_MIN ? at : 0;
+}
+
+// As `patchbay token new` makes them.
+static size_t token_bytes(const char *text, size_t bytes) {
+    size_t at = 0;
+    while (at < bytes && is_base64url(text[at]))
+        at++;
+    return at >= TOKEN_BYTES_MIN ? at : 0;
+}
+
+static size_t jwt_bytes(const char *text, size_t bytes) {
+    size_t at = 0;
+    while (at < bytes && (is_base64url(text[at]) || text[at] == '.'))
+        at++;
+    return at >= JWT_BYTES_MIN ? at : 0;
+}
+
+static size_t seed_bytes(const char *text, size_t bytes) {
+    size_t at = 0;
+    while (at < bytes && ((text[at] >= 'A' && text[at] <= 'Z') || (text[at] >= '2' && text[at] <= '7')))
+        at++;
+    return at == SEED_BYTES ? at : 0;
+}
+
+// A form of credentials: what stands before one, and how many bytes of what follows belong to it; 0: there is none. `is_own`: what
+// stands before belongs to it.
+static const struct form {
+    const char *head;
+    bool is_own, is_word; // is_word: it begins a word
+    size_t (*bytes)(const char *text, size_t bytes);
+} forms[] = {
+    {"://", false, false, url_bytes}, {"bearer ", false, true, bearer_bytes},
+    {"pb_", true, true, token_bytes}, {"eyJ", true, true, jwt_bytes},
+    {"S", true, true, seed_bytes},
+};
+
+static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
+    size_t head = strlen(form->head);
+    bool is_head = bytes - at >= head && (form->is_own ? strncmp(text + at, form->head, head) == 0
+                                                       : strncasecmp(text + at, form->head, head) == 0);
+    return is_head && (!form->is_word || at == 0 || !is_base64url(text[at - 1]));
+}
+
+size_t log_hide_credentials(char *text, size_t bytes) {
+    for (size_t at = 0; at < bytes; at++)
+        for (size_t index = 0; index < sizeof forms / sizeof *forms; index++) {
+            const struct form *form = &forms[index];
+            if (!stands_at(form, text, bytes, at))
+                continue;
+            size_t begin = at + (form->is_own ? 0 : strlen(form->head));
+            size_t count = form->bytes(text + begin, bytes - begin);
+            if (count > 0)
+                at = put_stars(text, &bytes, begin, count) - 1;
+            break;
+        }
+    return bytes;
+}
+
+// How many bytes of the text's end are the beginning of the secret.
+static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes) {
+    size_t count = bytes < secret_bytes ? bytes : secret_bytes;
+    while (count >= LOG_SECRET_BYTES_MIN && memcmp(text + bytes - count, secret, count) != 0)
+        count--;
+    return count >= LOG_SECRET_BYTES_MIN ? count : 0;
+}
+
+size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes) {
+    if (secret_bytes < LOG_SECRET_BYTES_MIN)
+        return bytes;
+    char *found;
+    for (size_t at = 0; (found = memmem(text + at, bytes - at, secret, secret_bytes));)
+        at = put_stars(text, &bytes, (size_t)(found - text), secret_bytes);
+    size_t cut = cut_bytes(text, bytes, secret, secret_bytes);
+    if (cut > 0)
+        put_stars(text, &bytes, bytes - cut, cut);
+    return bytes;
+}

@@ -1,0 +1,16 @@
+// Takes credentials out of a line of the log. Text shrinks in place: a credential becomes `***`, one of fewer than three
+// bytes as many stars.
+#pragma once
+
+#include <stddef.h>
+
+// A shorter secret is a word such as `on`, and would take half of the lines with it.
+enum { LOG_SECRET_BYTES_MIN = 4 };
+
+// Hides what is a credential by its form: what stands before the host of a URL, a bearer token, a token of
+// `patchbay token new`, a JWT, the seed of an nkey.
+// Returns how many bytes there are then.
+size_t log_hide_credentials(char *text, size_t bytes);
+// Hides each place of this secret, and its beginning where the text ends in it with LOG_SECRET_BYTES_MIN bytes or more:
+// the text may have been cut. A secret of fewer bytes than LOG_SECRET_BYTES_MIN isn't hidden.
+size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes);

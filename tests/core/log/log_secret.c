@@ -1,0 +1,92 @@
+// Credentials in a line, by their form and by what they are, wherever they stand and however they are cut.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/log/log_secret.h"
+
+static void credentials_by_their_form(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } table[] = {
+        {"nats://user:pass@host:4222", "nats://***@host:4222"},
+        {"a nats://u:p@h1,nats://u:p@h2/x b", "a nats://***@h2/x b"},
+        {"tls://u:p/w?d#@d@host", "tls://***@host"},
+        {"HTTP://x@y http://z@w", "HTTP://*@y http://*@w"},
+        {"tcp://127.0.0.1:7411 a@b", "tcp://127.0.0.1:7411 a@b"},
+        {"'unix:///run/a@b'", "'unix://***@b'"},
+        {"://", "://"},
+        {"Authorization: Bearer abcdefgh", "Authorization: Bearer ***"},
+        {"a bearer of news", "a bearer of news"},
+        {"jwt eyJhbGciOiJFZERTQSJ9.eyJzdWIi.c2ln,", "jwt ***,"},
+        {"keyJournal eyJ", "keyJournal eyJ"},
+        {"pb_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq", "***"},
+        {"pb_short", "pb_short"},
+        {"seed SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY.", "seed ***."},
+        {"SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VYA",
+         "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VYA"},
+    };
+    for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
+        char text[256];
+        strcpy(text, table[at].before);
+        text[log_hide_credentials(text, strlen(text))] = '\0';
+        assert_string_equal(text, table[at].after);
+    }
+}
+
+static void a_secret_that_is_known(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *secret, *after;
+    } table[] = {
+        {"a s3cret b s3crets3cret", "s3cret", "a *** b ******"},
+        {"on", "on", "on"},
+        {"it ends in s3cr", "s3cret", "it ends in ***"},
+        {"it ends in s3c", "s3cret", "it ends in s3c"},
+        {"s3cret", "s3cret", "***"},
+        {"", "s3cret", ""},
+        {"aaaaaaaaa", "aaaa", "*********"},
+    };
+    for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
+        char text[64];
+        strcpy(text, table[at].before);
+        text[log_hide_secret(text, strlen(text), table[at].secret, strlen(table[at].secret))] = '\0';
+        if (at == 6)
+            assert_string_equal(text, "******a");
+        else
+            assert_string_equal(text, table[at].after);
+    }
+}
+
+// Nothing is read or written outside, however short the text is.
+static void each_beginning(void **state) {
+    (void)state;
+    const char *all = "x nats://u:p@h Bearer abcdefghijk eyJabcdefghijklmnopqrstuvw s3cret";
+    for (size_t bytes = 0; bytes <= strlen(all); bytes++) {
+        char *text = malloc(bytes + 1);
+        assert_non_null(text);
+        memcpy(text, all, bytes);
+        size_t left = log_hide_credentials(text, bytes);
+        assert_true(left <= bytes);
+        left = log_hide_secret(text, left, "s3cret", 6);
+        assert_true(left <= bytes);
+        free(text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(credentials_by_their_form),
+        cmocka_unit_test(a_secret_that_is_known),
+        cmocka_unit_test(each_beginning),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
