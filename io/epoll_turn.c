@@ -10,12 +10,12 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "io/epoll.h"
+#include "io/log.h"
 
 // After these a read that brings less than was asked for doesn't mean that nothing is left.
 enum { DOUBTS = EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR };
@@ -67,7 +67,7 @@ static bool look_for_events(struct epoll_io *io, uint64_t deadline_ns) {
     io->entries++;
     int count = epoll_wait(io->epoll, io->events, EVENTS_MAX, milliseconds_until(deadline_ns));
     if (count < 0 && errno != EINTR) {
-        fprintf(stderr, "epoll_wait: %s\n", strerror(errno));
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "epoll_wait: %s", strerror(errno));
         abort();
     }
     for (int i = 0; i < count; i++) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/child/log_line.h"
+#include "io/log.h"
 #include "io/privdrop.h"
 #include "io/process_name.h"
 
@@ -59,27 +60,12 @@ struct keeper_program {
 
 // --- Output of programs, and their memory
 
-enum { READ_BYTES = 16 << 10, READS_A_TURN = 8, LINE_BYTES_MAX = 256 + LOG_TEXT_BYTES + 4 };
+enum { READ_BYTES = 16 << 10, READS_A_TURN = 8 };
 
 struct log_sink {
     struct keeper_state *state;
     struct keeper_child *child;
 };
-
-// A log that isn't read holds up nobody: a line that finds no room in it is left out.
-static void write_log(const char *line, size_t bytes) {
-    struct pollfd room = {.fd = 2, .events = POLLOUT};
-    while (bytes > 0) {
-        size_t part = bytes < 4096 ? bytes : 4096; // PIPE_BUF: so much fits where a pipe has room at all
-        if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
-            return;
-        ssize_t written = write(2, line, part);
-        if (written <= 0)
-            return;
-        line += written;
-        bytes -= (size_t)written;
-    }
-}
 
 static void keep_line(struct keeper_place *place, const char *text, size_t bytes) {
     uint64_t end = atomic_load_explicit(&place->log_end, memory_order_relaxed);
@@ -92,13 +78,10 @@ static void keep_line(struct keeper_place *place, const char *text, size_t bytes
 
 static void write_line(void *context, const char *text, size_t bytes) {
     const struct log_sink *sink = context;
-    char line[LINE_BYTES_MAX];
-    int head = snprintf(line, sizeof line, "%s: ", sink->child->name);
-    assert(bytes <= LOG_TEXT_BYTES && head > 0 && (size_t)head + bytes < sizeof line);
+    assert(bytes <= LOG_TEXT_BYTES);
     keep_line(&sink->state->shared->places[sink->child->place], text, bytes);
-    memcpy(line + head, text, bytes);
-    line[(size_t)head + bytes] = '\n';
-    write_log(line, (size_t)head + bytes + 1);
+    log_write(LOG_CHILD_SAID, LOG_FIELDS(log_text(sink->child->name), log_bytes(text, bytes)), "%s: %.*s",
+              sink->child->name, (int)bytes, text);
 }
 
 static uint64_t clock_ms(void) {

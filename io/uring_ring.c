@@ -11,12 +11,12 @@
 #include "io/uring_ring.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/limits.h"
 #include "core/base/memory.h"
+#include "io/log.h"
 #include "io/sandbox_layer.h"
 #include "io/uring_restrict.h"
 
@@ -124,7 +124,7 @@ void ring_close(struct ring *ring) {
 static void check(int result) {
     if (result >= 0 || result == -EINTR || result == -ETIME || result == -EAGAIN || result == -EBUSY)
         return;
-    fprintf(stderr, "io_uring_enter: %s\n", strerror(-result));
+    log_write(LOG_FAILED, LOG_NO_FIELDS, "io_uring_enter: %s", strerror(-result));
     abort();
 }
 

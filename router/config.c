@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/log.h"
 #include "router/config_cluster.h"
 #include "router/config_fault.h"
 #include "router/config_file.h"
@@ -239,15 +240,22 @@ static bool is_fixed(const struct option *option, const struct config *now, cons
     return !is_read_again && !is_same(option, now, fresh);
 }
 
+static void mention(const struct config *fresh, const char *option) {
+    const struct config_place place = config_place_of(fresh, option);
+    const struct log_field line = place.line ? log_number(place.line) : log_unknown();
+    log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_text(place.file), line, log_text(option)),
+              "--%s takes effect at the next start", option);
+}
+
 void config_mention_fixed(const struct config *now, const struct config *fresh) {
     size_t count;
     const struct option *options = options_all(&count);
     for (size_t at = 0; at < count; at++)
         if (is_fixed(&options[at], now, fresh))
-            fprintf(stderr, "patchbayd: --%s takes effect at the next start\n", options[at].name);
+            mention(fresh, options[at].name);
 }
 
 void config_mention_in_effect(void *context) {
     (void)context;
-    fputs("patchbayd: the configuration was read again\n", stderr);
+    log_write(LOG_RELOADED, LOG_NO_FIELDS, "the configuration was read again");
 }

@@ -6,34 +6,33 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/child/log_line.h"
+#include "io/log.h"
 #include "router/config_options.h"
 
 enum { FAULT_BYTES_MAX = 2048 };
 
-__attribute__((format(printf, 2, 0))) static void tell(const struct config_place *place, const char *format,
-                                                       va_list arguments) {
-    char text[FAULT_BYTES_MAX];
+__attribute__((format(printf, 3, 0))) static void tell(enum log_event event, const struct config_place *place,
+                                                       const char *format, va_list arguments) {
+    char head[700], text[FAULT_BYTES_MAX];
     size_t used = 0;
+    head[0] = '\0';
     if (place->file && place->line)
-        used = (size_t)snprintf(text, sizeof text, "%.512s:%u: ", place->file, place->line);
+        used = (size_t)snprintf(head, sizeof head, "%.512s:%u: ", place->file, place->line);
     else if (place->file)
-        used = (size_t)snprintf(text, sizeof text, "%.512s: ", place->file);
+        used = (size_t)snprintf(head, sizeof head, "%.512s: ", place->file);
     if (place->key)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.64s: ", place->file ? "" : "--",
+        used += (size_t)snprintf(head + used, sizeof head - used, "%s%.64s: ", place->file ? "" : "--",
                                  place->key);
-    assert(used < sizeof text);
-    vsnprintf(text + used, sizeof text - used, format, arguments);
-    char shown[4 * sizeof text + 1];
-    size_t bytes = log_escape((const uint8_t *)text, strlen(text), shown);
-    shown[bytes++] = '\n';
-    fwrite(shown, 1, bytes, stderr);
+    assert(used < sizeof head);
+    vsnprintf(text, sizeof text, format, arguments);
+    const struct log_field line = place->line ? log_number(place->line) : log_unknown();
+    log_write(event, LOG_FIELDS(log_text(place->file), line, log_text(place->key)), "%s%s", head, text);
 }
 
 void config_fault(const struct config_place *place, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    tell(place, format, arguments);
+    tell(LOG_CONFIG_FAULT, place, format, arguments);
     va_end(arguments);
 }
 
@@ -47,7 +46,7 @@ bool config_complain(struct config *config, const char *key, const char *format,
     const struct config_place place = {file_of(config, config->source), config->line, key};
     va_list arguments;
     va_start(arguments, format);
-    tell(&place, format, arguments);
+    tell(LOG_CONFIG_FAULT, &place, format, arguments);
     va_end(arguments);
     config->faults++;
     return false;
@@ -89,7 +88,7 @@ bool config_complain_of(struct config *config, const char *option, const char *f
     struct config_place place = config_place_of(config, option);
     va_list arguments;
     va_start(arguments, format);
-    tell(&place, format, arguments);
+    tell(LOG_CONFIG_FAULT, &place, format, arguments);
     va_end(arguments);
     config->faults++;
     return false;

@@ -16,6 +16,8 @@ static const char *const gates[] = {"off", "human-in-the-loop", "manual", NULL};
 static const char *const depths[] = {"lazy", "strict", NULL};
 static const char *const endings[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
+static const char *const log_formats[] = {"text", "logfmt", "json", NULL};
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 static const char *const sandboxes[] = {"off", "on", "required", NULL};
 
 static const struct option options[] = {
@@ -129,6 +131,10 @@ static const struct option options[] = {
      "that the hub and its children become, where root starts it"},
     {"sandbox", OPTION_CHOICE, OPTIONS_PROCESS, 0, FIELD(settings.sandbox.mode), 0, 0, sandboxes, "MODE",
      SANDBOX_DEFAULT_NAME, NULL, "give up what the hub doesn't need; required: or don't start"},
+    {"log", OPTION_CHOICE, OPTIONS_PROCESS, OPTION_RELOADS, FIELD(log_format), 0, 0, log_formats, "FORMAT",
+     "text", NULL, "of the lines on standard error"},
+    {"log-level", OPTION_CHOICE, OPTIONS_PROCESS, OPTION_RELOADS, FIELD(log_level), 0, 0, log_levels, "LEVEL",
+     "info", NULL, "up to which events are logged"},
     {"config", OPTION_CONFIG, OPTIONS_PROCESS, OPTION_ARGUMENT | OPTION_REPEATS, 0, 0, 0, 0, NULL, "FILE",
      NULL, NULL, "read options from an INI file; repeatable"},
     {"check", OPTION_FLAG, OPTIONS_PROCESS, OPTION_ARGUMENT, FIELD(check), 0, 1, NULL, NULL, "no", NULL,

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "core/log/log_event.h"
 #include "io/address.h"
 #include "router/config_children.h"
 #include "router/engine/shard/cluster_server.h"
@@ -47,7 +48,9 @@ struct config {
     const char *files_read[CONFIG_FILES_MAX];
     struct cluster_settings cluster; // where settings.cluster points; no name: there are no other hubs
     char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
-    bool insecure; // serve TCP addresses that other machines can reach
+    enum log_format log_format;
+    enum log_level log_level; // the highest that is written
+    bool insecure;            // serve TCP addresses that other machines can reach
     struct config_children children;
     struct config_given *given, **given_last; // in the order in which they came; owned
 };

@@ -9,6 +9,7 @@
 
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
+#include "io/log.h"
 #include "io/plain_file.h"
 #include "router/config_fault.h"
 
@@ -70,8 +71,8 @@ static void warn_of_gate(const struct config *config, const struct users *users,
     while (index < count && !users_rights_at(users, index)->admin)
         index++;
     if (has_gate && index == count)
-        fprintf(stderr, "patchbayd: %s: nobody is admin: what --gate holds can't be approved\n",
-                config->users);
+        log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_text(config->users), log_unknown(), log_text("admin")),
+                  "%s: nobody is admin: what --gate holds can't be approved", config->users);
 }
 
 struct users *config_users(const struct config *config, const struct siphash_key *key,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/log.h"
 #include "io/passed_sockets.h"
 
 // A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
@@ -38,19 +39,19 @@ bool listen_sockets_open(struct listen_sockets *listening, const struct config *
         if (failed) {
             char uri[160];
             address_format(&config->listeners[index], uri, sizeof uri);
-            fprintf(stderr, "patchbayd: can't listen on %s: %s: %s\n", uri, why, strerror(-failed));
+            log_write(LOG_FAILED, LOG_NO_FIELDS, "can't listen on %s: %s: %s", uri, why, strerror(-failed));
             return false;
         }
         listening->count++;
         failed = listener_share(&listening->listeners[index]);
         if (failed) {
-            fprintf(stderr, "patchbayd: the socket's file can't be given its mode and group: %s\n",
-                    failed == -ENOENT ? "there is no such group" : strerror(-failed));
+            log_write(LOG_FAILED, LOG_NO_FIELDS, "the socket's file can't be given its mode and group: %s",
+                      failed == -ENOENT ? "there is no such group" : strerror(-failed));
             return false;
         }
         failed = user ? listener_give(&listening->listeners[index], user->user) : 0;
         if (failed)
-            fprintf(stderr, "patchbayd: the socket stays its maker's: %s\n", strerror(-failed));
+            log_write(LOG_NOTICE, LOG_NO_FIELDS, "the socket stays its maker's: %s", strerror(-failed));
     }
     return true;
 }

@@ -18,6 +18,7 @@
 #include "core/base/memory.h"
 
 #include "io/keeper.h"
+#include "io/log.h"
 #include "io/notify.h"
 #include "io/passed_sockets.h"
 #include "io/process_name.h"
@@ -84,7 +85,7 @@ static void pin(const struct program *program, uint32_t index) {
         CPU_ZERO(&one);
         CPU_SET(core, &one);
         if (pthread_setaffinity_np(pthread_self(), sizeof one, &one))
-            fprintf(stderr, "patchbayd: shard %u could not be pinned to core %zu\n", index, core);
+            log_write(LOG_NOTICE, LOG_NO_FIELDS, "shard %u could not be pinned to core %zu", index, core);
         return;
     }
 }
@@ -104,6 +105,7 @@ static void tell_manager(void *context, enum hub_notice notice) {
     char text[96];
     switch (notice) {
     case HUB_RELOADS:
+        log_write(LOG_RELOADING, LOG_NO_FIELDS, "the configuration is read again");
         clock_gettime(CLOCK_MONOTONIC, &now);
         snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu",
                  (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
@@ -113,6 +115,8 @@ static void tell_manager(void *context, enum hub_notice notice) {
         tell_ready(program);
         break;
     case HUB_STOPS:
+        log_write(LOG_DRAINING, LOG_NO_FIELDS, "the hub drains: what is pending has %llu ms",
+                  (unsigned long long)(hub_settings(program->hub)->limits.drain_timeout_ns / 1000000));
         notify_tell(program->manager, "STOPPING=1\nSTATUS=Waiting for what is pending");
         break;
     case HUB_IS_ALIVE:
@@ -121,17 +125,22 @@ static void tell_manager(void *context, enum hub_notice notice) {
     }
 }
 
+enum { ANNOUNCED_BYTES_MAX = 1024 };
+
 // Says where the hub listens, all lines in one write, and tells systemd.
 static void announce(const struct program *program) {
-    char lines[LISTENERS_MAX * 192];
+    char lines[LISTENERS_MAX * ANNOUNCED_BYTES_MAX];
     size_t length = 0;
     for (uint32_t index = 0; index < program->listening.count; index++) {
         char uri[160];
         address_format(&program->listening.listeners[index].address, uri, sizeof uri);
-        length += (size_t)snprintf(lines + length, sizeof lines - length, "listening %s\n", uri);
+        length += log_compose(lines + length, ANNOUNCED_BYTES_MAX, LOG_LISTENING, LOG_FIELDS(log_text(uri)),
+                              "listening %s", uri);
     }
     assert(length < sizeof lines);
-    fwrite(lines, 1, length, stderr);
+    log_write_lines(lines, length);
+    log_write(LOG_READY, LOG_NO_FIELDS, "the hub serves at %u address%s", program->listening.count,
+              program->listening.count == 1 ? "" : "es");
     tell_ready(program);
 }
 
@@ -144,9 +153,9 @@ static void listen_on(const struct program *program, struct shard *shard) {
             transport_table_find(program->listening.listeners[index].address.transport),
             program->listening.listeners[index].address.secure, program->listening.passed[index]};
     if (!children_open(shard, &transport_child_framed, &transport_child_lines))
-        fputs("patchbayd: there is no memory for children\n", stderr);
+        log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for children");
     if (!link_open(shard, &transport_nats))
-        fputs("patchbayd: there is no memory for the link to other hubs\n", stderr);
+        log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for the link to other hubs");
     accept_listen(shard, sockets, program->listening.count);
     watchdog_begin(shard);
     announce(program);
@@ -165,7 +174,7 @@ static struct shard *open_shard(struct program *program, uint32_t index) {
     if (!failed && index == 0)
         failed = open_journal(shard, &why);
     if (failed && atomic_fetch_add(&program->failures, 1) == 0)
-        fprintf(stderr, "patchbayd: %s: %s\n", why, strerror(-failed));
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "%s: %s", why, strerror(-failed));
     assert(failed ? why != NULL : shard != NULL);
     if (shard && !io_is_restricted(shard->io))
         atomic_store(&program->ring_unwalled, true);
@@ -224,7 +233,7 @@ static int run_shards(struct program *program, uint32_t count) {
         threads[index] = (struct shard_thread){.program = program, .index = index};
         int failed = pthread_create(&threads[index].thread, NULL, shard_thread, &threads[index]);
         if (failed) {
-            fprintf(stderr, "patchbayd: can't start a thread: %s\n", strerror(failed));
+            log_write(LOG_FAILED, LOG_NO_FIELDS, "can't start a thread: %s", strerror(failed));
             exit(1);
         }
     }
@@ -292,10 +301,10 @@ static void count_connections(struct program *program) {
     uint64_t all = limit.rlim_max, own = own_descriptors(config), most = own < all / 2 ? all - own : all / 2;
     bool is_asked_for = config_is_given(config, "max-connections");
     if (connections > most && (is_asked_for || most < connections / 4))
-        fprintf(stderr,
-                "patchbayd: %llu file descriptors (ulimit -n) are enough for %llu connections, and "
-                "--max-connections is %u\n",
-                (unsigned long long)all, (unsigned long long)most, connections);
+        log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_unknown(), log_unknown(), log_text("max-connections")),
+                  "%llu file descriptors (ulimit -n) are enough for %llu connections, and --max-connections "
+                  "is %u",
+                  (unsigned long long)all, (unsigned long long)most, connections);
     program->connections_most = most ? most : 1;
     bound_connections(config, program->connections_most);
 }
@@ -360,6 +369,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         fresh->secure = secure_source_hold(before->secure);
     if (good) {
         config_mention_fixed(&program->config, config);
+        log_set(config->log_format, config->log_level);
         fresh->limits = config->settings.limits;
         fresh->takeover = config->settings.takeover;
         fresh->progress_extends = config->settings.progress_extends;
@@ -374,7 +384,8 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
     if (config)
         config_deinit(config);
     if (!good)
-        fputs("patchbayd: the configuration can't be used; the hub goes on as before\n", stderr);
+        log_write(LOG_RELOAD_FAILED, LOG_NO_FIELDS,
+                  "the configuration can't be used; the hub goes on as before");
     free(config);
     return good;
 }
@@ -389,7 +400,7 @@ static void choose_io(struct config *config) {
         sandbox_layer_last_privilege(); // before threads of the backend's own are there
     if (!failed)
         return;
-    fprintf(stderr, "patchbayd: %s: %s; going on with epoll\n", why, strerror(-failed));
+    log_write(LOG_IO_FALLBACK, LOG_NO_FIELDS, "%s: %s; going on with epoll", why, strerror(-failed));
 }
 
 static int serve(struct program *program, struct config *config) {
@@ -399,7 +410,7 @@ static int serve(struct program *program, struct config *config) {
     config->settings.read_again = main_read_again;
     config->settings.in_effect = config_mention_in_effect;
     config->settings.read_context = program;
-    config->settings.notice = program->manager >= 0 ? tell_manager : NULL;
+    config->settings.notice = tell_manager;
     config->settings.watchdog_ms = notify_watchdog_ms();
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
@@ -412,7 +423,7 @@ static int serve(struct program *program, struct config *config) {
     config->settings.process = (uint32_t)getpid();
     struct hub_secrets *secrets = &config->settings.secrets;
     if (getrandom(secrets, sizeof *secrets, 0) != sizeof *secrets) {
-        fputs("patchbayd: the system has no random numbers\n", stderr);
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "the system has no random numbers");
         return STATUS_FAILED;
     }
     if (config->users[0] &&
@@ -420,7 +431,7 @@ static int serve(struct program *program, struct config *config) {
               config_users(config, &secrets->tables, NULL, config->settings.gate, &config->settings.realm)))
         return STATUS_UNUSABLE;
     if (hub_create(&program->hub, &config->settings)) {
-        fputs("patchbayd: memory is used up\n", stderr);
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "memory is used up");
         return STATUS_FAILED;
     }
     int status = run_shards(program, config->settings.shard_count);
@@ -459,27 +470,59 @@ static int check(struct program *program, struct config *config, bool is_read) {
     return is_free ? status : STATUS_FAILED;
 }
 
+// Reads the configuration in silence, to know how its faults are to be logged. What --check and --print-config say is an answer and no
+// log: it is text. Returns whether help or the version was asked for, which has been shown.
+static bool learn_log(struct program *program) {
+    struct config *config = &program->config;
+    log_mute(true);
+    bool is_shown = config_read(config, program->argc, program->argv, (uint32_t)CPU_COUNT(&program->cores)) ==
+                    CONFIG_SHOWN;
+    log_mute(false);
+    if (!config->check && !config->prints)
+        log_set(config->log_format, config->log_level);
+    config_deinit(config);
+    return is_shown;
+}
+
+// Forks the processes that start programs and look names up: before the hub has what they must not have, threads, sockets, limits,
+// walls. False: one can't be had, which has been said.
+static bool fork_helpers(struct program *program, struct config *config) {
+    const struct privdrop_user *user = sandbox_user(&program->sandbox);
+    int failed = may_have_children(config) ? keeper_fork(&program->keeper, user) : 0;
+    if (failed) {
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "the keeper of children can't be started: %s",
+                  strerror(-failed));
+        return false;
+    }
+    failed = config_needs_resolver(config) ? resolver_fork(&program->resolver, user) : 0;
+    if (failed)
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "what looks names up can't be started: %s", strerror(-failed));
+    config->cluster.resolver = program->resolver.process ? &program->resolver : NULL;
+    return !failed;
+}
+
 int main(int argc, char **argv) {
     static struct program program;
     struct config *config = &program.config;
+    log_begin();
     memory_begin();
     tls_begin();
     program.argc = argc;
     program.argv = config_keep_arguments(argc, argv);
     if (!program.argv) {
-        fputs("patchbayd: memory is used up\n", stderr);
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "memory is used up");
         return STATUS_FAILED;
     }
     process_name_begin(argc, argv);
     sched_getaffinity(0, sizeof program.cores, &program.cores);
+    if (learn_log(&program))
+        return 0;
     const char *why = "";
     if (passed_sockets_take(&why) < 0) {
-        fprintf(stderr, "patchbayd: %s\n", why);
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "%s", why);
         return STATUS_UNUSABLE;
     }
     enum config_result result = config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores));
-    if (result == CONFIG_SHOWN)
-        return 0;
     if (config->check)
         return check(&program, config, result == CONFIG_RUN);
     if (result == CONFIG_BAD)
@@ -492,21 +535,11 @@ int main(int argc, char **argv) {
         return STATUS_FAILED;
     count_connections(&program);
     if (config->settings.gate && !config->users[0])
-        fputs("patchbayd: --gate without --users: any other connection may approve what one has sent\n",
-              stderr);
+        log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_unknown(), log_unknown(), log_text("gate")),
+                  "--gate without --users: any other connection may approve what one has sent");
     program.manager = notify_open();
-    // Before all that it must not have: threads, sockets, limits, walls.
-    int failed = may_have_children(config) ? keeper_fork(&program.keeper, sandbox_user(&program.sandbox)) : 0;
-    if (failed) {
-        fprintf(stderr, "patchbayd: the keeper of children can't be started: %s\n", strerror(-failed));
+    if (!fork_helpers(&program, config))
         return STATUS_FAILED;
-    }
-    if (config_needs_resolver(config) &&
-        (failed = resolver_fork(&program.resolver, sandbox_user(&program.sandbox)))) {
-        fprintf(stderr, "patchbayd: what looks names up can't be started: %s\n", strerror(-failed));
-        return STATUS_FAILED;
-    }
-    config->cluster.resolver = program.resolver.process ? &program.resolver : NULL;
     route_signals();
     raise_limits();
     bool listens = listen_sockets_open(&program.listening, config, sandbox_user(&program.sandbox));
@@ -516,5 +549,7 @@ int main(int argc, char **argv) {
     if (program.resolver.process)
         resolver_close(&program.resolver);
     listen_sockets_close(&program.listening);
+    if (status == 0)
+        log_write(LOG_STOPPED, LOG_NO_FIELDS, "the hub has drained and ends");
     return status;
 }

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "io/log.h"
 #include "router/config_secrets.h"
 
 static const char *const wall_names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
@@ -89,7 +90,7 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     sandbox->mode = config->settings.sandbox.mode;
     sandbox->secret = config->tls_certificate[0] || config->users[0] || config_cluster_is_secret(config);
     if (!add_files(sandbox, config)) {
-        fputs("patchbayd: too many files, or too long a path, for --sandbox\n", stderr);
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "too many files, or too long a path, for --sandbox");
         return false;
     }
     if (!config->user[0])
@@ -102,10 +103,10 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
         privdrop_tell(&sandbox->user, config->user);
         return true;
     }
-    fprintf(stderr, "patchbayd: --user %s: %s\n", config->user,
-            failed == -ENOENT  ? "there is no such user"
-            : failed == -EPERM ? "only root can become another user"
-                               : strerror(-failed));
+    log_write(LOG_FAILED, LOG_NO_FIELDS, "--user %s: %s", config->user,
+              failed == -ENOENT  ? "there is no such user"
+              : failed == -EPERM ? "only root can become another user"
+                                 : strerror(-failed));
     return false;
 }
 
@@ -119,8 +120,8 @@ const struct privdrop_user *sandbox_user(const struct sandbox *sandbox) {
 // Whether the hub may start without.
 static bool report_missing(enum sandbox_mode mode, enum sandbox_layer layer, const char *why) {
     assert(layer < SANDBOX_LAYER_COUNT && mode != SANDBOX_OFF);
-    fprintf(stderr, "patchbayd: --sandbox %s: no wall around %s: %s\n",
-            mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[layer], why);
+    log_write(LOG_WALL_MISSING, LOG_NO_FIELDS, "--sandbox %s: no wall around %s: %s",
+              mode == SANDBOX_REQUIRED ? "required" : "on", wall_names[layer], why);
     return mode != SANDBOX_REQUIRED;
 }
 
@@ -134,9 +135,10 @@ static bool check_reads(const struct sandbox *sandbox) {
             close(file);
             continue;
         }
-        fprintf(stderr, "patchbayd: %s can't be read again at SIGHUP%s%s: %s\n", sandbox->reads[at],
-                sandbox->user_name ? " by " : "", sandbox->user_name ? sandbox->user_name : "",
-                strerror(errno));
+        log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_text(sandbox->reads[at]), log_unknown(), log_unknown()),
+                  "%s can't be read again at SIGHUP%s%s: %s", sandbox->reads[at],
+                  sandbox->user_name ? " by " : "", sandbox->user_name ? sandbox->user_name : "",
+                  strerror(errno));
         all = false;
     }
     return all || !sandbox->user_name;
@@ -155,7 +157,7 @@ static bool drop_privileges(const struct sandbox *sandbox, struct hub_sandbox *s
     if (failed == -ENOSYS)
         return report_missing(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, "the kernel lacks no_new_privs");
     if (user)
-        fprintf(stderr, "patchbayd: --user %s: %s\n", sandbox->user_name, strerror(-failed));
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "--user %s: %s", sandbox->user_name, strerror(-failed));
     return !user && report_missing(sandbox->mode, SANDBOX_LAYER_PRIVILEGES, strerror(-failed));
 }
 

@@ -2,11 +2,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
 #include "core/requests/journal_line.h"
+#include "io/log.h"
 #include "router/engine/shard/post.h"
 
 enum { LOST_PAUSE_MS = 1000 };
@@ -114,8 +114,8 @@ const char *journal_fault_text(int error) {
 }
 
 static void journal_log_fault(const struct shard *shard, const char *cause, int error) {
-    fprintf(stderr, "patchbayd: the journal %s %s: %s\n", shard->hub->settings.journal, cause,
-            journal_fault_text(error));
+    log_write(LOG_JOURNAL_FAILED, LOG_NO_FIELDS, "the journal %s %s: %s", shard->hub->settings.journal, cause,
+              journal_fault_text(error));
 }
 
 static void reopen_file(struct shard *shard, struct journal *journal) {

@@ -20,6 +20,10 @@ bool cluster_server_place(struct cluster_server *server) {
     return true;
 }
 
+void cluster_server_text(const struct nats_url *url, char out[CLUSTER_SERVER_TEXT_BYTES]) {
+    snprintf(out, CLUSTER_SERVER_TEXT_BYTES, "%s:%u", url->host, url->port);
+}
+
 bool cluster_server_is_local(const struct cluster_server *server) {
     const struct address address = {.storage = server->address, .bytes = server->bytes};
     assert(server->bytes <= sizeof server->address);

@@ -12,7 +12,11 @@
 struct resolver;
 struct secure_source;
 
-enum { CLUSTER_SERVERS_MAX = 16, HUB_DISPLAY_BYTES_MAX = 64 };
+enum {
+    CLUSTER_SERVERS_MAX = 16,
+    HUB_DISPLAY_BYTES_MAX = 64,
+    CLUSTER_SERVER_TEXT_BYTES = NATS_URL_HOST_BYTES_MAX + 8,
+};
 
 struct cluster_server {
     struct nats_url url;
@@ -39,6 +43,8 @@ struct cluster_settings {
 
 // Finds the address where the host is a numeric one, or localhost; false where it is a name of another kind.
 bool cluster_server_place(struct cluster_server *server);
+// Writes HOST:PORT: a server as logs name it.
+void cluster_server_text(const struct nats_url *url, char out[CLUSTER_SERVER_TEXT_BYTES]);
 // Whether only this machine can reach it.
 bool cluster_server_is_local(const struct cluster_server *server);
 // Whether what is said there stays between the hub and a server that has shown who it is, and shows who the hub is; or nobody else

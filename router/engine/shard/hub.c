@@ -7,6 +7,7 @@
 #include "core/agents/subscriber_count.h"
 #include "core/base/memory.h"
 #include "core/rights/users.h"
+#include "io/log.h"
 #include "io/secure.h"
 #include "router/engine/shard/cluster_server.h"
 
@@ -92,10 +93,9 @@ static bool fits_shards(const struct hub *hub, uint64_t memory_bytes_max) {
     assert(least > 0);
     if (memory_bytes_max >= least)
         return true;
-    fprintf(
-        stderr,
-        "patchbayd: --max-memory: the %u shards of this hub need %lluM at least; the hub goes on as before\n",
-        hub->settings.shard_count, (unsigned long long)(least >> 20));
+    log_write(LOG_RELOAD_FAILED, LOG_NO_FIELDS,
+              "--max-memory: the %u shards of this hub need %lluM at least; the hub goes on as before",
+              hub->settings.shard_count, (unsigned long long)(least >> 20));
     return false;
 }
 
@@ -105,10 +105,11 @@ static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
     uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
     if (kept <= memory_bytes_max / 2)
         return true;
-    fprintf(stderr,
-            "patchbayd: --max-memory: what peers have the hub keep takes %lluK, which is more than half; the "
-            "hub goes on as before\n",
-            (unsigned long long)(kept >> 10));
+    log_write(
+        LOG_RELOAD_FAILED, LOG_NO_FIELDS,
+        "--max-memory: what peers have the hub keep takes %lluK, which is more than half; the hub goes on "
+        "as before",
+        (unsigned long long)(kept >> 10));
     return false;
 }
 

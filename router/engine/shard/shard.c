@@ -105,6 +105,7 @@ static void init_tables(struct shard *shard) {
     timer_init(&shard->refusals_timer, TIMER_REFUSALS);
     timer_init(&shard->journal_timer, TIMER_REFUSALS);
     timer_init(&shard->watchdog_timer, TIMER_WATCHDOG);
+    timer_init(&shard->log_timer, TIMER_LOG);
     atomic_init(&shard->asleep, false);
 }
 
@@ -185,6 +186,7 @@ void shard_close(struct shard *shard) {
     wheel_disarm(&shard->refusals_timer);
     wheel_disarm(&shard->journal_timer);
     wheel_disarm(&shard->watchdog_timer);
+    wheel_disarm(&shard->log_timer);
     io_close(shard->io);
     hcs_shard_deinit(&shard->streams);
     sender_deinit(&shard->sender);
@@ -210,6 +212,11 @@ void shard_wake(struct shard *shard, uint32_t other) {
     struct shard *sleeper = shard->hub->shards[other];
     if (atomic_load(&sleeper->asleep))
         io_wake(shard->io, sleeper->io);
+}
+
+void shard_note_suppressed(struct shard *shard) {
+    if (!timer_armed(&shard->log_timer))
+        wheel_arm(&shard->wheel, &shard->log_timer, shard_now_ms(shard) + 1000);
 }
 
 void shard_wake_others(struct shard *shard) {

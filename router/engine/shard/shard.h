@@ -47,6 +47,7 @@ enum timer_kind {
     TIMER_IDENTITY,
     TIMER_REFUSALS,
     TIMER_WATCHDOG,
+    TIMER_LOG,
     TIMER_LINK
 };
 
@@ -195,6 +196,7 @@ struct shard {
     bool listening[LISTENERS_MAX];                     // an accept is armed
     bool passed[LISTENERS_MAX];                        // the next hub will have it, too
     struct timer watchdog_timer;
+    struct timer log_timer;          // armed while events had no line in the log (io/log.h)
     uint64_t turns_seen[SHARDS_MAX]; // of each shard, at the last look (watchdog.c)
     bool stands_aside;               // nothing more is accepted from these
     uint32_t listener_count;
@@ -253,6 +255,8 @@ uint32_t shard_buffers_lent(const struct shard *shard);
 void shard_wake(struct shard *shard, uint32_t other);
 // The same for all others.
 void shard_wake_others(struct shard *shard);
+// An event had no line in the log (log_write returned false): their number is told within a second.
+void shard_note_suppressed(struct shard *shard);
 
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     return io_now(shard->io) / 1000000;

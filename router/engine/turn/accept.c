@@ -2,11 +2,11 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "io/log.h"
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
@@ -274,7 +274,8 @@ static void note_failure(struct shard *shard, int error) {
     stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
     if ((error == EMFILE || error == ENFILE) && !shard->lacks_descriptors) {
         shard->lacks_descriptors = true;
-        fputs("patchbayd: no file descriptor is left: connections wait until one is free\n", stderr);
+        log_write(LOG_DESCRIPTORS_EXHAUSTED, LOG_NO_FIELDS,
+                  "no file descriptor is left: connections wait until one is free");
     }
 }
 

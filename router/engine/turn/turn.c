@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <signal.h>
 
+#include "io/log.h"
 #include "router/audit/audit.h"
 #include "router/audit/journal.h"
 #include "router/engine/receive/receive.h"
@@ -196,6 +197,9 @@ static void expire(struct shard *shard) {
             break;
         case TIMER_WATCHDOG:
             watchdog_look(shard);
+            break;
+        case TIMER_LOG:
+            log_tell_suppressed();
             break;
         case TIMER_LINK:
             nats_tick(shard, timer);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "io/log.h"
 #include "router/engine/shard/annex.h"
 
 void child_set_state(struct child *child, enum child_state state) {
@@ -25,12 +26,13 @@ void child_show_era(struct child *child, enum mcp_era era) {
 
 void child_log(const struct child *child, const char *format, ...) {
     assert(child->record);
-    char line[512];
+    char line[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "patchbayd: child %s: %s\n", child->record->name, line);
+    log_write(LOG_CHILD_FAULT, LOG_FIELDS(log_text(child->record->name)), "child %s: %s", child->record->name,
+              line);
 }
 
 void child_wake_after(struct shard *shard, struct child *child, uint64_t ms) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "io/keeper.h"
+#include "io/log.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
@@ -221,7 +222,9 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
         stats_count(&shard->stats, COUNT_CHILDREN_FAILED);
     atomic_store_explicit(&child->record->failures, child->restart.failures, memory_order_relaxed);
     if (!again) {
-        child_log(child, "it has failed %u times in a row and stays down", child->restart.failures);
+        log_write(LOG_CHILD_DOWN, LOG_FIELDS(log_text(child->record->name)),
+                  "child %s: it has failed %u times in a row and stays down", child->record->name,
+                  child->restart.failures);
         go_down(shard, child, CHILD_DOWN);
         return;
     }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "core/base/memory.h"
+#include "io/log.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/children/child_registration.h"
@@ -97,8 +98,9 @@ static void add(struct shard *shard, const struct child_settings *settings, uint
     struct child *child = create(shard, settings, number, NULL);
     if (!child) {
         shard->children->lacks_place |= !child_record_has_place(shard->hub);
-        fprintf(stderr, "patchbayd: child %s: there is no room for it%s\n", settings->name,
-                shard->children->lacks_place ? " yet" : "");
+        log_write(LOG_CHILD_FAULT, LOG_FIELDS(log_text(settings->name)),
+                  "child %s: there is no room for it%s", settings->name,
+                  shard->children->lacks_place ? " yet" : "");
         return;
     }
     if (!child_register(shard, child, NULL, NULL, true))
@@ -290,7 +292,7 @@ static void take_bytes(struct shard *shard, const uint8_t *bytes, uint32_t count
 static void lose_keeper(struct shard *shard) {
     assert(shard->children && !atomic_load(&shard->hub->failed));
     struct children *children = shard->children;
-    fputs("patchbayd: the keeper of its children has ended; the hub ends, too\n", stderr);
+    log_write(LOG_FAILED, LOG_NO_FIELDS, "the keeper of its children has ended; the hub ends, too");
     atomic_store(&shard->hub->failed, true);
     for (struct child *child = children->first; child; child = child->next) {
         int32_t process = atomic_load_explicit(&child->record->process, memory_order_relaxed);

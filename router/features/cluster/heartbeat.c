@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/child/log_line.h"
+#include "core/log/log_escape.h"
+#include "io/log.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/features/cluster/outbound_request.h"
@@ -14,12 +15,13 @@ enum { UNSERVED_LOG_MS = 60 * 1000 };
 // --- The log
 
 // As it calls itself, with its name in the cluster; escaped, since anybody could have said it.
-static void log_member(const struct cluster_member *member, const char *what) {
+static void log_member(const struct cluster_member *member, const char *state, const char *what) {
     char name[4 * CLUSTER_MEMBER_NAME_BYTES_MAX];
     size_t bytes = log_escape((const uint8_t *)member->name, member->name_bytes, name);
     assert(bytes <= sizeof name);
-    fprintf(stderr, "patchbayd: cluster: hub %.*s%s%.*s%s %s\n", member->hub.bytes, member->hub.text,
-            bytes ? " (" : "", (int)bytes, name, bytes ? ")" : "", what);
+    log_write(LOG_MEMBER, LOG_FIELDS(log_bytes(member->hub.text, member->hub.bytes), log_text(state)),
+              "cluster: hub %.*s%s%.*s%s %s", member->hub.bytes, member->hub.text, bytes ? " (" : "",
+              (int)bytes, name, bytes ? ")" : "", what);
 }
 
 static void log_unserved(struct link *link, struct cluster_member *member) {
@@ -37,7 +39,7 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
     else
         snprintf(why, sizeof why, "is not served: its users or its gate are others (%.*s, here %.*s)",
                  (int)bytes, theirs, (int)own->bytes, own->text);
-    log_member(member, why);
+    log_member(member, "unserved", why);
 }
 
 // --- Who is there
@@ -81,7 +83,7 @@ static void replace(struct link *link, struct cluster_member *member, const stru
     assert(hub->number > member->hub.number);
     lose(link, member);
     snprintf(what, sizeof what, "came back as %.*s", hub->bytes, hub->text);
-    log_member(member, what);
+    log_member(member, "replaced", what);
     member->hub = *hub;
     member->is_new = true;
 }
@@ -133,7 +135,7 @@ static void take_served(struct link *link, struct cluster_member *member) {
     if (!is_served)
         log_unserved(link, member);
     else if (!was_served)
-        log_member(member, "is there");
+        log_member(member, "there", "is there");
     if (!was_known)
         heartbeat_beat(link); // who has just come knows nobody yet
 }
@@ -152,7 +154,7 @@ bool heartbeat_take(struct link *link, const uint8_t *body, uint32_t bytes) {
     if (!member)
         return true;
     if (json_member(body, all, "leaving").type == JSON_TRUE) {
-        log_member(member, "has left");
+        log_member(member, "left", "has left");
         forget(link, member);
         return true;
     }
@@ -228,7 +230,7 @@ static void expire(struct link *link) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
         if (now_ms - member->heard_ms < CLUSTER_GONE_MS)
             return;
-        log_member(member, "is silent");
+        log_member(member, "silent", "is silent");
         nats_publish_to(link, &member->hub, SUBJECT_GONE, 0, NULL);
         forget(link, member);
     }

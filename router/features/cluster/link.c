@@ -2,10 +2,10 @@
 
 #include <assert.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "io/log.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/outbound_request.h"
 #include "router/registry/claim_table.h"
@@ -162,8 +162,10 @@ void link_welcomed(struct link *link) {
     link_resolver_forget(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
-    fprintf(stderr, "patchbayd: cluster: link to %s:%u stands, as hub %.*s\n", url->host, url->port,
-            link->hub.bytes, link->hub.text);
+    char server[CLUSTER_SERVER_TEXT_BYTES];
+    cluster_server_text(url, server);
+    log_write(LOG_LINK_UP, LOG_FIELDS(log_text(server)), "cluster: link to %s stands, as hub %.*s", server,
+              link->hub.bytes, link->hub.text);
 }
 
 // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
@@ -202,8 +204,11 @@ void link_lost(struct link *link) {
     link->peer = NULL;
     nats_subscriptions_forget(&link->subscriptions);
     stats_count(&shard->stats, was_up ? COUNT_LINKS_LOST : COUNT_DIALS_FAILED);
-    if (was_up)
-        fprintf(stderr, "patchbayd: cluster: link to %s:%u lost\n", url->host, url->port);
+    if (was_up) {
+        char server[CLUSTER_SERVER_TEXT_BYTES];
+        cluster_server_text(url, server);
+        log_write(LOG_LINK_DOWN, LOG_FIELDS(log_text(server)), "cluster: link to %s lost", server);
+    }
     rest(link);
 }
 

@@ -1,9 +1,9 @@
 #include "router/features/cluster/name_claim.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "io/log.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/cluster/nats_connect.h"
@@ -72,8 +72,8 @@ static bool is_lesser(const struct link *link, const struct cluster_member *memb
 static void give_up(struct link *link, const struct agent *agent) {
     assert(!agent->child);
     stats_count(&link->shard->stats, COUNT_NAMES_YIELDED);
-    fprintf(stderr, "patchbayd: cluster: agent %.*s is held at another hub: given up here\n",
-            (int)agent->id_bytes, agent->id);
+    log_write(LOG_NAME_CONFLICT, LOG_FIELDS(log_bytes(agent->id, agent->id_bytes)),
+              "cluster: agent %.*s is held at another hub: given up here", (int)agent->id_bytes, agent->id);
     registry_yield(link->shard, link->peer->name, agent);
 }
 

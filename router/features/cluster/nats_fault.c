@@ -1,10 +1,11 @@
 #include "router/features/cluster/nats_fault.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "core/child/log_line.h"
+#include "core/log/log_escape.h"
+#include "core/log/log_secret.h"
+#include "io/log.h"
 
 enum { FAULT_BYTES_MAX = 256 };
 
@@ -23,18 +24,25 @@ static bool is_due(struct link *link, const void *bytes, uint32_t count) {
 }
 
 void nats_fault_said(struct link *link, const uint8_t *bytes, uint32_t count) {
-    char text[4 * FAULT_BYTES_MAX];
+    const struct nats_url *url = &link_server(link)->url;
+    char said[FAULT_BYTES_MAX], text[4 * FAULT_BYTES_MAX], server[CLUSTER_SERVER_TEXT_BYTES];
     count = count < FAULT_BYTES_MAX ? count : FAULT_BYTES_MAX;
     if (!is_due(link, bytes, count))
         return;
-    size_t length = log_escape(bytes, count, text);
+    memcpy(said, bytes, count);
+    size_t left = log_hide_secret(said, count, url->password, strlen(url->password));
+    left = log_hide_secret(said, left, url->token, strlen(url->token));
+    size_t length = log_escape((const uint8_t *)said, left, text);
     assert(length <= sizeof text);
-    fprintf(stderr, "patchbayd: the NATS server says: %.*s\n", (int)length, text);
+    cluster_server_text(url, server);
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "the NATS server says: %.*s", (int)length, text);
 }
 
 void nats_fault_found(struct link *link, const char *what) {
     const struct nats_url *url = &link_server(link)->url;
     assert(what && *what);
+    char server[CLUSTER_SERVER_TEXT_BYTES];
+    cluster_server_text(url, server);
     if (is_due(link, what, (uint32_t)strlen(what)))
-        fprintf(stderr, "patchbayd: the NATS server %s:%u: %s\n", url->host, url->port, what);
+        log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "the NATS server %s: %s", server, what);
 }

@@ -1,10 +1,10 @@
 #include "router/features/cluster/nats_receive.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "io/log.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
@@ -284,7 +284,7 @@ static bool is_mute(struct link *link) {
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->shard->index == 0);
     if (link->pings > link->pongs && now_ms - link->unanswered_ms >= CLUSTER_PONG_MS) {
-        fprintf(stderr, "patchbayd: cluster: the server doesn't answer\n");
+        log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()), "cluster: the server doesn't answer");
         return true;
     }
     if (now_ms - link->pinged_ms >= CLUSTER_PING_MS)
@@ -351,8 +351,8 @@ void nats_awake(struct shard *shard) {
     link->turned_ms = now_ms;
     if (!is_up || since_ms < CLUSTER_STILL_MS)
         return;
-    fprintf(stderr, "patchbayd: cluster: stood still for %llu.%llu s: a new link\n",
-            (unsigned long long)since_ms / 1000, (unsigned long long)since_ms / 100 % 10);
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()), "cluster: stood still for %llu.%llu s: a new link",
+              (unsigned long long)since_ms / 1000, (unsigned long long)since_ms / 100 % 10);
     peer_close(shard, link->peer, COUNTERS_COUNT);
 }
 
