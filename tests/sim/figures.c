@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "router/methods/metrics.h"
-#include "router/methods/stats_json.h"
+#include "router/methods/status.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/party.h"
 
@@ -155,7 +155,7 @@ static void metrics_and_figures_say_the_same(void **state) {
     (void)state;
     open_busy();
     struct text metrics = {0}, figures = {0};
-    stats_json_write(scene.world.shards[0], &figures);
+    status_write(scene.world.shards[0], &figures);
     metrics_write(scene.world.shards[2], &metrics);
     text_add(&metrics, "", 1);
     assert_true(naive_valid(whole(&figures)));
@@ -199,7 +199,7 @@ static void a_survey_is_taken_while_somebody_asks(void **state) {
     struct text figures = {0};
     party_ask(&scene.parties[1], "hub/stats", 0, "%s", "");
     scene_pass(&scene, 2 * SECOND_NS);
-    stats_json_write(world->shards[0], &figures);
+    status_write(world->shards[0], &figures);
     struct bit slow = first_of(naive_find(whole(&figures), "slowest_targets"));
     struct bit deep = first_of(naive_find(whole(&figures), "deepest_queues"));
     assert_true(bit_is(naive_find(slow, "agents"), "[\"silent\"]"));
