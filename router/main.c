@@ -33,16 +33,15 @@
 #include "router/config_print.h"
 #include "router/config_secrets.h"
 #include "router/config_users.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/shard.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
 #include "router/engine/turn/watchdog.h"
-#include "router/features/children/children.h"
-#include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
-#include "router/features/mcp/child_transport.h"
 #include "router/listen_sockets.h"
+#include "router/main/features.h"
 #include "router/sandbox.h"
 
 // How the program ends, besides 0: the options or the configuration can't be used; anything else.
@@ -152,10 +151,9 @@ static void listen_on(const struct program *program, struct shard *shard) {
             program->listening.listeners[index].socket,
             transport_table_find(program->listening.listeners[index].address.transport),
             program->listening.listeners[index].address.secure, program->listening.passed[index]};
-    if (!children_open(shard, &transport_child_framed, &transport_child_lines))
-        log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for children");
-    if (!link_open(shard, &transport_nats))
-        log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for the link to other hubs");
+    const char *lack = feature_start(shard);
+    if (lack)
+        log_write(LOG_NOTICE, LOG_NO_FIELDS, "there is no memory for %s", lack);
     accept_listen(shard, sockets, program->listening.count);
     watchdog_begin(shard);
     announce(program);
@@ -211,8 +209,6 @@ static void run_shard(struct program *program, uint32_t index) {
     }
     if (shard) {
         journal_close(shard);
-        children_free(shard);
-        link_free(shard);
         shard_close(shard);
     }
 }
@@ -421,6 +417,7 @@ static int serve(struct program *program, struct config *config) {
         return STATUS_FAILED;
     choose_io(config);
     config->settings.process = (uint32_t)getpid();
+    config->settings.features = features_all;
     struct hub_secrets *secrets = &config->settings.secrets;
     if (getrandom(secrets, sizeof *secrets, 0) != sizeof *secrets) {
         log_write(LOG_FAILED, LOG_NO_FIELDS, "the system has no random numbers");

@@ -7,7 +7,6 @@
 #include "core/send/stretch.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/features/gate/approver.h"
 #include "router/registry/presence.h"
 #include "router/rights/authz.h"
 
@@ -267,7 +266,7 @@ static bool may_receive(const struct shard *shard, const struct publication *pub
     if (!publication->guarded)
         return true;
     struct approver source = {publication->source, publication->guarded_from};
-    return approver_may_decide(shard, peer) && !approver_is_same(source, approver_of(peer));
+    return authz_may_decide(shard, peer) && !authz_is_same_approver(source, authz_approver(peer));
 }
 
 // Each subscriber once, however many of its patterns match.

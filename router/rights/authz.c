@@ -359,3 +359,21 @@ bool authz_stream_requires_approval(const struct user *user, const char *agent, 
     call.names[call.by] = (struct right_name){target_bytes > 0, target + group, target_bytes - group};
     return rights_hold_agent(user, agent, bytes) != 0 || (target_bytes && rights_hold(user, &call) != 0);
 }
+
+// --- Who approves
+
+struct approver authz_approver(const struct peer *peer) {
+    return (struct approver){peer->name, identity_user(peer)};
+}
+
+bool authz_is_same_approver(struct approver one, struct approver other) {
+    assert(one.connection && other.connection);
+    bool users = one.user || other.user;
+    return users ? identity_same(one.user, other.user) : one.connection == other.connection;
+}
+
+bool authz_may_decide(const struct shard *shard, const struct peer *peer) {
+    assert(connection_shard(peer->name) == shard->index);
+    const struct user *user = authz_user(shard, peer);
+    return !user || rights_admin(user).allowed;
+}

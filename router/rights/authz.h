@@ -84,3 +84,16 @@ bool authz_joins(const struct user *user, const char *agent, size_t bytes, const
 // wasn't.
 bool authz_stream_requires_approval(const struct user *user, const char *agent, size_t bytes,
                                     const char *target, size_t target_bytes);
+
+// Identities of those who approve what is held: a user, or where users aren't on a connection. Nobody decides on their
+// own messages.
+struct approver {
+    uint64_t connection;
+    const struct user *user; // NULL: users aren't on
+};
+
+// For whom a peer speaks now.
+struct approver authz_approver(const struct peer *peer);
+bool authz_is_same_approver(struct approver one, struct approver other);
+// Whether a peer may decide on what is held, and see it.
+bool authz_may_decide(const struct shard *shard, const struct peer *peer);

@@ -2,7 +2,10 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
 #include "router/features/gate/gate_hold.h"
+#include "router/features/gate/gate_query.h"
 #include "router/routing/deferred_identity.h"
 #include "router/routing/route.h"
 
@@ -52,3 +55,47 @@ void gate_release_route(struct shard *shard) {
             release(shard, peer, held);
     }
 }
+
+// --- The registration
+
+static bool gate_is_on(const struct hub_settings *settings) {
+    return settings->gate != 0;
+}
+
+static void gate_mail(struct shard *shard, struct mail *mail, unsigned kind) {
+    assert(kind == GATE_MAIL_QUERY);
+    (void)kind;
+    gate_query_arrived(shard, mail);
+}
+
+static void gate_timer(struct shard *shard, struct timer *timer, unsigned kind) {
+    assert(kind == GATE_TIMER_HELD);
+    (void)kind;
+    gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
+}
+
+static void gate_drain(struct shard *shard) {
+    if (shard->phase == HUB_DRAINING)
+        gate_hold_drain(shard);
+}
+
+static bool gate_has_news(const struct shard *shard) {
+    return !list_empty(&shard->gate->released);
+}
+
+static bool gate_holds_phase(const struct shard *shard) {
+    return shard->phase != HUB_CLOSING &&
+           (!list_empty(&shard->gate->released) || shard->gate->queries_out > 0);
+}
+
+const struct feature gate_feature = {
+    .name = "gate",
+    .is_on = gate_is_on,
+    .mail = gate_mail,
+    .timer = gate_timer,
+    .turn = gate_release_route,
+    .has_news = gate_has_news,
+    .peer_ended = gate_hold_leave,
+    .drain = gate_drain,
+    .holds_phase = gate_holds_phase,
+};

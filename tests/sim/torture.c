@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "router/main/features.h"
 #include "tests/sim/acts.h"
 #include "tests/sim/kernel.h"
 
@@ -108,7 +109,8 @@ static uint64_t open_hub(uint32_t shards, uint64_t after) {
     random_init(&random, 5);
     struct kernel *kernel = kernel_create(&random);
     kernel_use(kernel);
-    struct hub_settings settings = {.limits = options.limits, .shard_count = shards};
+    struct hub_settings settings = {
+        .limits = options.limits, .features = features_all, .shard_count = shards};
     snprintf(place, sizeof place, "failing: opening %u shards, number %" PRIu64 "\n", shards, after);
     memory_fail(after, 1);
     int result = hub_create(&hub, &settings);

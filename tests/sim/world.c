@@ -11,15 +11,13 @@
 #include "core/json/json.h"
 #include "router/audit/journal.h"
 #include "router/engine/send/send.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
-#include "router/features/children/children.h"
-#include "router/features/cluster/link.h"
-#include "router/features/cluster/nats_receive.h"
 #include "router/features/http/http_transport.h"
-#include "router/features/mcp/child_transport.h"
+#include "router/main/features.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mailbox.h"
@@ -61,10 +59,9 @@ static void open_shards(struct world *world) {
     const struct accept_socket sockets[] = {{world->listener, &transport_framed, secure, false},
                                             {world->lines_listener, &transport_lines, secure, false},
                                             {world->http_listener, &transport_http, secure, false}};
-    if (!children_open(world->shards[0], &transport_child_framed, &transport_child_lines))
-        kernel_fail("there is no memory for children");
-    if (!link_open(world->shards[0], &transport_nats))
-        kernel_fail("there is no memory for the link");
+    const char *lack = feature_start(world->shards[0]);
+    if (lack)
+        kernel_fail("there is no memory for %s", lack);
     accept_listen(world->shards[0], sockets, 3);
 }
 
@@ -115,6 +112,7 @@ void world_open(struct world *world, const struct world_options *options) {
                                     .read_context = world};
     if (options->settings)
         settings = *options->settings;
+    settings.features = features_all;
     settings.shard_count = options->shard_count;
     settings.bounds = options->bounds;
     settings.secure = options->secure ? toy_source() : NULL;
@@ -460,8 +458,6 @@ void world_close(struct world *world) {
         kernel_fail("%u sockets are still open", kernel_sockets(world->kernel));
     for (uint32_t index = 0; index < world->shard_count; index++) {
         journal_close(world->shards[index]);
-        children_free(world->shards[index]);
-        link_free(world->shards[index]);
         shard_close(world->shards[index]);
         fiber_destroy(world->fibers[index]);
     }

@@ -13,13 +13,12 @@ void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, st
     list_init(&streams->over);
     list_init(&streams->holding);
     list_init(&streams->drained);
-    streams->own_last = &streams->own;
 }
 
 void hcs_shard_deinit(struct hcs_shard *streams) {
     assert(list_empty(&streams->live) && list_empty(&streams->ended) && list_empty(&streams->over));
     assert(list_empty(&streams->holding));
-    assert(!streams->own && streams->out == 0 && streams->client_count == 0 && streams->footprint == 0);
+    assert(streams->out == 0 && streams->client_count == 0 && streams->footprint == 0);
     name_map_deinit(&streams->by_id);
     name_map_deinit(&streams->by_handle);
     name_map_deinit(&streams->by_client);

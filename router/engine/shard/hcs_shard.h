@@ -6,7 +6,6 @@
 
 #include "core/agents/name_map.h"
 #include "core/base/list.h"
-#include "core/base/mail.h"
 #include "core/base/wheel.h"
 
 struct account;
@@ -46,8 +45,6 @@ struct hcs_shard {
     struct timer look_timer; // armed while anybody is over
     uint64_t marks;          // of clients, that were given out
     uint32_t out;            // clients and errands that this shard made and that haven't come home
-    // Mail that this shard has posted to itself: dealt with like other shards' mail, but in the same turn.
-    struct mail *own, **own_last;
 };
 
 // Gives it back. NULL is allowed.

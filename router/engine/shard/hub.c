@@ -10,6 +10,7 @@
 #include "io/log.h"
 #include "io/secure.h"
 #include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/feature.h"
 
 static bool make_counters(struct hub *hub) {
     uint32_t count = hub->settings.shard_count;
@@ -162,7 +163,8 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     }
     atomic_init(&hub->phase, HUB_SERVING);
     hub->strangers = account_create(0);
-    if (!hub->strangers || !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
+    hub->features = feature_set_create(settings->features, settings);
+    if (!hub->features || !hub->strangers || !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -181,6 +183,7 @@ void hub_destroy(struct hub *hub) {
     for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
         memory_give(hub->children[index]);
     account_drop(hub->strangers);
+    feature_set_destroy(hub->features);
     memory_give((void *)hub->owed);
     memory_give((void *)hub->taken_up);
     memory_give((void *)hub->connections);

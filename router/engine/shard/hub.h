@@ -24,6 +24,8 @@
 struct account;
 struct child_record;
 struct cluster_settings;
+struct feature;
+struct feature_set;
 struct keeper;
 struct secure_source;
 struct shard;
@@ -76,6 +78,7 @@ struct hub_settings {
     struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
 
     // These stay.
+    const struct feature *const *features; // that there may be, by number (feature.h); NULL: none
     uint32_t shard_count;
     char http_host[64];    // of the listener of HTTP, as in a URI; empty: there is none
     uint16_t http_port;    // the one that was picked
@@ -112,8 +115,9 @@ struct hub {
     // The settings in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until
     // the end because another shard may still be reading them.
     struct hub_edition *_Atomic edition;
-    struct shard **shards;     // each is set by its own thread before any runs
-    struct mailbox *mailboxes; // from shard * shard_count + to shard
+    struct feature_set *features; // that it has; constant
+    struct shard **shards;        // each is set by its own thread before any runs
+    struct mailbox *mailboxes;    // from shard * shard_count + to shard
     struct buffer_budget budget;
     _Atomic uint32_t sessions; // of HCS that live, counted by all shards
     _Atomic uint32_t held; // messages that wait for approval (router/features/gate), counted by all shards

@@ -2,6 +2,17 @@
 
 #include <assert.h>
 
+void post_mail(struct shard *shard, uint32_t to, struct mail *mail) {
+    if (to != shard->index) {
+        mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
+        return;
+    }
+    assert(!*shard->own_mail_last);
+    mail->next = NULL;
+    *shard->own_mail_last = mail;
+    shard->own_mail_last = &mail->next;
+}
+
 void post_defer(struct shard *shard, struct mail *mail) {
     assert(mail->kind == MAIL_ORDER && !*shard->orders_last);
     mail->next = NULL;

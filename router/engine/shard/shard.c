@@ -6,6 +6,7 @@
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/publication_types.h"
 
 // --- Opening and closing
@@ -52,6 +53,7 @@ uint32_t shard_buffers_lent(const struct shard *shard) {
 
 static void init_tables(struct shard *shard) {
     struct hub *hub = shard->hub;
+    shard->features = hub->features;
     shard_take_settings(shard);
     buffer_pool_init(&shard->buffers, &hub->budget);
     parcel_pool_init(&shard->parcels, &hub->budget, shard->index);
@@ -88,12 +90,12 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->closing);
     list_init(&shard->unknown);
     hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->quota);
-    timer_init(&shard->streams.look_timer, TIMER_STREAMS);
     shard->teardown_last = &shard->teardown;
     list_init(&shard->exchanges);
     rejects_init(&shard->rejects);
     survey_init(&shard->survey, TIMER_SURVEY);
     shard->orders_last = &shard->orders;
+    shard->own_mail_last = &shard->own_mail;
     list_init(&shard->barrier);
     list_init(&shard->directory_queries);
     list_init(&shard->presence.changes);
@@ -150,6 +152,29 @@ static int open_io(struct shard *shard, const char **why) {
     return failed;
 }
 
+static void close_features_below(struct shard *shard, unsigned number) {
+    while (number-- > 0) {
+        const struct feature *feature = shard->features->by_number[number];
+        if (feature && feature->close)
+            feature->close(shard);
+    }
+}
+
+static bool open_features(struct shard *shard) {
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct feature *feature = shard->features->by_number[number];
+        if (!feature || !feature->open || feature->open(shard))
+            continue;
+        close_features_below(shard, number);
+        return false;
+    }
+    return true;
+}
+
+static void close_features(struct shard *shard) {
+    close_features_below(shard, FEATURES_MAX);
+}
+
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why) {
     assert(index < hub->settings.shard_count);
     struct shard *shard = memory_take_aligned(alignof(struct shard), sizeof *shard);
@@ -165,6 +190,11 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
     *why = "memory is used up";
     if (make_reserve(shard) && make_gate(shard))
         failed = open_io(shard, why);
+    if (!failed && !open_features(shard)) {
+        io_close(shard->io);
+        *why = "memory is used up";
+        failed = -ENOMEM;
+    }
     if (failed) {
         give_reserve(shard);
         gate_destroy(shard->gate);
@@ -176,7 +206,8 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
 }
 
 void shard_close(struct shard *shard) {
-    assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0);
+    close_features(shard);
+    assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->slow_readers));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
     assert(list_empty(&shard->share.owing) && !shard->share.waiting && !shard->share.count);

@@ -31,7 +31,7 @@
 
 enum { SHARD_MAGIC = 0x70627368, UNKNOWN_FRAME_BYTES_MAX = 64 * 1024 };
 
-// Timers tell by kind what they lie in.
+// Timers tell by kind what they lie in. Those of features have kinds of their own (feature.h).
 enum timer_kind {
     TIMER_PENDING,
     TIMER_PEER,
@@ -41,25 +41,19 @@ enum timer_kind {
     TIMER_SLOW_READER,
     TIMER_ANNEX,
     TIMER_SURVEY,
-    TIMER_SESSION,
-    TIMER_STREAMS,
-    TIMER_HELD,
     TIMER_IDENTITY,
     TIMER_REFUSALS,
     TIMER_WATCHDOG,
-    TIMER_LOG,
-    TIMER_LINK
+    TIMER_LOG
 };
 
-// Tokens: a peer's is its slot; these lie above all slots.
+// Tokens: a peer's is its slot; these lie above all slots, and those of features (feature.h) above these.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
 #define TOKEN_SIGNALS  (UINT64_C(1) << 41)
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
-#define TOKEN_KEEPER   (UINT64_C(1) << 43)
-#define TOKEN_LINK     (UINT64_C(1) << 44) // its socket, until it is a peer's
-#define TOKEN_RESOLVER (UINT64_C(1) << 45)
 
 struct claim_table;
+struct feature_set;
 struct children;
 struct journal;
 struct link;
@@ -116,6 +110,7 @@ struct shard {
     struct hub *hub;
     struct io *io;
     const struct hub_settings *settings; // those in effect in this turn
+    const struct feature_set *features;  // of the hub (feature.h)
     struct unit_limits unit_limits;
     struct unit_limits unknown_limits; // of those of whom it isn't known who they are
 
@@ -177,6 +172,7 @@ struct shard {
     uint64_t refused;               // of the budget's refusals, how many were known then
     struct mail *orders;            // deferred until the mail before them is read (inbox.c)
     struct mail **orders_last;
+    struct mail *own_mail, **own_mail_last; // that this shard has posted to itself (post_mail)
 
     enum hub_phase phase;          // as this shard has seen it
     bool phase_done;               // this shard has finished it

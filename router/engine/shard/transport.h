@@ -52,6 +52,8 @@ struct transport {
     void (*overload)(struct shard *shard, struct peer *peer);
     // Sends the answers of an exchange that has ended, and frees it. NULL: as an array (exchange.h).
     void (*respond)(struct shard *shard, struct peer *peer, struct exchange *exchange);
+    // The peer is marked to end. True: the transport has dealt with that, and the peer is open again. NULL: it ends.
+    bool (*ended)(struct shard *shard, struct peer *peer);
     // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
     void (*leave)(struct shard *shard, struct peer *peer);
     // Says the last words to a peer before it is half-closed, behind all else. NULL: nothing.

@@ -3,13 +3,10 @@
 #include <assert.h>
 
 #include "router/engine/request/completion.h"
+#include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/accept.h"
-#include "router/features/children/children.h"
-#include "router/features/cluster/heartbeat.h"
-#include "router/features/cluster/link.h"
-#include "router/features/gate/gate_hold.h"
-#include "router/features/hcs/hcs.h"
 
 static void begin_phase(struct shard *shard, enum hub_phase phase) {
     struct hub *hub = shard->hub;
@@ -42,7 +39,6 @@ static void close_all(struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
         if (shard->peers.slots[slot] && !shard->peers.slots[slot]->transport->wanted)
             peer_linger(shard, shard->peers.slots[slot]);
-    children_close(shard);
 }
 
 // No phase is over before all mail has been read.
@@ -58,16 +54,13 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
     shard->phase_done = false;
     if (phase == HUB_DRAINING) {
         accept_stop(shard);
-        link_stop(shard);
-        gate_hold_drain(shard);
-        hcs_end_pauses(shard);
+        feature_drain(shard);
         completion_end_endless_all(shard);
         wheel_arm(&shard->wheel, &shard->drain_timer,
                   shard_now_ms(shard) + shard_limits(shard)->drain_timeout_ns / 1000000);
     } else if (phase == HUB_CLOSING) {
         accept_stop(shard);
-        heartbeat_farewell(shard);
-        hcs_forget_all(shard);
+        feature_drain(shard);
         close_all(shard);
     }
 }
@@ -75,10 +68,6 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
 static bool all_are_home(const struct shard *shard) {
     return shard->events_out == 0 && shard->remote_queries_out == 0 && !shard->misses &&
            !shard->missed_unnamed && list_empty(&shard->presence.changes);
-}
-
-static bool gate_is_open(const struct shard *shard) {
-    return !shard->gate || (list_empty(&shard->gate->released) && shard->gate->queries_out == 0);
 }
 
 // Returns whether all answers have also been written: no outbox holds anything, or its peer doesn't read
@@ -98,14 +87,13 @@ static bool finished(struct shard *shard) {
     switch (shard->phase) {
     case HUB_DRAINING:
         return shard->drain_over ||
-               (shard->pending.count == 0 && hcs_all_notified(shard) && shard->entries_out == 0 &&
-                all_are_home(shard) && gate_is_open(shard) && post_quiet(shard) && drain_all_sent(shard));
+               (shard->pending.count == 0 && shard->entries_out == 0 && all_are_home(shard) &&
+                !feature_holds_phase(shard) && post_quiet(shard) && drain_all_sent(shard));
     case HUB_CLOSING:
-        return shard->peers.count == 0 && !accept_is_listening(shard) && children_at_rest(shard) &&
-               link_at_rest(shard);
+        return shard->peers.count == 0 && !accept_is_listening(shard) && !feature_holds_phase(shard);
     case HUB_STOPPED:
         return parcel_pool_full(&shard->parcels) && shard->orders_out == 0 && shard->entries_out == 0 &&
-               all_are_home(shard) && gate_is_open(shard) && hcs_all_returned(shard) && post_quiet(shard);
+               all_are_home(shard) && !shard->own_mail && !feature_holds_phase(shard) && post_quiet(shard);
     default:
         return false;
     }
@@ -142,11 +130,11 @@ void drain_timed_out(struct shard *shard) {
     }
     if (shard->phase != HUB_DRAINING || shard->phase_done)
         return;
-    if (shard->pending.count == 0 && hcs_all_ended(shard)) {
+    if (shard->pending.count == 0 && !feature_has_pending(shard)) {
         shard->drain_over = true;
         return;
     }
     completion_end_all(shard);
-    hcs_end_all(shard);
+    feature_end_pending(shard);
     wheel_arm(&shard->wheel, &shard->drain_timer, shard_now_ms(shard) + LINGER_MS);
 }

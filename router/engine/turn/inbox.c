@@ -8,14 +8,12 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/peer_teardown.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/events/events.h"
-#include "router/features/gate/gate_query.h"
-#include "router/features/hcs/hcs.h"
-#include "router/features/mcp/child_transport.h"
 #include "router/forwarding/progress.h"
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
@@ -122,12 +120,6 @@ static void take_parcel(struct shard *shard, struct mail *mail) {
     }
 }
 
-static void take_departure(struct shard *shard, struct mail *mail) {
-    assert(shard->index == 0 && mail->connection);
-    child_transport_user_left(shard, mail->connection);
-    quota_give(&shard->quota, mail);
-}
-
 static void inbox_take(struct shard *shard, struct mail *mail) {
     assert(!shard->teardown && !shard->run.count);
     switch ((enum mail_kind)mail->kind) {
@@ -158,17 +150,11 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
     case MAIL_ORDER:
         post_defer(shard, mail);
         break;
-    case MAIL_DEPARTURE:
-        take_departure(shard, mail);
-        break;
     case MAIL_ATTACH:
         remote_attach_arrived(shard, mail);
         break;
     case MAIL_REMOTE:
         remote_end_arrived(shard, mail);
-        break;
-    case MAIL_GATE_QUERY:
-        gate_query_arrived(shard, mail);
         break;
     case MAIL_DIRECTORY_QUERY:
         directory_query_arrived(shard, mail);
@@ -180,8 +166,8 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         journal_entry_returned(shard, list_entry(mail, struct journal_entry, mail));
         audit_hook_settle(shard);
         break;
-    default: // MAIL_STREAM_…
-        hcs_take_mail(shard, mail);
+    default:
+        feature_take_mail(shard, mail);
         break;
     }
     peer_teardown_carry_out(shard);

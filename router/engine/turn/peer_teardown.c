@@ -7,11 +7,9 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/read_fairness.h"
-#include "router/features/children/child.h"
-#include "router/features/gate/gate_hold.h"
-#include "router/features/mcp/child_transport.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authn.h"
@@ -27,29 +25,16 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
 // Lets a peer leave: its requests are abandoned, its agents and subscriptions go.
 static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
-    if (shard->gate)
-        gate_hold_leave(shard, peer);
+    feature_peer_ended(shard, peer);
     completion_abandon_in_parts(shard, peer);
-    hcs_leave(shard, peer);
     subscribe_leave(shard, peer);
     registry_leave(shard, peer);
     assert(list_empty(&peer->request_index.requests) && !peer->leave_order && !peer->admission.waiting);
 }
 
-// Shard 0 is told, once and behind the cancels of what it asked; when the hub ends, nobody needs to be.
-static void tell_departure(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
-    if (!annex || !annex->departure || !completion_all_abandoned(peer))
-        return;
-    if (shard->index == 0) {
-        child_transport_user_left(shard, peer->name);
-        quota_give(&shard->quota, annex->departure);
-        annex->departure = NULL;
-    } else if (shard->phase == HUB_SERVING) {
-        *annex->departure = (struct mail){.kind = MAIL_DEPARTURE, .connection = peer->name};
-        mailbox_post(hub_mailbox(shard->hub, shard->index, 0), annex->departure);
-        annex->departure = NULL;
-    }
+static void tell_left(struct shard *shard, struct peer *peer) {
+    if (completion_all_abandoned(peer))
+        feature_peer_left(shard, peer);
 }
 
 static void close_peer(struct shard *shard, struct peer *peer) {
@@ -68,7 +53,7 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     read_fairness_forget(shard, peer);
     list_append(&shard->closing, &peer->standing);
     peer_teardown_leave(shard, peer);
-    tell_departure(shard, peer);
+    tell_left(shard, peer);
 }
 
 static void end_peer(struct shard *shard, struct peer *peer) {
@@ -90,10 +75,8 @@ static void let_linger(struct shard *shard, struct peer *peer) {
 }
 
 static void carry_out(struct shard *shard, struct peer *peer) {
-    if (peer->annex && peer->annex->child) {
-        child_seat_ended(shard, peer);
+    if (peer->transport->ended && peer->transport->ended(shard, peer))
         return;
-    }
     switch (peer->state) {
     case PEER_ENDED:
         end_peer(shard, peer);
@@ -126,10 +109,19 @@ static void carry_out_marked(struct shard *shard) {
     }
 }
 
+static void read_own_mail(struct shard *shard) {
+    for (struct mail *mail; (mail = shard->own_mail);) {
+        shard->own_mail = mail->next;
+        if (!shard->own_mail)
+            shard->own_mail_last = &shard->own_mail;
+        feature_take_mail(shard, mail);
+    }
+}
+
 void peer_teardown_carry_out_all(struct shard *shard) {
-    while (shard->teardown || hcs_has_own(shard)) {
+    while (shard->teardown || shard->own_mail) {
         carry_out_marked(shard);
-        hcs_read_own(shard);
+        read_own_mail(shard);
     }
 }
 
@@ -140,7 +132,7 @@ void peer_teardown_reap(struct shard *shard) {
         assert(peer->state == PEER_CLOSING && peer->connection.ending);
         if (!connection_at_rest(&peer->connection) || !completion_all_abandoned(peer))
             continue;
-        tell_departure(shard, peer);
+        tell_left(shard, peer);
         peer_free(shard, peer);
     }
 }

@@ -3,12 +3,12 @@
 // only here.
 #pragma once
 
-#include "router/features/hcs/hcs.h"
+#include "router/engine/shard/shard.h"
 
 void peer_teardown_carry_out_all(struct shard *shard);
-// Carries out what has been marked, and what comes of that; and what this shard has told itself in streams.
+// Carries out what has been marked, and what comes of that; and mail that this shard has posted to itself.
 static inline void peer_teardown_carry_out(struct shard *shard) {
-    if (shard->teardown || hcs_has_own(shard))
+    if (shard->teardown || shard->own_mail)
         peer_teardown_carry_out_all(shard);
 }
 // Frees the closing peers that the kernel has let go.

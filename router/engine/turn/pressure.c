@@ -1,5 +1,4 @@
-// Near the bound of memory, chunks go first that are held for clients of HCS that have paused. Those clients
-// get them from the history, or are told that they are gone.
+// Near the bound of memory, features first give back what they can do without (feature.h, relieve).
 //
 // Success: the reader that has taken nothing for longest is closed, and among several the one for which most
 // waits. Its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
@@ -19,8 +18,8 @@
 #include "core/base/memory.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer.h"
-#include "router/features/hcs/hcs.h"
 
 enum {
     RELIEF_PAUSE_MS = 10,
@@ -312,7 +311,7 @@ void pressure_relieve(struct shard *shard) {
     if (shard_now_ms(shard) < shard->relief_ms || !is_short(shard))
         return;
     shard->relief_ms = shard_now_ms(shard) + RELIEF_PAUSE_MS;
-    bool relieved = hcs_relieve(shard);
+    bool relieved = feature_relieve(shard);
     if (relieved)
         atomic_store_explicit(&shard->hub->relieved_ms, shard_now_ms(shard), memory_order_relaxed);
     if (!trim(shard) && !relieved)

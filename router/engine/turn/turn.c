@@ -13,6 +13,7 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/credential.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
 #include "router/engine/turn/accept.h"
@@ -25,14 +26,8 @@
 #include "router/engine/turn/watchdog.h"
 #include "router/events/events.h"
 #include "router/events/presence_event.h"
-#include "router/features/children/children.h"
-#include "router/features/cluster/nats_handshake.h"
-#include "router/features/cluster/nats_receive.h"
-#include "router/features/gate/gate_hold.h"
-#include "router/features/hcs/hcs.h"
 #include "router/methods/rights_review.h"
 #include "router/routing/audit_hook.h"
-#include "router/routing/gate_release.h"
 
 enum {
     STARVED_PAUSE_MS = 10,
@@ -77,7 +72,7 @@ static void turn_read_again(struct shard *shard) {
     if (!hub_reload(shard->hub, shard_now_ms(shard)))
         stats_count(&shard->stats, COUNT_RELOADS_FAILED);
     follow_settings(shard);
-    children_configure(shard);
+    feature_reloaded(shard);
     shard_wake_others(shard);
     give_notice(shard, HUB_IS_READY);
 }
@@ -98,9 +93,8 @@ static struct peer *peer_of(const struct shard *shard, const struct io_event *ev
     return shard->peers.slots[event->token];
 }
 
-// Without a keeper the hub can't go on.
-static void turn_hear_keeper(struct shard *shard, const struct io_event *event) {
-    children_report(shard, event);
+static void take_event(struct shard *shard, const struct io_event *event) {
+    feature_take_event(shard, event);
     if (atomic_load(&shard->hub->failed))
         drain_begin(shard);
 }
@@ -109,10 +103,8 @@ static void handle(struct shard *shard, const struct io_event *event) {
     assert(!shard->teardown && !shard->run.count);
     switch (event->kind) {
     case IO_RECEIVED:
-        if (event->token == TOKEN_KEEPER)
-            turn_hear_keeper(shard, event);
-        else if (event->token == TOKEN_RESOLVER)
-            nats_handshake_resolved(shard, event);
+        if (event->token >= FEATURE_TOKENS_FROM)
+            take_event(shard, event);
         else
             read_fairness_take(shard, peer_of(shard, event), event);
         break;
@@ -130,7 +122,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
         receive_watched(shard, peer_of(shard, event), event);
         break;
     case IO_CONNECTED:
-        link_connected(shard, event);
+        take_event(shard, event);
         break;
     case IO_WRITTEN:
     case IO_SYNCED:
@@ -144,7 +136,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
 static void look_around(struct shard *shard) {
     if (!survey_go_on(shard))
         return;
-    hcs_survey(shard, &shard->survey.page.sessions);
+    feature_survey(shard);
     survey_finish(shard);
 }
 
@@ -154,7 +146,7 @@ static void expire(struct shard *shard) {
     struct timer *timer;
     for (unsigned left = EXPIRED_A_TURN_MAX; left > 0 && (timer = wheel_expire(&shard->wheel, now_ms));
          left--) {
-        assert(timer->kind <= TIMER_LINK && !timer_armed(timer));
+        assert(!timer_armed(timer));
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
             completion_timed_out(shard, list_entry(timer, struct pending, timer));
@@ -180,15 +172,6 @@ static void expire(struct shard *shard) {
         case TIMER_SURVEY:
             look_around(shard);
             break;
-        case TIMER_SESSION:
-            hcs_expired(shard, timer);
-            break;
-        case TIMER_STREAMS:
-            hcs_look(shard);
-            break;
-        case TIMER_HELD:
-            gate_hold_timed_out(shard, list_entry(timer, struct held_message, timer));
-            break;
         case TIMER_IDENTITY:
             peer_timeouts_identity_expired(shard, list_entry(timer, struct identity, timer));
             break;
@@ -201,8 +184,8 @@ static void expire(struct shard *shard) {
         case TIMER_LOG:
             log_tell_suppressed();
             break;
-        case TIMER_LINK:
-            nats_tick(shard, timer);
+        default:
+            feature_take_timer(shard, timer);
             break;
         }
         peer_teardown_carry_out(shard);
@@ -230,9 +213,9 @@ static bool has_news(struct shard *shard) {
     return !post_quiet(shard) || shard->misses || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
-           !list_empty(&shard->shaking) || (shard->gate && !list_empty(&shard->gate->released)) ||
-           (shard->children && atomic_load(&hub->child_orders)) || atomic_load(&hub->phase) != shard->phase ||
-           hub_settings(hub) != shard->settings || is_over(shard) ||
+           !list_empty(&shard->shaking) || feature_has_news(shard) ||
+           atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings ||
+           is_over(shard) ||
            atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
 }
 
@@ -271,6 +254,13 @@ static void hear(struct shard *shard) {
     } while (look_again(shard, looks++));
 }
 
+static void take_steps(struct shard *shard, void (*const *steps)(struct shard *shard)) {
+    for (unsigned at = 0; steps[at]; at++) {
+        steps[at](shard);
+        peer_teardown_carry_out(shard);
+    }
+}
+
 bool turn_take(struct shard *shard) {
     run(shard);
     users_judge_by(
@@ -280,8 +270,7 @@ bool turn_take(struct shard *shard) {
     stats_set(&shard->stats, COUNT_KERNEL_ENTRIES, io_entries(shard->io));
     stats_set(&shard->stats, COUNT_WAITS_HELD, io_held_waits(shard->io));
     shard->parcels.now_us = shard_us(io_now(shard->io));
-    if (shard->link)
-        nats_awake(shard);
+    feature_turn_begins(shard);
     tls_receive_shake(shard);
     peer_teardown_carry_out(shard);
     read_fairness_begin(shard);
@@ -295,18 +284,14 @@ bool turn_take(struct shard *shard) {
     survey_follow(shard);
     expire(shard);
     completion_abandon_on(shard);
-    gate_release_follow(shard);
     peer_teardown_carry_out(shard);
     drain_follow(shard, phase);
     peer_teardown_carry_out(shard);
-    child_turn(shard);
-    peer_teardown_carry_out(shard);
+    take_steps(shard, shard->features->turn);
     presence_event_follow(shard);
     events_follow(shard);
-    hcs_turn(shard);
     peer_teardown_carry_out(shard);
-    if (shard->link)
-        nats_follow(shard);
+    take_steps(shard, shard->features->turn_ends);
     account_leases_empty(&shard->account_leases); // before anybody can know what has come of the turn
     send_flush_all(shard);
     peer_teardown_carry_out(shard);

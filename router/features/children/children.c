@@ -10,9 +10,11 @@
 #include "core/base/memory.h"
 #include "io/log.h"
 #include "router/engine/shard/annex.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/children/child_rights.h"
+#include "router/features/feature_list.h"
 
 static struct child *children_find(const struct children *children, const char *name, uint32_t number) {
     struct child *child = children->first;
@@ -187,7 +189,7 @@ void children_add_missing(struct shard *shard) {
                 add(shard, settings, number);
 }
 
-void children_configure(struct shard *shard) {
+static void children_configure(struct shard *shard) {
     struct children *children = shard->children;
     const struct child_settings *all = hub_settings(shard->hub)->children;
     if (!children || children->closing)
@@ -224,7 +226,7 @@ bool children_open(struct shard *shard, const struct transport *framed, const st
     children->lines = lines;
     children->listening = true;
     shard->children = children;
-    io_receive(shard->io, keeper->reports, TOKEN_KEEPER, false);
+    io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), false);
     children_configure(shard);
     return true;
 }
@@ -303,9 +305,10 @@ static void lose_keeper(struct shard *shard) {
     }
 }
 
-void children_report(struct shard *shard, const struct io_event *event) {
+static void children_report(struct shard *shard, const struct io_event *event, unsigned kind) {
     struct children *children = shard->children;
-    assert(shard->index == 0 && children);
+    assert(shard->index == 0 && children && kind == CHILDREN_TOKEN_KEEPER);
+    (void)kind;
     if (event->result > 0)
         take_bytes(shard, event->buffer->bytes + RECEIVE_HEAD_BYTES, (uint32_t)event->result);
     buffer_drop(event->buffer);
@@ -320,7 +323,7 @@ void children_report(struct shard *shard, const struct io_event *event) {
 
 // --- The end
 
-void children_close(struct shard *shard) {
+static void children_close(struct shard *shard) {
     struct children *children = shard->children;
     if (!children || children->closing)
         return;
@@ -329,12 +332,12 @@ void children_close(struct shard *shard) {
         child_stop(shard, child, CHILD_AFTER_FREE, "closing");
 }
 
-bool children_at_rest(const struct shard *shard) {
+static bool children_at_rest(const struct shard *shard) {
     const struct children *children = shard->children;
     return !children || (!children->first && !children->listening);
 }
 
-void children_free(struct shard *shard) {
+static void children_free(struct shard *shard) {
     assert(children_at_rest(shard));
     memory_give(shard->children);
     shard->children = NULL;
@@ -410,9 +413,11 @@ static bool follow_due(struct shard *shard) {
     return freed;
 }
 
-void child_turn_all(struct shard *shard) {
-    assert(shard->index == 0);
+static void children_turn(struct shard *shard) {
     struct children *children = shard->children;
+    if (!children)
+        return;
+    assert(shard->index == 0);
     obey_all(shard);
     bool any = !list_empty(&children->due), freed = any && follow_due(shard);
     bool has_place = children->lacks_place && child_record_has_place(shard->hub);
@@ -424,9 +429,40 @@ void child_turn_all(struct shard *shard) {
     const struct keeper *keeper = shard->hub->settings.keeper;
     if (!children->listening && may_listen(shard)) {
         children->listening = true;
-        io_receive(shard->io, keeper->reports, TOKEN_KEEPER, false);
+        io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), false);
     } else if (children->listening && children->closing && !children->first && !children->cancelling) {
         children->cancelling = true;
-        io_cancel(shard->io, keeper->reports, TOKEN_KEEPER);
+        io_cancel(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER));
     }
 }
+
+// --- The registration
+
+static bool children_are_on(const struct hub_settings *settings) {
+    return settings->keeper != NULL;
+}
+
+static bool children_have_news(const struct shard *shard) {
+    return shard->children && atomic_load(&shard->hub->child_orders);
+}
+
+static void children_drain(struct shard *shard) {
+    if (shard->phase == HUB_CLOSING)
+        children_close(shard);
+}
+
+static bool children_hold_phase(const struct shard *shard) {
+    return shard->phase == HUB_CLOSING && !children_at_rest(shard);
+}
+
+const struct feature children_feature = {
+    .name = "children",
+    .is_on = children_are_on,
+    .close = children_free,
+    .event = children_report,
+    .turn = children_turn,
+    .has_news = children_have_news,
+    .reloaded = children_configure,
+    .drain = children_drain,
+    .holds_phase = children_hold_phase,
+};

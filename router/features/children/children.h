@@ -5,6 +5,9 @@
 #include "io/keeper.h"
 #include "router/features/children/child.h"
 
+// The token of the feature's own with which the kernel reports on the keeper (FEATURE_TOKEN).
+enum { CHILDREN_TOKEN_KEEPER };
+
 struct children {
     struct child *first;
     struct list due;                        // struct child.due: those that may have something to do
@@ -17,31 +20,12 @@ struct children {
     uint32_t report_bytes;
 };
 
-// Begins to keep those that the configuration names. False when memory is used up.
+// Begins to keep those that the configuration names, where there is a keeper. False when memory is used up.
 bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines);
-// Follows a configuration that was read again.
-void children_configure(struct shard *shard);
 // The instance of a user of its own, which isn't there yet: NULL where there may be no more, or memory is used up.
 struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user);
 // The instance of a server of MCP that speaks the modern era, which isn't there yet: likewise.
 struct child *children_add_modern(struct shard *shard, struct child *first);
-// IO_RECEIVED from the keeper.
-void children_report(struct shard *shard, const struct io_event *event);
 // Adds children that the configuration asks for, and that aren't there: a child of that name may just have
 // gone.
 void children_add_missing(struct shard *shard);
-// The hub closes its connections: ends all.
-void children_close(struct shard *shard);
-// Whether all have ended, and nothing more comes from the keeper.
-bool children_at_rest(const struct shard *shard);
-// After that.
-void children_free(struct shard *shard);
-
-// --- Work on children, once a turn
-
-// Goes on with those that have something to do.
-void child_turn_all(struct shard *shard);
-static inline void child_turn(struct shard *shard) {
-    if (shard->children)
-        child_turn_all(shard);
-}

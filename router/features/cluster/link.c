@@ -6,8 +6,10 @@
 
 #include "core/base/memory.h"
 #include "io/log.h"
+#include "router/engine/shard/feature.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/outbound_request.h"
+#include "router/features/feature_list.h"
 #include "router/registry/claim_table.h"
 
 // --- Trying
@@ -44,7 +46,8 @@ void link_fail(struct link *link) {
 static void dial_at(struct link *link, const struct sockaddr_storage *address, uint32_t bytes) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0 && bytes > 0);
-    int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes, TOKEN_LINK);
+    int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes,
+                           FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_LINK));
     if (fresh < 0) {
         link_fail(link);
         return;
@@ -115,7 +118,7 @@ void link_give_up(struct link *link) {
 // A socket that connects becomes a peer's, unless the hub has begun to end.
 void link_connected(struct shard *shard, const struct io_event *event) {
     struct link *link = shard->link;
-    assert(link && link->state == LINK_DIALLING && event->token == TOKEN_LINK);
+    assert(link && link->state == LINK_DIALLING);
     int fresh = link->socket;
     link->socket = -1;
     wheel_disarm(&link->timer);
@@ -225,7 +228,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->socket = -1;
     link->pause_ms = LINK_PAUSE_MS_MIN;
     link->numbers = LINK_NUMBERS_FROM;
-    timer_init(&link->timer, TIMER_LINK);
+    timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));
     nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
     cluster_members_init(&link->members, key, &shard->quota);
     outbound_request_init(&link->outbound, key, &shard->quota);

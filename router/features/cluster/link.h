@@ -15,10 +15,10 @@
 bool link_open(struct shard *shard, const struct transport *transport);
 // Lets go of all that it has, after the last turn. NULL is allowed.
 void link_free(struct shard *shard);
-// IO_RECEIVED with TOKEN_RESOLVER. Why the name that was asked for can't be looked up, static text, and then the server is to be left by
+// IO_RECEIVED with CLUSTER_TOKEN_RESOLVER. Why the name that was asked for can't be looked up, static text, and then the server is to be left by
 // link_fail; NULL: it could, or nobody waits for that any more.
 const char *link_resolved(struct shard *shard, const struct io_event *event);
-// IO_CONNECTED with TOKEN_LINK.
+// IO_CONNECTED with CLUSTER_TOKEN_LINK.
 void link_connected(struct shard *shard, const struct io_event *event);
 // Its pause is over: dials the next server. The one that is dialled is given up.
 void link_dial(struct link *link);

@@ -4,13 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-#include "router/engine/shard/shard.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
 
 static void arm(struct link_resolver *resolving, struct io *io) {
     if (resolving->is_heard || !resolving->resolver)
         return;
     resolving->is_heard = true;
-    io_receive(io, resolving->resolver->socket, TOKEN_RESOLVER, false);
+    io_receive(io, resolving->resolver->socket, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER),
+               false);
 }
 
 void link_resolver_forget(struct link_resolver *resolving) {
@@ -58,6 +60,6 @@ bool link_resolver_hear(struct link_resolver *resolving, struct io *io, const st
 
 void link_resolver_stop(struct link_resolver *resolving, struct io *io) {
     if (resolving->is_heard && resolving->resolver)
-        io_cancel(io, resolving->resolver->socket, TOKEN_RESOLVER);
+        io_cancel(io, resolving->resolver->socket, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     resolving->resolver = NULL;
 }

@@ -5,6 +5,13 @@
 #include "io/io.h"
 #include "io/resolver.h"
 
+// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND).
+enum {
+    CLUSTER_TOKEN_LINK, // the link's socket, until it is a peer's
+    CLUSTER_TOKEN_RESOLVER
+};
+enum { CLUSTER_TIMER_LINK };
+
 struct link_resolver {
     const struct resolver *resolver; // NULL: names aren't looked up
     bool is_heard;                   // what it says is received
@@ -15,7 +22,7 @@ struct link_resolver {
 
 // Asks. False where nobody is there to be asked.
 bool link_resolver_ask(struct link_resolver *resolving, struct io *io, const struct nats_url *url);
-// IO_RECEIVED with TOKEN_RESOLVER, whose buffer is dropped. True: the answer to what was asked last has come.
+// IO_RECEIVED with CLUSTER_TOKEN_RESOLVER, whose buffer is dropped. True: the answer to what was asked last has come.
 bool link_resolver_hear(struct link_resolver *resolving, struct io *io, const struct io_event *event);
 // Forgets what was answered, and what may come.
 void link_resolver_forget(struct link_resolver *resolving);

@@ -127,7 +127,6 @@ void nats_handshake_secure(struct link *link) {
 
 void nats_handshake_resolved(struct shard *shard, const struct io_event *event) {
     const char *fault = link_resolved(shard, event);
-    assert(event->token == TOKEN_RESOLVER);
     if (!fault)
         return;
     struct link *link = shard->link;

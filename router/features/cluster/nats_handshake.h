@@ -9,5 +9,5 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
 void nats_handshake_secure(struct link *link);
 // PONG came: what was subscribed before counts, and others may be asked for what isn't here.
 void nats_handshake_welcome(struct shard *shard, struct link *link);
-// IO_RECEIVED with TOKEN_RESOLVER.
+// IO_RECEIVED with CLUSTER_TOKEN_RESOLVER.
 void nats_handshake_resolved(struct shard *shard, const struct io_event *event);

@@ -7,6 +7,7 @@
 #include "io/log.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
 #include "router/events/events.h"
 #include "router/features/cluster/heartbeat.h"
@@ -20,6 +21,7 @@
 #include "router/features/cluster/nats_service.h"
 #include "router/features/cluster/outbound_request.h"
 #include "router/features/cluster/remote_directory.h"
+#include "router/features/feature_list.h"
 #include "router/forwarding/progress.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
@@ -318,9 +320,10 @@ static void tick_server(struct shard *shard, struct link *link) {
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
-void nats_tick(struct shard *shard, struct timer *timer) {
+static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
     struct link *link = list_entry(timer, struct link, timer);
-    assert(!timer_armed(timer));
+    assert(!timer_armed(timer) && kind == CLUSTER_TIMER_LINK);
+    (void)kind;
     switch (link->state) {
     case LINK_RESTING:
         link_dial(link);
@@ -344,8 +347,11 @@ void nats_tick(struct shard *shard, struct timer *timer) {
     }
 }
 
-void nats_awake(struct shard *shard) {
+// A hub that stood still drops its link, before anything that came is read.
+static void nats_awake(struct shard *shard) {
     struct link *link = shard->link;
+    if (!link)
+        return;
     uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->turned_ms;
     bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
     link->turned_ms = now_ms;
@@ -369,8 +375,10 @@ static void follow_settings(struct link *link) {
         heartbeat_realm(link);
 }
 
-void nats_follow(struct shard *shard) {
+static void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
+    if (!link)
+        return;
     if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
         nats_handshake_secure(link);
     bool is_joined = link->state >= LINK_JOINING && link->peer->state == PEER_OPEN;
@@ -402,4 +410,45 @@ const struct transport transport_nats = {
     .held = inbound_request_hold,
     .report = inbound_request_report,
     .end_is_leaving = true,
+};
+
+// --- The registration
+
+static bool cluster_is_on(const struct hub_settings *settings) {
+    return settings->cluster != NULL;
+}
+
+static const char *cluster_start(struct shard *shard) {
+    return link_open(shard, &transport_nats) ? NULL : "the link to other hubs";
+}
+
+static void cluster_event(struct shard *shard, const struct io_event *event, unsigned kind) {
+    if (kind == CLUSTER_TOKEN_LINK)
+        link_connected(shard, event);
+    else
+        nats_handshake_resolved(shard, event);
+}
+
+static void cluster_drain(struct shard *shard) {
+    if (shard->phase == HUB_DRAINING)
+        link_stop(shard);
+    else if (shard->phase == HUB_CLOSING)
+        heartbeat_farewell(shard);
+}
+
+static bool cluster_holds_phase(const struct shard *shard) {
+    return shard->phase == HUB_CLOSING && !link_at_rest(shard);
+}
+
+const struct feature cluster_feature = {
+    .name = "cluster",
+    .is_on = cluster_is_on,
+    .start = cluster_start,
+    .close = link_free,
+    .timer = nats_tick,
+    .event = cluster_event,
+    .turn_begins = nats_awake,
+    .turn_ends = nats_follow,
+    .drain = cluster_drain,
+    .holds_phase = cluster_holds_phase,
 };

@@ -8,9 +8,11 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
-#include "router/features/gate/approver.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
 #include "router/features/gate/gate_quota.h"
+#include "router/rights/authz.h"
 #include "router/rights/peer_credential.h"
 
 const char *decision_text(enum decision decision) {
@@ -54,7 +56,7 @@ static void save_credential(struct held_message *held, const struct message *mes
 static void describe(struct shard *shard, struct held_message *held, const struct message *message) {
     assert(!held->is_released && message->method_bytes <= METHOD_BYTES_MAX);
     held->source = message->peer->name;
-    held->user = approver_of(message->peer).user;
+    held->user = authz_approver(message->peer).user;
     save_credential(held, message);
     held->is_request = message_is_request(message);
     held->exchange = held->is_request ? message->exchange : NULL;
@@ -107,7 +109,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
     }
     describe(shard, held, message);
     name(shard, held);
-    timer_init(&held->timer, TIMER_HELD);
+    timer_init(&held->timer, FEATURE_KIND(FEATURE_GATE, GATE_TIMER_HELD));
     list_init(&held->by_age);
     list_init(&held->by_source);
     list_init(&held->by_checkpoint);
@@ -139,7 +141,7 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
 // Makes one, counted; NULL when the message was refused.
 static struct held_message *admission_submit(struct shard *shard, const struct message *message) {
     uint32_t bytes = gate_quota_bytes(message->frame);
-    const struct user *user = approver_of(message->peer).user;
+    const struct user *user = authz_approver(message->peer).user;
     const struct annex *annex = peer_annex(shard, message->peer);
     uint64_t over = annex ? gate_quota_count(shard, annex, user, bytes) : 0;
     struct held_message *held = annex && !over ? make(shard, message) : NULL;
@@ -395,8 +397,6 @@ void gate_hold_leave(struct shard *shard, struct peer *peer) {
 
 void gate_hold_drain(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
-    if (!shard->gate)
-        return;
     struct list *all = &shard->gate->held;
     while (!list_empty(all)) {
         struct held_message *held = list_entry(all->next, struct held_message, by_age);

@@ -11,6 +11,10 @@
 #include "router/engine/message/message.h"
 #include "router/features/gate/gate_audit.h"
 
+// Kinds of the gate's own mail and timers (FEATURE_KIND).
+enum { GATE_MAIL_QUERY };
+enum { GATE_TIMER_HELD };
+
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 
 // As governance/approval spells it; static.

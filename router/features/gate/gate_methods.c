@@ -4,14 +4,14 @@
 
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
-#include "router/features/gate/approver.h"
 #include "router/features/gate/gate_json.h"
 #include "router/features/gate/gate_query.h"
+#include "router/rights/authz.h"
 
 // Whether it was refused because its peer may not decide. Another hub's approver says so by a subject of its own.
 static bool refuse_stranger(struct shard *shard, const struct message *message) {
     bool may_reply = !message->origin || message->origin->kind == SUBJECT_DECIDE;
-    if (may_reply && approver_may_decide(shard, message->peer))
+    if (may_reply && authz_may_decide(shard, message->peer))
         return false;
     struct text data;
     text_init(&data);
@@ -147,7 +147,7 @@ bool gate_methods_refuse(struct shard *shard, const struct message *message) {
 bool gate_methods_remote(struct shard *shard, const struct message *message, struct gate_place *place) {
     struct checkpoint checkpoint;
     if (message->origin || !message_method_is(message, "governance/approval") || !is_of_the_gate(message) ||
-        !approver_may_decide(shard, message->peer) || read_decision(message) == DECISIONS_COUNT)
+        !authz_may_decide(shard, message->peer) || read_decision(message) == DECISIONS_COUNT)
         return false;
     size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_CHECKPOINT], place->checkpoint,
                                       sizeof place->checkpoint);

@@ -5,9 +5,11 @@
 
 #include "core/rights/users.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
-#include "router/features/gate/approver.h"
+#include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
+#include "router/rights/authz.h"
 
 enum found { FOUND_NOTHING, FOUND_APPLIED, FOUND_OWN };
 
@@ -59,7 +61,7 @@ static struct gate_query *make(struct shard *shard, const struct message *messag
     }
     *query = (struct gate_query){.exchange = to.exchange, .is_request = message_is_request(message)};
     query->mail.connection = message->peer->name;
-    query->user = approver_of(message->peer).user;
+    query->user = authz_approver(message->peer).user;
     query->id_bytes = to.id_bytes;
     query->name_bytes = (uint32_t)name_bytes;
     struct hub_name other_hub = {.bytes = 0};
@@ -181,7 +183,7 @@ static void apply(struct shard *shard, struct gate_query *query, struct held_mes
     note_target(query, held);
     struct approver source = {held->source, held->user}, decider = {query->mail.connection, query->user};
     bool by_user = source.user || decider.user; // else another hub's connections are known there
-    if ((by_user || !query->is_remote) && approver_is_same(source, decider)) {
+    if ((by_user || !query->is_remote) && authz_is_same_approver(source, decider)) {
         query->found = FOUND_OWN;
     } else if (peer_find(shard, held->source)) { // else it is about to go
         query->found = FOUND_APPLIED;
@@ -232,13 +234,13 @@ static void pass_on(struct shard *shard, struct gate_query *query) {
         gate_query_end(shard, query);
         return;
     }
-    query->mail.kind = MAIL_GATE_QUERY;
+    query->mail.kind = FEATURE_KIND(FEATURE_GATE, GATE_MAIL_QUERY);
     mailbox_post(hub_mailbox(shard->hub, shard->index, next), &query->mail);
 }
 
 void gate_query_arrived(struct shard *shard, struct mail *mail) {
     struct gate_query *query = list_entry(mail, struct gate_query, mail);
-    assert(mail->kind == MAIL_GATE_QUERY && shard->gate);
+    assert(shard->gate);
     if (connection_shard(mail->connection) == shard->index)
         gate_query_end(shard, query);
     else
@@ -257,7 +259,7 @@ void gate_query_decide(struct shard *shard, const struct message *message,
     struct ruling ruling = decision->ruling;
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
     char session[HUB_SESSION_BYTES];
-    const struct user *user = approver_of(message->peer).user;
+    const struct user *user = authz_approver(message->peer).user;
     if (user) {
         ruling.approver = user->name;
         ruling.approver_bytes = strlen(user->name);

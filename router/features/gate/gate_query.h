@@ -20,5 +20,5 @@ void gate_query_decide(struct shard *shard, const struct message *message,
 // is a request.
 void gate_query_list(struct shard *shard, const struct message *message, const char *checkpoint,
                      size_t checkpoint_bytes);
-// MAIL_GATE_QUERY.
+// Mail of the kind GATE_MAIL_QUERY.
 void gate_query_arrived(struct shard *shard, struct mail *mail);

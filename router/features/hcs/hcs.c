@@ -2,7 +2,9 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
+#include "router/features/feature_list.h"
 #include "router/features/hcs/hcs_client.h"
 #include "router/features/hcs/hcs_delivery.h"
 #include "router/features/hcs/hcs_dispatch.h"
@@ -19,13 +21,13 @@ static void take_leave(struct shard *shard, struct hcs_client *client) {
     if (client->session) {
         hcs_session_remove(shard, client->session, client, HCS_REFUSAL_NONE);
     }
-    hcs_mail_post(shard, connection_shard(client->connection), &client->leave, MAIL_STREAM_LEFT);
+    hcs_mail_post(shard, connection_shard(client->connection), &client->leave, HCS_MAIL_LEFT);
 }
 
 static void take_report(struct shard *shard, struct hcs_client *client) {
     if (client->session)
         hcs_session_note_reading(shard, client->session, client, client->report.detail);
-    hcs_mail_post(shard, connection_shard(client->connection), &client->report, MAIL_STREAM_HEARD);
+    hcs_mail_post(shard, connection_shard(client->connection), &client->report, HCS_MAIL_HEARD);
 }
 
 // --- Mail
@@ -36,33 +38,33 @@ static struct parcel *hcs_parcel_of(struct mail *mail) {
 
 #define CLIENT_OF(letter, member) list_entry(letter, struct hcs_client, member)
 
-static void take_client_mail(struct shard *shard, struct mail *mail) {
-    switch ((enum mail_kind)mail->kind) {
-    case MAIL_STREAM_JOIN:
+static void take_client_mail(struct shard *shard, struct mail *mail, enum hcs_mail_kind kind) {
+    switch (kind) {
+    case HCS_MAIL_JOIN:
         hcs_open_join(shard, CLIENT_OF(mail, mail));
         break;
-    case MAIL_STREAM_HOME:
+    case HCS_MAIL_HOME:
         hcs_client_returned(shard, CLIENT_OF(mail, mail));
         break;
-    case MAIL_STREAM_OPENED:
+    case HCS_MAIL_OPENED:
         hcs_client_opened(shard, CLIENT_OF(mail, opened));
         break;
-    case MAIL_STREAM_LEAVE:
+    case HCS_MAIL_LEAVE:
         take_leave(shard, CLIENT_OF(mail, leave));
         break;
-    case MAIL_STREAM_LEFT:
+    case HCS_MAIL_LEFT:
         hcs_client_left(shard, CLIENT_OF(mail, leave));
         break;
-    case MAIL_STREAM_REPORT:
+    case HCS_MAIL_REPORT:
         take_report(shard, CLIENT_OF(mail, report));
         break;
-    case MAIL_STREAM_HEARD:
+    case HCS_MAIL_HEARD:
         hcs_client_reported(shard, CLIENT_OF(mail, report));
         break;
-    case MAIL_STREAM_HTTP_FRAME:
+    case HCS_MAIL_HTTP_FRAME:
         hcs_dispatch_http_frame(shard, list_entry(mail, struct hcs_http_frame, mail));
         break;
-    case MAIL_STREAM_DONE:
+    case HCS_MAIL_DONE:
         hcs_http_posted(shard, list_entry(mail, struct hcs_http_frame, mail));
         break;
     default:
@@ -70,42 +72,32 @@ static void take_client_mail(struct shard *shard, struct mail *mail) {
     }
 }
 
-void hcs_take_mail(struct shard *shard, struct mail *mail) {
-    switch ((enum mail_kind)mail->kind) {
-    case MAIL_STREAM_FRAME:
+static void hcs_take_mail(struct shard *shard, struct mail *mail, unsigned kind) {
+    switch (kind) {
+    case HCS_MAIL_FRAME:
         hcs_dispatch_frame(shard, hcs_parcel_of(mail));
         break;
-    case MAIL_STREAM_GIVE:
+    case HCS_MAIL_GIVE:
         hcs_client_take(shard, hcs_parcel_of(mail));
         break;
-    case MAIL_STREAM_FLUSH:
+    case HCS_MAIL_FLUSH:
         hcs_client_flush(shard, hcs_parcel_of(mail));
         break;
-    case MAIL_STREAM_TELL:
+    case HCS_MAIL_TELL:
         hcs_mail_arrived(shard, hcs_parcel_of(mail));
         break;
-    case MAIL_STREAM_START:
+    case HCS_MAIL_START:
         hcs_open_arrived(shard, hcs_parcel_of(mail));
         break;
-    case MAIL_STREAM_TURNED:
+    case HCS_MAIL_TURNED:
         hcs_open_turned(shard, hcs_parcel_of(mail));
         break;
     default:
-        take_client_mail(shard, mail);
+        take_client_mail(shard, mail, kind);
     }
 }
 
-void hcs_read_own(struct shard *shard) {
-    struct hcs_shard *streams = &shard->streams;
-    for (struct mail *mail; (mail = streams->own);) {
-        streams->own = mail->next;
-        if (!streams->own)
-            streams->own_last = &streams->own;
-        hcs_take_mail(shard, mail);
-    }
-}
-
-void hcs_turn(struct shard *shard) {
+static void hcs_turn(struct shard *shard) {
     if (!list_empty(&shard->streams.drained))
         hcs_client_look_at_drained(shard);
 }
@@ -126,8 +118,7 @@ static void notify_producer_end(struct shard *shard, struct hcs_session *session
         hcs_mail_send(shard, session->producer, error, true);
 }
 
-void hcs_expired(struct shard *shard, struct timer *timer) {
-    struct hcs_session *session = list_entry(timer, struct hcs_session, timer);
+static void hcs_expired(struct shard *shard, struct hcs_session *session) {
     uint64_t now_ms = shard_now_ms(shard);
     if (session->retry_ms && session->retry_ms <= now_ms)
         hcs_session_retry(shard, session);
@@ -143,15 +134,19 @@ void hcs_expired(struct shard *shard, struct timer *timer) {
     }
 }
 
-void hcs_look(struct shard *shard) {
-    hcs_client_look_at_over(shard);
+static void hcs_timer(struct shard *shard, struct timer *timer, unsigned kind) {
+    if (kind == HCS_TIMER_LOOK)
+        hcs_client_look_at_over(shard);
+    else
+        hcs_expired(shard, list_entry(timer, struct hcs_session, timer));
 }
 
 // --- Leaving
 
 enum { SURVEYED_MAX = 1024 }; // sessions, so that it stays one turn's work
 
-void hcs_survey(const struct shard *shard, struct survey_sessions *found) {
+static void hcs_survey(struct shard *shard) {
+    struct survey_sessions *found = &shard->survey.page.sessions;
     const struct list *live = &shard->streams.live;
     unsigned remaining = SURVEYED_MAX;
     assert(found->count == 0);
@@ -198,39 +193,68 @@ uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct
     return count;
 }
 
-bool hcs_relieve(struct shard *shard) {
+static bool hcs_relieve(struct shard *shard) {
     if (hcs_delivery_relieve(shard))
         return true;
     hcs_retention_relieve(shard);
     return false;
 }
 
-void hcs_end_pauses(struct shard *shard) {
+static void hcs_end_pauses(struct shard *shard) {
     struct list *ended = &shard->streams.ended;
     for (struct list *node = ended->next; node != ended; node = node->next)
         hcs_session_end_pauses(shard, list_entry(node, struct hcs_session, link));
 }
 
-void hcs_end_all(struct shard *shard) {
+static void hcs_end_all(struct shard *shard) {
     while (!list_empty(&shard->streams.live))
         end_with(shard, list_entry(shard->streams.live.next, struct hcs_session, link), HCS_FRAMES_INTERNAL,
                  "the hub ends");
 }
 
-void hcs_forget_all(struct shard *shard) {
+static void hcs_forget_all(struct shard *shard) {
     hcs_end_all(shard);
     while (!list_empty(&shard->streams.ended))
         hcs_session_forget(shard, list_entry(shard->streams.ended.next, struct hcs_session, link));
 }
 
-bool hcs_all_ended(const struct shard *shard) {
-    return list_empty(&shard->streams.live);
+static void hcs_drain(struct shard *shard) {
+    if (shard->phase == HUB_DRAINING)
+        hcs_end_pauses(shard);
+    else if (shard->phase == HUB_CLOSING)
+        hcs_forget_all(shard);
 }
 
-bool hcs_all_notified(const struct shard *shard) {
-    return hcs_all_ended(shard) && shard->streams.client_count == 0;
+// Whether sessions of this shard's live.
+static bool hcs_has_pending(const struct shard *shard) {
+    return !list_empty(&shard->streams.live);
 }
 
-bool hcs_all_returned(const struct shard *shard) {
-    return shard->streams.out == 0 && !shard->streams.own;
+// All clients must know of the end, and all that travels must be home.
+static bool hcs_holds_phase(const struct shard *shard) {
+    if (shard->phase == HUB_DRAINING)
+        return hcs_has_pending(shard) || shard->streams.client_count > 0;
+    return shard->phase == HUB_STOPPED && shard->streams.out > 0;
 }
+
+// --- The registration
+
+static bool hcs_open_shard(struct shard *shard) {
+    timer_init(&shard->streams.look_timer, FEATURE_KIND(FEATURE_HCS, HCS_TIMER_LOOK));
+    return true;
+}
+
+const struct feature hcs_feature = {
+    .name = "hcs",
+    .open = hcs_open_shard,
+    .mail = hcs_take_mail,
+    .timer = hcs_timer,
+    .turn_ends = hcs_turn,
+    .survey = hcs_survey,
+    .relieve = hcs_relieve,
+    .peer_ended = hcs_leave,
+    .drain = hcs_drain,
+    .has_pending = hcs_has_pending,
+    .end_pending = hcs_end_all,
+    .holds_phase = hcs_holds_phase,
+};

@@ -15,7 +15,7 @@ void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct 
     assert(parcel->shares == 0 && !parcel->dressed);
     parcel->to = client;
     parcel->hub_id = hcs_tag_pack(tag);
-    hcs_mail_post(shard, connection_shard(client->connection), &parcel->mail, MAIL_STREAM_GIVE);
+    hcs_mail_post(shard, connection_shard(client->connection), &parcel->mail, HCS_MAIL_GIVE);
 }
 
 bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,

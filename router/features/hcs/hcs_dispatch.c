@@ -47,7 +47,7 @@ static void finish(struct shard *shard, struct incoming_frame *incoming, struct 
     incoming->finished = true;
     http_frame->error = error;
     http_frame->failed = failed;
-    hcs_mail_post(shard, connection_shard(http_frame->connection), &http_frame->mail, MAIL_STREAM_DONE);
+    hcs_mail_post(shard, connection_shard(http_frame->connection), &http_frame->mail, HCS_MAIL_DONE);
 }
 
 static void release_parcel(struct shard *shard, struct incoming_frame *incoming) {
@@ -169,7 +169,7 @@ static void flush_queue(struct shard *shard, struct incoming_frame *incoming, st
         return;
     }
     share->to = client;
-    hcs_mail_post(shard, connection_shard(client->connection), &share->mail, MAIL_STREAM_FLUSH);
+    hcs_mail_post(shard, connection_shard(client->connection), &share->mail, HCS_MAIL_FLUSH);
 }
 
 static void apply(struct shard *shard, struct incoming_frame *incoming, struct hcs_client *client) {

@@ -17,7 +17,7 @@ struct hcs_http_frame {
     void *context;
 };
 
-// MAIL_STREAM_FRAME: takes the parcel, whose body is the whole of its first piece.
+// HCS_MAIL_FRAME: takes the parcel, whose body is the whole of its first piece.
 void hcs_dispatch_frame(struct shard *shard, struct parcel *parcel);
-// MAIL_STREAM_HTTP_FRAME.
+// HCS_MAIL_HTTP_FRAME.
 void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_frame);

@@ -185,7 +185,7 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
         http_frame->on_done = on_done;
         http_frame->context = context;
         shard->streams.out++;
-        hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, MAIL_STREAM_HTTP_FRAME);
+        hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, HCS_MAIL_HTTP_FRAME);
         return;
     }
     struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;

@@ -33,5 +33,5 @@ struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *quer
 // has gone. Where there is no memory to say anything, the peer is closed, and `done` called with NULL for it.
 void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *on_done,
                    void *context);
-// MAIL_STREAM_DONE.
+// HCS_MAIL_DONE.
 void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame);

@@ -215,7 +215,7 @@ static void pass_on(struct shard *shard, const struct hcs_entry *entry) {
     }
     parcel->mail.connection = message->peer->name;
     hcs_mail_post(shard, hcs_mail_return(shard, entry->id, entry->fields.id_bytes), &parcel->mail,
-                  MAIL_STREAM_FRAME);
+                  HCS_MAIL_FRAME);
 }
 
 void hcs_ingress_route(struct shard *shard, const struct message *message) {

@@ -5,18 +5,12 @@
 #include "core/send/line_breaks.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
 
-void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum mail_kind kind) {
-    struct hcs_shard *streams = &shard->streams;
-    mail->kind = (uint8_t)kind;
-    if (to != shard->index) {
-        mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
-        return;
-    }
-    assert(!*streams->own_last);
-    mail->next = NULL;
-    *streams->own_last = mail;
-    streams->own_last = &mail->next;
+void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs_mail_kind kind) {
+    mail->kind = FEATURE_KIND(FEATURE_HCS, kind);
+    post_mail(shard, to, mail);
 }
 
 // Under another key than the tables of names have: else all that live on one shard would crowd there.
@@ -29,7 +23,7 @@ void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parc
     assert(connection && !parcel->dressed);
     parcel->mail.connection = connection;
     parcel->mail.detail = owed;
-    hcs_mail_post(shard, connection_shard(connection), &parcel->mail, MAIL_STREAM_TELL);
+    hcs_mail_post(shard, connection_shard(connection), &parcel->mail, HCS_MAIL_TELL);
 }
 
 // A share's bytes are others' too, and so they can't be changed where they lie.

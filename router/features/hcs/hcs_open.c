@@ -30,7 +30,7 @@ static void drop_start(struct shard *shard, struct hcs_client *client) {
 static void return_start(struct shard *shard, struct hcs_client *client, enum hcs_refusal refusal) {
     drop_start(shard, client);
     client->mail.detail = (uint8_t)refusal;
-    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, HCS_MAIL_HOME);
 }
 
 static void hcs_open_refuse(struct shard *shard, struct hcs_client *client, enum hcs_frames_code code,
@@ -196,7 +196,7 @@ static bool session_begin(struct shard *shard, struct hcs_client *client, struct
     start->to = NULL;
     start->mail.connection = session->producer;
     start->mail.detail = (uint8_t)shard->index;
-    hcs_mail_post(shard, connection_shard(session->producer), &start->mail, MAIL_STREAM_START);
+    hcs_mail_post(shard, connection_shard(session->producer), &start->mail, HCS_MAIL_START);
     return true;
 }
 
@@ -278,7 +278,7 @@ static void queue_start(struct shard *shard, struct peer *peer, struct parcel *p
 void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
     if (peer && !send_has_room(shard, peer)) {
-        hcs_mail_post(shard, parcel->mail.detail, &parcel->mail, MAIL_STREAM_TURNED);
+        hcs_mail_post(shard, parcel->mail.detail, &parcel->mail, HCS_MAIL_TURNED);
         return;
     }
     uint64_t start = hcs_open_id(parcel->mail.detail, parcel->hub_id);

@@ -18,8 +18,8 @@ static inline bool hcs_open_is_id(uint64_t id) {
     return id & HCS_OPEN_ID_BIT;
 }
 
-// MAIL_STREAM_JOIN.
+// HCS_MAIL_JOIN.
 void hcs_open_join(struct shard *shard, struct hcs_client *client);
-// MAIL_STREAM_START, on the producer's shard; and MAIL_STREAM_TURNED.
+// HCS_MAIL_START, on the producer's shard; and HCS_MAIL_TURNED.
 void hcs_open_arrived(struct shard *shard, struct parcel *parcel);
 void hcs_open_turned(struct shard *shard, struct parcel *parcel);

@@ -6,7 +6,9 @@
 #include "core/rights/account.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
+#include "router/features/feature_list.h"
 #include "router/features/hcs/hcs_delivery.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
@@ -52,7 +54,7 @@ static void hcs_session_init(struct shard *shard, struct hcs_session *session,
     session->active_ms = session->empty_ms = shard_now_ms(shard);
     list_init(&session->clients);
     list_init(&session->http_owners);
-    timer_init(&session->timer, TIMER_SESSION);
+    timer_init(&session->timer, FEATURE_KIND(FEATURE_HCS, HCS_TIMER_SESSION));
     history_init(&session->history, &shard->quota);
 }
 
@@ -172,7 +174,7 @@ void hcs_session_remove(struct shard *shard, struct hcs_session *session, struct
                         enum hcs_refusal refusal) {
     hcs_session_lose(shard, session, client);
     client->mail.detail = (uint8_t)refusal;
-    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, MAIL_STREAM_HOME);
+    hcs_mail_post(shard, connection_shard(client->connection), &client->mail, HCS_MAIL_HOME);
 }
 
 static bool hcs_session_file_client(struct shard *shard, struct hcs_session *session,
@@ -220,7 +222,7 @@ bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct 
         hcs_session_remove(shard, session, previous, HCS_REFUSAL_NONE);
     place(session, client);
     if (client->is_web)
-        hcs_mail_post(shard, connection_shard(client->connection), &client->opened, MAIL_STREAM_OPENED);
+        hcs_mail_post(shard, connection_shard(client->connection), &client->opened, HCS_MAIL_OPENED);
     if (session->init &&
         !hcs_delivery_share(shard, client, session->init, (struct hcs_tag){.type = TYPE_INIT})) {
         hcs_session_remove(shard, session, client, HCS_REFUSAL_LOST);

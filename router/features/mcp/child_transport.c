@@ -12,9 +12,13 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/post.h"
 #include "router/events/events.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_rights.h"
+#include "router/features/children/children.h"
+#include "router/features/feature_list.h"
 #include "router/features/mcp/mcp.h"
 #include "router/features/mcp/mcp_modern.h"
 #include "router/features/mcp/per_client.h"
@@ -267,17 +271,70 @@ static void child_leave(struct shard *shard, struct peer *seat) {
     per_client_close(shard, seat);
 }
 
-void child_transport_user_left(struct shard *shard, uint64_t connection) {
-    mcp_user_left(shard, connection);
-    per_client_user_left(shard, connection);
+// Returns false where the seat's child is no more: then the seat ends as any peer.
+static bool child_ended(struct shard *shard, struct peer *seat) {
+    if (!seat->annex->child)
+        return false;
+    child_seat_ended(shard, seat);
+    return true;
 }
 
 // The same for both framings, but for the wire.
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = GAUGE_CHILD, .take = child_take, .refuse = child_refuse, .unreadable = child_unreadable,        \
-    .leave = child_leave, .divert = child_divert, .forget = child_forget, .rest = child_restarts,            \
-    .others = child_others, .member = child_take_member, .wanted = child_wanted, .expire = child_expire,     \
-    .end_is_leaving = true
+    .ended = child_ended, .leave = child_leave, .divert = child_divert, .forget = child_forget,              \
+    .rest = child_restarts, .others = child_others, .member = child_take_member, .wanted = child_wanted,     \
+    .expire = child_expire, .end_is_leaving = true
 
 const struct transport transport_child_framed = {.name = "child", .wire = &wire_framed, CHILD_TRANSPORT};
 const struct transport transport_child_lines = {.name = "child-lines", .wire = &wire_lines, CHILD_TRANSPORT};
+
+// --- The registration
+
+enum { MCP_MAIL_DEPARTURE }; // mail.connection, a user of shared servers, has gone
+
+static bool mcp_is_on(const struct hub_settings *settings) {
+    return settings->keeper != NULL;
+}
+
+static const char *mcp_start(struct shard *shard) {
+    return children_open(shard, &transport_child_framed, &transport_child_lines) ? NULL : "children";
+}
+
+static void user_left(struct shard *shard, uint64_t connection) {
+    assert(shard->index == 0 && connection);
+    mcp_user_left(shard, connection);
+    per_client_user_left(shard, connection);
+}
+
+static void mcp_mail(struct shard *shard, struct mail *mail, unsigned kind) {
+    assert(kind == MCP_MAIL_DEPARTURE);
+    (void)kind;
+    user_left(shard, mail->connection);
+    quota_give(&shard->quota, mail);
+}
+
+// Tells shard 0, once and behind the cancels of what the peer asked; when the hub ends, nobody needs to be told.
+static void mcp_peer_left(struct shard *shard, struct peer *peer) {
+    struct annex *annex = peer->annex;
+    if (!annex || !annex->departure)
+        return;
+    if (shard->index == 0) {
+        user_left(shard, peer->name);
+        quota_give(&shard->quota, annex->departure);
+        annex->departure = NULL;
+    } else if (shard->phase == HUB_SERVING) {
+        *annex->departure =
+            (struct mail){.kind = FEATURE_KIND(FEATURE_MCP, MCP_MAIL_DEPARTURE), .connection = peer->name};
+        post_mail(shard, 0, annex->departure);
+        annex->departure = NULL;
+    }
+}
+
+const struct feature mcp_feature = {
+    .name = "mcp",
+    .is_on = mcp_is_on,
+    .start = mcp_start,
+    .mail = mcp_mail,
+    .peer_left = mcp_peer_left,
+};

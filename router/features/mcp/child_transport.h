@@ -4,7 +4,4 @@
 
 #include "router/engine/shard/transport.h"
 
-// A peer that may have used some of them has gone: shard 0 is told.
-void child_transport_user_left(struct shard *shard, uint64_t connection);
-
 extern const struct transport transport_child_framed, transport_child_lines;

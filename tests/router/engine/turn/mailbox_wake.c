@@ -23,6 +23,7 @@
 #include "router/engine/shard/shard.h"
 #include "router/engine/turn/drain.h"
 #include "router/engine/turn/turn.h"
+#include "router/main/features.h"
 #include "tests/sim/sim_io.h"
 
 enum { ROUNDS_MAX = 2000000, TIME_MS = 1500, SPINS = 2000, DELAYS = 32, LATE_MAX = 300 };
@@ -177,7 +178,7 @@ static void a_shard_that_falls_asleep_misses_no_phase(void **state) {
 
 static int open_hub(void **state) {
     static struct random random; // stays behind the kernel
-    struct hub_settings settings = {.shard_count = SHARDS};
+    struct hub_settings settings = {.features = features_all, .shard_count = SHARDS};
     limits_defaults(&settings.limits);
     random_init(&random, 1);
     *state = kernel_create(&random);

@@ -1,0 +1,35 @@
+// Calls the features of a hub (feature.h).
+#pragma once
+
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/shard.h"
+
+static inline bool feature_is_on(const struct shard *shard, unsigned number) {
+    assert(number < FEATURES_MAX);
+    return shard->features->by_number[number] != NULL;
+}
+
+// feature_drain(shard), and so on.
+#define X(function, parameters, arguments)                                                                   \
+    static inline void feature_##function parameters {                                                       \
+        for (unsigned at = 0; shard->features->function[at]; at++)                                           \
+            shard->features->function[at] arguments;                                                         \
+    }
+FEATURE_HOOKS(X)
+#undef X
+#define X(function, parameters, arguments)                                                                   \
+    static inline bool feature_##function parameters {                                                       \
+        for (unsigned at = 0; shard->features->function[at]; at++)                                           \
+            if (shard->features->function[at] arguments)                                                     \
+                return true;                                                                                 \
+        return false;                                                                                        \
+    }
+FEATURE_QUESTIONS(X)
+#undef X
+
+// Starts all, on shard 0: NULL, or static text: what there is no memory for.
+const char *feature_start(struct shard *shard);
+// Hands out mail, a timer or an event of a feature.
+void feature_take_mail(struct shard *shard, struct mail *mail);
+void feature_take_timer(struct shard *shard, struct timer *timer);
+void feature_take_event(struct shard *shard, const struct io_event *event);

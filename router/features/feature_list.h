@@ -1,0 +1,23 @@
+// The features that a hub may have, in the order in which they are called (router/engine/shard/feature.h). A new one is
+// a row here.
+#pragma once
+
+// X(its number, its registration)
+#define FEATURE_LIST(X)                                                                                      \
+    X(FEATURE_GATE, gate_feature)                                                                            \
+    X(FEATURE_CHILDREN, children_feature)                                                                    \
+    X(FEATURE_MCP, mcp_feature)                                                                              \
+    X(FEATURE_HCS, hcs_feature)                                                                              \
+    X(FEATURE_CLUSTER, cluster_feature)
+
+enum feature_number {
+#define X(number, registration) number,
+    FEATURE_LIST(X)
+#undef X
+        FEATURE_NUMBERS_COUNT
+};
+
+struct feature;
+#define X(number, registration) extern const struct feature registration;
+FEATURE_LIST(X)
+#undef X
