@@ -16,7 +16,7 @@ struct io_ops {
     void (*accept)(struct io *io, int socket, uint64_t token);
     int (*connect)(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
                    uint64_t token); // 0, or -errno, and nothing was begun
-    void (*receive)(struct io *io, int socket, uint64_t token, bool once);
+    void (*receive)(struct io *io, int socket, uint64_t token, uint32_t most);
     void (*receive_into)(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
     void (*send)(struct io *io, int socket, uint64_t token, const struct iovec *vectors, unsigned count);
     void (*cancel)(struct io *io, int socket, uint64_t token);

@@ -8,6 +8,9 @@
 #include "core/send/outbox.h"
 #include "io/secure.h"
 
+// Room for what the records of a small shipment have besides their text.
+enum { SECURE_RECORDS_BESIDES_BYTES = 1024 };
+
 // Shipments at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 256 };
 
@@ -104,17 +107,33 @@ void connection_close(struct connection *connection) {
 
 void connection_want(struct connection *connection, uint8_t *memory, size_t bytes) {
     connection->direct = memory;
-    connection->direct_bytes = (uint32_t)bytes;
+    assert(bytes < 1u << CONNECTION_DIRECT_BITS); // a turn's part
+    connection->direct_bytes = bytes & ((1u << CONNECTION_DIRECT_BITS) - 1);
     if (memory)
         connection->large = true;
 }
 
+// Returns how much may arrive at a time; 0: as much as comes.
+static uint32_t arrival_most(const struct connection *connection) {
+    if (connection->share == SHARE_SMALL)
+        return SMALL_ARRIVAL_BYTES;
+    return connection->share == SHARE_ONE || connection->large ? ARRIVAL_BYTES_MAX : 0;
+}
+
+static void receive_arrivals(struct connection *connection, struct io *io) {
+    uint32_t most = arrival_most(connection);
+    connection->receiving = most ? RECEIVING_ONCE : RECEIVING_STREAM;
+    io_receive(io, connection->socket, connection->token, most);
+}
+
 // Receives on a secure connection, also after the peer has said its end: the socket itself may go on.
 static void receive_sealed(struct connection *connection, struct io *io) {
-    if (connection->secure->socket_ended || connection->ending || connection->receiving != RECEIVING_NOTHING)
+    if (connection->secure->socket_ended || connection->ending)
         return;
-    connection->receiving = RECEIVING_STREAM;
-    io_receive(io, connection->socket, connection->token, false);
+    if (connection->receiving == RECEIVING_STREAM && connection->share != SHARE_MANY)
+        connection_pause(connection, io);
+    if (connection->receiving == RECEIVING_NOTHING)
+        receive_arrivals(connection, io);
 }
 
 void connection_receive(struct connection *connection, struct io *io) {
@@ -124,7 +143,7 @@ void connection_receive(struct connection *connection, struct io *io) {
     }
     if (connection->ended || connection->ending)
         return;
-    if (connection->receiving == RECEIVING_STREAM && connection->direct)
+    if (connection->receiving == RECEIVING_STREAM && (connection->direct || connection->share != SHARE_MANY))
         connection_pause(connection, io);
     if (connection->receiving != RECEIVING_NOTHING)
         return;
@@ -134,8 +153,7 @@ void connection_receive(struct connection *connection, struct io *io) {
                         connection->direct_bytes);
         return;
     }
-    connection->receiving = connection->large ? RECEIVING_ONCE : RECEIVING_STREAM;
-    io_receive(io, connection->socket, connection->token, connection->large);
+    receive_arrivals(connection, io);
 }
 
 void connection_pause(struct connection *connection, struct io *io) {
@@ -190,9 +208,18 @@ static struct shipment *gather(const struct connection *connection, struct outbo
                                struct sender *sender, struct parcel_list *done) {
     const struct turn_bounds *bounds = sender->bounds;
     struct shipment *shipment = shipment_take(sender);
-    if (shipment)
-        outbox_gather(outbox, &sender->stage, shipment,
-                      connection->hurries ? 2 * bounds->narrow_bytes : bounds->shipment_bytes, done);
+    size_t most = connection->hurries ? 2 * bounds->narrow_bytes : bounds->shipment_bytes;
+    if (!shipment)
+        return NULL;
+    if (connection->share != SHARE_SMALL) {
+        outbox_gather(outbox, &sender->stage, shipment, most, done);
+        return shipment;
+    }
+    most = most < SMALL_SHIPMENT_BYTES ? most : SMALL_SHIPMENT_BYTES;
+    struct stage own;
+    stage_init_sized(&own, sender->stage.pool, outbox->bytes < most ? outbox->bytes : most + COPY_BYTES_MAX);
+    outbox_gather(outbox, &own, shipment, most, done);
+    stage_deinit(&own);
     return shipment;
 }
 
@@ -208,6 +235,18 @@ static void note_lag(struct connection *connection, const struct outbox *outbox,
     connection->hurries = hurries;
 }
 
+static bool seal(struct connection *connection, struct sender *sender) {
+    struct secure *secure = connection->secure;
+    if (connection->share != SHARE_SMALL)
+        return secure_seal(secure, connection->shipment, &sender->sealed, sender->scratch);
+    struct stage own;
+    stage_init_sized(&own, sender->sealed.pool,
+                     secure->said_bytes + connection_unsealed(connection) + SECURE_RECORDS_BESIDES_BYTES);
+    bool sealed = secure_seal(secure, connection->shipment, &own, sender->scratch);
+    stage_deinit(&own);
+    return sealed;
+}
+
 // Seals parcels that wait, as far as they may be ahead of the socket. Sealed plaintext isn't kept.
 static enum sending ship_sealed(struct connection *connection, struct io *io, struct sender *sender,
                                 struct parcel_list *done) {
@@ -215,8 +254,7 @@ static enum sending ship_sealed(struct connection *connection, struct io *io, st
     if (!sender->scratch)
         sender->scratch = memory_take(SECURE_RECORD_BYTES_MAX); // without it, records are smaller
     connection->shipment = shipment_take(sender);
-    bool sealed =
-        connection->shipment && secure_seal(secure, connection->shipment, &sender->sealed, sender->scratch);
+    bool sealed = connection->shipment && seal(connection, sender);
     if (secure->plain && (!sealed || secure->plain->bytes == 0))
         unload(sender, &secure->plain, done);
     if (sealed) {

@@ -41,7 +41,11 @@ void sender_deinit(struct sender *sender);
 
 enum receiving { RECEIVING_NOTHING, RECEIVING_STREAM, RECEIVING_ONCE, RECEIVING_DIRECT };
 
-enum { CONNECTION_TOKEN_BITS = 20 };
+// How much of its shard's buffers a connection may hold: as many arrivals as come; one, while nobody reads it; or a small
+// one, and what is sent has memory of its own size.
+enum connection_share { SHARE_MANY, SHARE_ONE, SHARE_SMALL };
+
+enum { CONNECTION_TOKEN_BITS = 20, CONNECTION_DIRECT_BITS = 30 };
 
 struct connection {
     struct outbox outbox;
@@ -59,9 +63,10 @@ struct connection {
     bool ending : 1;     // connection_end was called
     int socket;          // that is received from
     int out;             // that is sent to: mostly the same
-    uint32_t direct_bytes;
-    uint8_t *direct;       // where the rest of a large frame goes, or NULL
-    struct secure *secure; // NULL: plain
+    uint32_t direct_bytes : CONNECTION_DIRECT_BITS;
+    enum connection_share share : 2; // the owner's to set; a stream under way ends by connection_receive
+    uint8_t *direct;                 // where the rest of a large frame goes, or NULL
+    struct secure *secure;           // NULL: plain
 };
 
 static_assert(sizeof(struct connection) <= 120, "an idle connection costs what it is");

@@ -53,8 +53,9 @@ static int epoll_connect(struct io *io, int socket, const struct sockaddr *addre
     return 0;
 }
 
-static void epoll_receive(struct io *io, int socket, uint64_t token, bool once) {
-    note_receive(io, socket, once ? OPERATION_RECEIVE_ONCE : OPERATION_RECEIVE, token);
+static void epoll_receive(struct io *io, int socket, uint64_t token, uint32_t most) {
+    enum operation_kind kind = most ? OPERATION_RECEIVE_ONCE : OPERATION_RECEIVE;
+    note_receive(io, socket, kind, token)->bytes = most ? most : ARRIVAL_BYTES_MAX;
 }
 
 static void epoll_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {

@@ -46,7 +46,7 @@ struct operation {
     const struct sockaddr *address; // of OPERATION_CONNECT
     const struct iovec *vectors;    // of a send or write
     unsigned count;
-    size_t bytes; // of the memory, or of all vectors
+    size_t bytes; // of the memory, or of all vectors; of an arrival at most
     size_t sent;
 };
 

@@ -142,7 +142,7 @@ static int32_t receive_one(struct epoll_io *io, struct socket_slot *slot, struct
     *buffer = take_buffer(io);
     if (!*buffer)
         return -ENOBUFS;
-    int32_t result = socket_read(slot, buffer_arrival(*buffer), ARRIVAL_BYTES_MAX);
+    int32_t result = socket_read(slot, buffer_arrival(*buffer), slot->receive.bytes);
     if (result > 0)
         return result;
     buffer_drop(*buffer);

@@ -102,8 +102,8 @@ void io_yield_listener(struct io *io, int socket);
 // Receives into buffers of the pool (buffer_arrival) until cancelled, the peer's end, or an error:
 // IO_RECEIVED for each arrival. Ends with -ENOBUFS when no buffer was there (Linux 6.1 looks for the next one
 // before anything arrives). May end at any time without more (the last arrival's event says so): the caller
-// arms it again. With `once`, ends with its first event.
-void io_receive(struct io *io, int socket, uint64_t token, bool once);
+// arms it again. With `most`, ends with its first event, which brings so many bytes at most (ARRIVAL_BYTES_MAX).
+void io_receive(struct io *io, int socket, uint64_t token, uint32_t most);
 // Receives once, up to `bytes`, straight into the caller's memory, which must stay until the event.
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes);
 // Sends the vectors (1 to IO_VECTORS_MAX of them, not all empty) in order, and ends with the number of bytes

@@ -105,8 +105,9 @@ int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, ui
     return failed < 0 ? failed : fresh;
 }
 
-void io_receive(struct io *io, int socket, uint64_t token, bool once) {
-    io->ops->receive(io, socket, token, once);
+void io_receive(struct io *io, int socket, uint64_t token, uint32_t most) {
+    assert(most <= ARRIVAL_BYTES_MAX);
+    io->ops->receive(io, socket, token, most);
 }
 
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {

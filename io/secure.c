@@ -145,9 +145,10 @@ void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count) {
 }
 
 void secure_put_off(struct secure *secure) {
-    if (secure->input.count && secure->arrival &&
-        !append(secure, &secure->heard, &secure->heard_bytes, secure->input.bytes, secure->input.count,
-                SECURE_HEARD_BYTES_MAX))
+    if (!secure->arrival)
+        return;
+    if (secure->input.count && !append(secure, &secure->heard, &secure->heard_bytes, secure->input.bytes,
+                                       secure->input.count, SECURE_HEARD_BYTES_MAX))
         break_off(secure, true);
     buffer_drop(secure->arrival);
     secure->arrival = NULL;

@@ -36,12 +36,13 @@ static int uring_connect(struct io *io, int socket, const struct sockaddr *addre
     return 0;
 }
 
-static void uring_receive(struct io *io, int socket, uint64_t token, bool once) {
+static void uring_receive(struct io *io, int socket, uint64_t token, uint32_t most) {
     struct io_uring_sqe *sqe =
         uring_note(uring_of(io), IORING_OP_RECV, socket, uring_data(KIND_RECEIVE, token));
     sqe->flags = IOSQE_BUFFER_SELECT;
     sqe->buf_group = URING_BUFFERS_GROUP;
-    sqe->ioprio = once ? 0 : IORING_RECV_MULTISHOT;
+    sqe->len = most; // 0: as many as the buffer has room for
+    sqe->ioprio = most ? 0 : IORING_RECV_MULTISHOT;
 }
 
 static void uring_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {
@@ -142,7 +143,7 @@ static bool multishot_works(struct io *io) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return false;
     struct io_event event = {0};
-    uring_receive(io, pair[0], 0, false);
+    uring_receive(io, pair[0], 0, 0);
     bool works = write(pair[1], "x", 1) == 1 && step(io, &event) && event.result == 1 && event.more;
     buffer_drop(event.buffer);
     close(pair[1]);

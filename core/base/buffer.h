@@ -88,9 +88,9 @@ bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take would find room within the budget now.
 bool buffer_pool_can_take(const struct buffer_pool *pool);
 
-// Where an arrival is put in a receive buffer: up to ARRIVAL_BYTES_MAX.
+// Where an arrival is put in a receive buffer: up to ARRIVAL_BYTES_MAX. One that waits may lie likewise in a smaller one.
 static inline uint8_t *buffer_arrival(struct buffer *buffer) {
-    assert(buffer->capacity == RECEIVE_BUFFER_BYTES);
+    assert(buffer->capacity > RECEIVE_HEAD_BYTES);
     return buffer->bytes + RECEIVE_HEAD_BYTES;
 }
 

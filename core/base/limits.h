@@ -22,6 +22,11 @@ enum {
     // as many a thousand sources of one small request each cost a fifth more.
     RECEIVE_BUFFERS_LENT = 64,
     RECEIVE_BUFFERS_LENT_MIN = 8,
+    // The most that one arrival brings of a peer for whom little may wait: each of its bytes may ask for an answer.
+    SMALL_ARRIVAL_BYTES = 1024,
+    // What is handed to the kernel at a time for such a peer. A send has memory of its own then, as others' buffers
+    // would stay for as long as the peer doesn't read.
+    SMALL_SHIPMENT_BYTES = 16 * 1024,
     // Looks for new arrivals that a turn takes after reading and before it sends.
     LOOKS_AGAIN_MAX = 2,
     // Readable bytes behind each buffer's end, so that a vector load that begins inside never faults.
@@ -106,7 +111,8 @@ enum {
     PACE_MS = 80,
     // Bytes that may wait for a peer without a credential, or whose user was over a limit within the last
     // second. Past this bound the hub doesn't read from the peer until the peer reads.
-    CONFINED_BYTES_MAX = 64 * 1024,
+    // With the memory of a send, an arrival and the allocator's gaps it comes to 64 KiB about.
+    CONFINED_BYTES_MAX = 32 * 1024,
     CONFINED_MS = 1000,
     // After a framing error the connection is half-closed and read for this long, so that the answer arrives.
     LINGER_MS = 1000,

@@ -166,6 +166,13 @@ void stage_init(struct stage *stage, struct buffer_pool *pool) {
     *stage = (struct stage){.pool = pool};
 }
 
+void stage_init_sized(struct stage *stage, struct buffer_pool *pool, size_t bytes) {
+    stage_init(stage, pool);
+    assert(bytes > 0);
+    stage->buffer =
+        buffer_take_sized(pool, bytes < RECEIVE_BUFFER_BYTES ? (uint32_t)bytes : RECEIVE_BUFFER_BYTES);
+}
+
 void stage_deinit(struct stage *stage) {
     buffer_drop(stage->buffer);
     stage->buffer = NULL;

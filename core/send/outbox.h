@@ -132,6 +132,8 @@ struct stage {
 };
 
 void stage_init(struct stage *stage, struct buffer_pool *pool);
+// The same with a first buffer of so many bytes, as far as a receive buffer's and as there is memory: for one shipment.
+void stage_init_sized(struct stage *stage, struct buffer_pool *pool, size_t bytes);
 void stage_deinit(struct stage *stage);
 
 enum { SHIPMENT_STAGES_MAX = 8 };

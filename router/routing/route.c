@@ -278,8 +278,13 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
 // Members behind one that closed the connection aren't read, as frames behind such a frame aren't.
 static void route_members(struct shard *shard, const struct message *batch, struct exchange *exchange) {
     struct json_walk walk;
+    uint32_t count = 0;
     batch_walk(&walk, batch);
     for (struct json_item item; batch->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
+        if (count++ == UNKNOWN_MEMBERS_MAX && shard->settings->users && identity_is_unknown(batch->peer)) {
+            refuse_batch_rest(shard, batch, exchange);
+            return;
+        }
         struct frame frame =
             route_sign(shard, batch->peer, batch->frame); // which a member before may have made known
         assert(item.value.at + item.value.bytes <= batch->frame->body.bytes);

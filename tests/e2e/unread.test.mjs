@@ -85,3 +85,22 @@ withUsers('who is known and reads nothing is closed once four times its queue, o
   assert.ok(result.bytes_received < 128 * MIB, `${result.bytes_received} bytes were read`);
   free.socket.destroy();
 });
+
+withUsers('of an array so many members are answered before one that bears a credential, and the rest by one answer', users, { options }, async (hub) => {
+  const array = (count, at) => Array.from({ length: count }, (_, index) => (index === at
+    ? { jsonrpc: '2.0', id: index, method: 'initialize', params: { token: tokenOf('free') } } : { jsonrpc: '2.0', id: index, method: 'hub/ping' }));
+  const stranger = await hub.peer('tcp');
+  stranger.send(array(200, -1));
+  const refused = JSON.parse((await stranger.next()).body);
+  assert.equal(refused.length, 65);
+  assert.deepEqual(refused.map(({ id, error }) => [id, error.code]), [...Array.from({ length: 64 }, (_, index) => [index, -32054]), [null, -32054]]);
+  assert.equal(refused[64].error.data.limit, 64);
+  const late = await hub.peer('tcp');
+  late.send(array(200, 64));
+  assert.equal(JSON.parse((await late.next()).body).length, 65);
+  const early = await hub.peer('tcp');
+  early.send(array(200, 63));
+  const answers = JSON.parse((await early.next()).body);
+  assert.equal(answers.length, 200);
+  assert.deepEqual(answers.filter(({ error }) => error).map(({ id }) => id), Array.from({ length: 63 }, (_, index) => index));
+});

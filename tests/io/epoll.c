@@ -23,7 +23,7 @@ static void a_flood_leaves_room_for_others(void **state) {
         for (int i = 0; i < 2; i++) {
             send(pairs[i][1], flood, sizeof flood, MSG_DONTWAIT);
             if (!armed[i])
-                io_receive(io, pairs[i][0], (uint64_t)i, false);
+                io_receive(io, pairs[i][0], (uint64_t)i, 0);
             armed[i] = true;
         }
         io_run(io, io_now(io) + SECOND_NS);

@@ -8,7 +8,7 @@
 static void echo(struct io *io, const int pair[2]) {
     struct iovec vector = {.iov_base = (char[]){"there"}, .iov_len = 5};
     char back[5];
-    io_receive(io, pair[0], 1, false);
+    io_receive(io, pair[0], 1, 0);
     io_send(io, pair[0], 1, &vector, 1);
     write_all(pair[1], "here", 4);
     bool sent = false, received = false;
@@ -101,7 +101,7 @@ static void a_stream_arrives_in_order(void **state) {
     struct transfer transfer;
     transfer_open(&transfer, pair[1], BYTES, write_stream);
     size_t done = 0, arrivals = 0;
-    io_receive(fixture->io, pair[0], 7, false);
+    io_receive(fixture->io, pair[0], 7, 0);
     for (;;) {
         struct io_event event = wait_event(fixture->io);
         assert_int_equal(event.kind, IO_RECEIVED);
@@ -119,7 +119,7 @@ static void a_stream_arrives_in_order(void **state) {
             assert_false(event.more);
         }
         if (!event.more)
-            io_receive(fixture->io, pair[0], 7, false);
+            io_receive(fixture->io, pair[0], 7, 0);
     }
     assert_int_equal(done, BYTES);
     assert_true(arrivals >= BYTES / ARRIVAL_BYTES_MAX);
@@ -132,7 +132,7 @@ static void once_receives_once(void **state) {
     int pair[2];
     unix_pair(pair);
     for (int round = 0; round < 3 * LENT; round++) {
-        io_receive(fixture->io, pair[0], 9, true);
+        io_receive(fixture->io, pair[0], 9, ARRIVAL_BYTES_MAX);
         if (round % 2)
             io_run(fixture->io, 0); // it waits before the byte comes
         write_all(pair[1], "a", 1);
@@ -143,6 +143,23 @@ static void once_receives_once(void **state) {
     }
     write_all(pair[1], "b", 1);
     assert_true(is_quiet(fixture->io));
+    io_close_socket(fixture->io, pair[0]);
+    close(pair[1]);
+}
+
+static void once_brings_no_more_than_was_asked_for(void **state) {
+    struct fixture *fixture = *state;
+    int pair[2];
+    unix_pair(pair);
+    write_all(pair[1], "abcdefgh", 8);
+    for (const char *left = "abcdefgh"; *left; left += 2) {
+        io_receive(fixture->io, pair[0], 9, 2);
+        struct io_event event = wait_event(fixture->io);
+        assert_int_equal(event.result, 2);
+        assert_memory_equal(buffer_arrival(event.buffer), left, 2);
+        assert_false(event.more);
+        buffer_drop(event.buffer);
+    }
     io_close_socket(fixture->io, pair[0]);
     close(pair[1]);
 }
@@ -386,7 +403,7 @@ static void the_deadline_is_kept(void **state) {
     struct io_event event;
     unix_pair(pair);
     io_run(fixture->io, 0);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     uint64_t deadline_ns = io_now(fixture->io) + SECOND_NS / 20;
     uint64_t entries = io_entries(fixture->io);
     io_run(fixture->io, deadline_ns);
@@ -441,6 +458,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(both_ways_over_tcp, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_stream_arrives_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(once_receives_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(once_brings_no_more_than_was_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(receive_into_fills_the_callers_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(many_vectors_leave_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_accept_takes_a_hundred, set_up, tear_down),

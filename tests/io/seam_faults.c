@@ -27,7 +27,7 @@ static void no_buffer_left_and_back_again(void **state) {
     struct buffer *held[LENT];
     int pair[2];
     unix_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     for (int i = 0; i < LENT; i++) {
         write_all(pair[1], &(char){(char)('a' + i)}, 1);
         struct io_event event = wait_event(fixture->io);
@@ -39,7 +39,7 @@ static void no_buffer_left_and_back_again(void **state) {
     for (int i = 0; i < LENT; i++)
         assert_int_equal(buffer_arrival(held[i])[0], 'a' + i);
     buffer_drop(held[0]);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     struct io_event event = wait_event(fixture->io);
     assert_int_equal(event.result, 1);
     assert_int_equal(buffer_arrival(event.buffer)[0], 'z');
@@ -49,7 +49,7 @@ static void no_buffer_left_and_back_again(void **state) {
     close(pair[1]);
     event = wait_event(fixture->io);
     if (event.result == -ENOBUFS) { // it looked for one while the only one was held
-        io_receive(fixture->io, pair[0], 1, false);
+        io_receive(fixture->io, pair[0], 1, 0);
         event = wait_event(fixture->io);
     }
     assert_int_equal(event.result, 0);
@@ -65,13 +65,13 @@ static void cancel_ends_each_kind(void **state) {
     char byte;
     int pair[2];
     unix_pair(pair);
-    io_receive(io, pair[0], 1, false);
+    io_receive(io, pair[0], 1, 0);
     io_run(io, 0);
     io_cancel(io, pair[0], 1);
     io_run(io, 0);
     io_cancel(io, pair[0], 1); // it has ended, though nobody knows yet
     expect_end(io, 1, -ECANCELED);
-    io_receive(io, pair[0], 2, true);
+    io_receive(io, pair[0], 2, ARRIVAL_BYTES_MAX);
     io_cancel(io, pair[0], 2);
     expect_end(io, 2, -ECANCELED);
     io_receive_into(io, pair[0], 3, &byte, 1);
@@ -98,8 +98,8 @@ static void cancel_ends_nothing_else(void **state) {
     int pair[2], cluster_members[2];
     unix_pair(pair);
     unix_pair(cluster_members);
-    io_receive(io, cluster_members[0], 2, false);
-    io_receive(io, pair[0], 1, false);
+    io_receive(io, cluster_members[0], 2, 0);
+    io_receive(io, pair[0], 1, 0);
     io_send(io, pair[0], 1, &vector, 1);
     assert_true(is_quiet(io));
     io_cancel(io, pair[0], 1);
@@ -121,7 +121,7 @@ static void a_reset_is_an_error(void **state) {
     struct fixture *fixture = *state;
     int pair[2];
     tcp_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     io_run(fixture->io, 0);
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
     setsockopt(pair[1], SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
@@ -165,7 +165,7 @@ static void shutdown_ends_what_is_under_way(void **state) {
     uint8_t *memory = test_calloc(1, BYTES);
     int pair[2];
     tcp_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     io_send(fixture->io, pair[0], 2, &(struct iovec){.iov_base = memory, .iov_len = BYTES}, 1);
     assert_true(is_quiet(fixture->io));
     io_shutdown(fixture->io, pair[0], SHUT_RDWR);

@@ -12,7 +12,7 @@ static void hcs_http_open(struct streams *streams) {
     streams->fixture = fixture_open(100);
     for (unsigned index = 0; index < STREAMS; index++) {
         unix_pair(streams->pairs[index]);
-        io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+        io_receive(streams->fixture->io, streams->pairs[index][0], index, 0);
     }
     assert_true(is_quiet(streams->fixture->io));
 }
@@ -22,7 +22,7 @@ static void streams_close(struct streams *streams) {
         close(streams->pairs[index][1]);
         struct io_event event = wait_event(streams->fixture->io);
         while (event.result == -ENOBUFS) {
-            io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+            io_receive(streams->fixture->io, streams->pairs[index][0], index, 0);
             event = wait_event(streams->fixture->io);
         }
         assert_true(event.result == 0 && event.token == index);
@@ -48,7 +48,7 @@ static void hear_all(const struct streams *streams, unsigned round) {
         }
         buffer_drop(event.buffer);
         if (!event.more)
-            io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+            io_receive(streams->fixture->io, streams->pairs[index][0], index, 0);
     }
 }
 
@@ -119,7 +119,7 @@ static unsigned hear_one(const struct streams *streams, unsigned heard[STREAMS])
         assert_int_equal(buffer_arrival(event.buffer)[at], (uint8_t)(heard[index]++ * STREAMS + index));
     buffer_drop(event.buffer);
     if (!event.more)
-        io_receive(streams->fixture->io, streams->pairs[index][0], index, false);
+        io_receive(streams->fixture->io, streams->pairs[index][0], index, 0);
     return count;
 }
 

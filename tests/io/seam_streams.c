@@ -15,7 +15,7 @@ struct reading {
 
 static void reading_arm(struct reading *reading, struct io *io) {
     if (!reading->armed)
-        io_receive(io, reading->socket, reading->token, false);
+        io_receive(io, reading->socket, reading->token, 0);
     reading->armed = true;
 }
 
@@ -392,7 +392,7 @@ static void room_that_nobody_waits_for(void **state) {
     uint8_t *memory = test_calloc(1, BYTES);
     int pair[2];
     unix_pair(pair);
-    io_receive(io, pair[0], 2, false);
+    io_receive(io, pair[0], 2, 0);
     io_send(io, pair[0], 1, &(struct iovec){memory, BYTES}, 1);
     assert_true(is_quiet(io));
     struct io_event event;

@@ -118,7 +118,7 @@ static void a_look_brings_what_has_come(void **state) {
     struct io_event event;
     int pair[2];
     unix_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     write_all(pair[1], "x", 1);
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
@@ -145,7 +145,7 @@ static void a_look_hands_nothing_over(void **state) {
     int pair[2];
     char byte;
     unix_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     write_all(pair[1], "x", 1);
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
@@ -167,7 +167,7 @@ static void where_something_was_handed_over_no_look_is_taken(void **state) {
     struct io_event event;
     int pair[2];
     unix_pair(pair);
-    io_receive(fixture->io, pair[0], 1, false);
+    io_receive(fixture->io, pair[0], 1, 0);
     write_all(pair[1], "x", 1);
     io_run(fixture->io, UINT64_MAX);
     take_byte(fixture->io);
@@ -188,7 +188,7 @@ static void a_turn_with_enough_to_do_takes_no_look(void **state) {
     int pairs[LENT / 2][2];
     for (int at = 0; at < LENT / 2; at++) {
         unix_pair(pairs[at]);
-        io_receive(fixture->io, pairs[at][0], (uint64_t)at, false);
+        io_receive(fixture->io, pairs[at][0], (uint64_t)at, 0);
         write_all(pairs[at][1], "x", 1);
     }
     io_run(fixture->io, UINT64_MAX);
@@ -240,7 +240,7 @@ static void behind_the_wall_there_is_only_what_the_hub_uses(void **state) {
     io_run(fixture->io, 0);          // sees that these completions have gone
     io_lend_buffers(fixture->io, 1); // lists the buffers anew
     unix_pair(pair);
-    io_receive(fixture->io, pair[0], 1, true);
+    io_receive(fixture->io, pair[0], 1, ARRIVAL_BYTES_MAX);
     assert_int_equal(write(pair[1], "x", 1), 1);
     struct io_event event = wait_event(fixture->io);
     assert_int_equal(event.result, 1);

@@ -223,7 +223,7 @@ static void receive_bytes(struct kernel *kernel, struct cable *cable) {
         end(operation, IO_RECEIVED, -ENOBUFS, NULL, false);
         return;
     }
-    size_t count = arrival_bytes(kernel, cable, ARRIVAL_BYTES_MAX);
+    size_t count = arrival_bytes(kernel, cable, operation->bytes);
     queue_take(&cable->to_hub, buffer_arrival(buffer), count);
     bool more = !operation->once && !random_chance(kernel->random, kernel->faults.end_multishot);
     end(operation, IO_RECEIVED, (int32_t)count, buffer, more);

@@ -149,8 +149,10 @@ int io_connect(struct io *io, const struct sockaddr *address, uint32_t bytes, ui
     return number;
 }
 
-void io_receive(struct io *io, int socket, uint64_t token, bool once) {
-    note(io, NOTE_RECEIVE, socket, token)->operation.once = once;
+void io_receive(struct io *io, int socket, uint64_t token, uint32_t most) {
+    struct operation *operation = &note(io, NOTE_RECEIVE, socket, token)->operation;
+    operation->once = most > 0;
+    operation->bytes = most ? most : ARRIVAL_BYTES_MAX;
 }
 
 void io_receive_into(struct io *io, int socket, uint64_t token, void *memory, size_t bytes) {

@@ -63,7 +63,7 @@ static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
     return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
 }
-// Overwrites the message's body, which nobody reads any more (peer_blot).
+// Overwrites the message's body, which nobody reads any more (peer_erase).
 static inline void message_erase(const struct message *message) {
     struct span body = message->frame->body;
     peer_erase(message->peer, message->frame->buffer->bytes + body.at, body.bytes);

@@ -317,6 +317,8 @@ void receive_go_on(struct shard *shard, struct peer *peer) {
     bool starves = peer->state == PEER_OPEN && peer_lacks_room(peer);
     if (peer->state == PEER_CLOSING)
         return;
+    if (__builtin_expect(shard->settings->users != NULL, false))
+        peer->connection.share = identity_share(shard, peer);
     if (starves || identity_unread(peer))
         connection_pause(&peer->connection, shard->io);
     else
@@ -401,11 +403,6 @@ uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io
     else
         receive_go_on(shard, peer);
     return 0;
-}
-
-void receive_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    assert(!shard->share.cuts);
-    receive_arrival(shard, peer, event, 0);
 }
 
 void receive_starved(struct shard *shard) {

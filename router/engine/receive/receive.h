@@ -9,9 +9,7 @@
 #include "io/io.h"
 #include "router/engine/shard/peer.h"
 
-// An IO_RECEIVED event came for this peer.
-void receive_event(struct shard *shard, struct peer *peer, const struct io_event *event);
-// The same from `at` on in the buffer; 0: from its begin. Where shard.share.cuts, it may stop between two units, when
+// An IO_RECEIVED event came for this peer: reads it from `at` on in the buffer; 0: from its begin. Where shard.share.cuts, it may stop between two units, when
 // share.until_ns has come: then it returns where, and the event is to be handed in again with that. Else 0.
 uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
 // There is no memory for what the peer sends: it is closed, after it is told where its transport can.

@@ -23,7 +23,8 @@ static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     reassembly_forget(peer);
 }
 
-static void pass_on(struct shard *shard, struct peer *peer, const struct io_event *event) {
+// Returns where it was cut short; 0: it wasn't.
+static uint32_t pass_on(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(event->result > 0 || !event->buffer);
     if (event->result == -EBADMSG) {
         tls_receive_refuse(shard, peer);
@@ -33,8 +34,9 @@ static void pass_on(struct shard *shard, struct peer *peer, const struct io_even
         if (event->result == -ECONNABORTED)
             stats_count(&shard->stats, connection_established(&peer->connection) ? COUNT_STREAMS_TRUNCATED
                                                                                  : COUNT_HANDSHAKES_FAILED);
-        receive_event(shard, peer, event);
+        return receive_arrival(shard, peer, event, 0);
     }
+    return 0;
 }
 
 static void established(struct shard *shard, struct peer *peer) {
@@ -46,21 +48,28 @@ static void established(struct shard *shard, struct peer *peer) {
     send_soon(shard, peer); // what has waited for this
 }
 
-static void open_all(struct shard *shard, struct peer *peer) {
+// Opens what has come, until something of it was cut short: returns where, in the plaintext of *event. 0: it wasn't.
+static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event *event) {
     struct connection *connection = &peer->connection;
-    bool was_established = connection_established(connection);
+    bool was_established = connection_established(connection), cuts = shard->share.cuts;
+    uint32_t cut = 0;
     assert(connection->secure);
     shard->shakes += !was_established;
-    for (struct io_event event; peer->state != PEER_CLOSING && connection_opened(connection, &event);)
-        pass_on(shard, peer, &event);
+    while (!cut && peer->state != PEER_CLOSING && connection_opened(connection, event)) {
+        shard->share.cuts = cuts && event->buffer;
+        cut = pass_on(shard, peer, event);
+    }
     if (peer->state == PEER_CLOSING)
-        return;
+        return cut;
     if (!was_established && connection_established(connection))
         established(shard, peer);
     if (connection_says(connection))
         send_soon(shard, peer);
-    if (list_empty(&peer->starved))
+    if (cut)
+        connection_put_off(connection); // the buffer of what isn't opened yet is others' again
+    else if (list_empty(&peer->starved))
         receive_go_on(shard, peer);
+    return cut;
 }
 
 // Has a peer wait for its turn. The peer isn't read meanwhile; bytes on their way wait with the rest.
@@ -72,25 +81,34 @@ static void wait_for_turn(struct shard *shard, struct peer *peer) {
     list_append(&shard->shaking, &peer->starved);
 }
 
-void tls_receive_event(struct shard *shard, struct peer *peer, const struct io_event *event) {
+uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_event *event) {
     struct connection *connection = &peer->connection;
     assert(connection->secure && peer->state <= PEER_CLOSING);
     bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
     connection_hear(connection, event);
     buffer_drop(event->buffer);
     if (peer->state == PEER_CLOSING)
-        return;
+        return 0;
     if (connection_waits(connection))
         connection_put_off(connection);
     else if (full && event->result > 0 && !connection_established(connection))
         wait_for_turn(shard, peer);
     else
-        open_all(shard, peer);
+        return open_all(shard, peer, event);
+    return 0;
+}
+
+uint32_t tls_receive_rest(struct shard *shard, struct peer *peer, struct io_event *event, uint32_t at) {
+    assert(at && event->buffer && peer->connection.secure);
+    uint32_t cut = receive_arrival(shard, peer, event, at);
+    return cut ? cut : open_all(shard, peer, event);
 }
 
 void tls_receive_shake(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC);
+    struct io_event event;
+    assert(!shard->share.cuts);
     shard->shakes = 0;
     while (shard->shakes < SHAKES_A_TURN_MAX && !list_empty(&shard->shaking))
-        open_all(shard, list_entry(list_take(&shard->shaking), struct peer, starved));
+        open_all(shard, list_entry(list_take(&shard->shaking), struct peer, starved), &event);
 }

@@ -162,6 +162,16 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
     message_erase(message);
 }
 
+void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "so many members of a batch may come before a credential");
+    reply_data_number(&data, "limit", UNKNOWN_MEMBERS_MAX);
+    exchange_expect(exchange);
+    reply_error(shard, batch->peer, (struct reply_to){.exchange = exchange}, ERROR_NOT_INITIALIZED, &data);
+    message_erase(batch);
+}
+
 // Results cost the peer nothing. A few bytes from a peer that doesn't read would be megabytes of work, which
 // all others wait for. A refusal is small.
 bool refuse_result(struct shard *shard, const struct message *message) {

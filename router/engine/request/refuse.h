@@ -49,6 +49,9 @@ void refuse_route(struct shard *shard, const struct message *message, const stru
 void refuse_body(struct shard *shard, const struct message *message);
 // Refuses a batch that is empty or has too many members: likewise.
 void refuse_batch_size(struct shard *shard, const struct message *message);
+// Refuses the rest of a batch, of whose first UNKNOWN_MEMBERS_MAX members none bore a credential: by one answer among those
+// of its exchange, without an id.
+void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange);
 // Refuses a request for a result that may be much larger than itself, if so much waits for its peer already that
 // it gets no more of them. True when it was refused.
 bool refuse_result(struct shard *shard, const struct message *message);

@@ -30,6 +30,9 @@ static inline bool identity_unread(const struct peer *peer) {
 bool identity_is_unknown(const struct peer *peer);
 // Whether CONFINED_BYTES_MAX may wait for it: nobody knows who it is, or its user was over a limit a moment ago.
 bool identity_is_confined(const struct shard *shard, const struct peer *peer);
+// How much of the shard's buffers its connection may hold: a small one while CONFINED_BYTES_MAX may wait for it, and one
+// where its user has limits, since the first arrivals past them would wait until it reads.
+enum connection_share identity_share(const struct shard *shard, const struct peer *peer);
 // Notes that it has sent something that was over a limit of its user's. Without an identity nothing is noted.
 void identity_note_over(const struct shard *shard, struct peer *peer);
 // A peer without a known user sends no large frames. (A request of HTTP has its credential in its head.)

@@ -128,6 +128,8 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
         return;
     }
     peer_watch(shard, peer);
+    if (shard->settings->users)
+        peer->connection.share = SHARE_SMALL; // until it is known who it is (identity_share)
     connection_receive(&peer->connection, shard->io);
 }
 

@@ -29,7 +29,10 @@
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey.h"
 
-enum { SHARD_MAGIC = 0x70627368, UNKNOWN_FRAME_BYTES_MAX = 64 * 1024 };
+enum { SHARD_MAGIC = 0x70627368 };
+// Of a peer without a credential: bytes of a frame, and members of an array that may come before one that bears a credential,
+// as their refusals wait together for the last one.
+enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
 
 // Timers tell by kind what they lie in. Those of features have kinds of their own (feature.h).
 enum timer_kind {

@@ -18,6 +18,7 @@ enum {
 struct put_off {
     struct io_event event;
     uint32_t at; // where in its buffer what hasn't been read begins; 0: nothing has
+    bool opened; // of a secure connection: it is plaintext, and there may be more to open behind it
 };
 
 // Peers that wait, or have had more than their share.
@@ -131,17 +132,41 @@ static void put_back(struct shard *shard, struct arrears *arrears, const struct 
 
 // --- Reading
 
-// Returns where it was cut short; 0: it wasn't.
-static uint32_t hear(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts) {
+// Whether it was cut short: what is left of it is in *rest then.
+static bool hear(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts,
+                 struct put_off *rest) {
     assert(!shard->run.count);
-    uint32_t cut = 0;
-    shard->share.cuts = cuts && !peer->connection.secure && arrival->event.buffer;
-    if (peer->connection.secure)
-        tls_receive_event(shard, peer, &arrival->event);
+    *rest = *arrival;
+    shard->share.cuts = cuts && arrival->event.buffer;
+    if (!peer->connection.secure)
+        rest->at = receive_arrival(shard, peer, &arrival->event, arrival->at);
+    else if (arrival->opened)
+        rest->at = tls_receive_rest(shard, peer, &rest->event, arrival->at);
     else
-        cut = receive_arrival(shard, peer, &arrival->event, arrival->at);
+        rest->at = tls_receive_event(shard, peer, &rest->event);
+    rest->opened = peer->connection.secure;
     shard->share.cuts = false;
-    return cut;
+    return rest->at;
+}
+
+// Copies what is left of an arrival to a buffer of its size, so that it doesn't hold a receive buffer until its sender
+// reads. Without memory it stays where it is.
+static void make_small(struct shard *shard, const struct peer *peer, struct put_off *arrival) {
+    struct buffer *old = arrival->event.buffer;
+    uint32_t from = arrival->at ? arrival->at : RECEIVE_HEAD_BYTES;
+    uint32_t end = RECEIVE_HEAD_BYTES + (uint32_t)arrival->event.result;
+    if (!old || arrival->event.result <= 0)
+        return;
+    assert(from < end && end <= old->capacity);
+    struct buffer *small = buffer_take_sized(&shard->buffers, RECEIVE_HEAD_BYTES + end - from);
+    if (!small)
+        return;
+    memcpy(buffer_arrival(small), old->bytes + from, end - from);
+    peer_erase(peer, old->bytes + from, end - from);
+    buffer_drop(old);
+    arrival->event.buffer = small;
+    arrival->event.result = (int32_t)(end - from);
+    arrival->at = arrival->at ? RECEIVE_HEAD_BYTES : 0;
 }
 
 static void take_credit(struct arrears *arrears, uint64_t ns) {
@@ -161,8 +186,9 @@ static void read_one(struct shard *shard, struct peer *peer, const struct put_of
     uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
     uint64_t spread_before = shard->spreading.bytes;
     struct arrears *arrears = peer->arrears;
+    struct put_off rest;
     bool cuts = arrears ? make_room(arrears) : may_note(shard);
-    uint32_t cut = hear(shard, peer, arrival, cuts);
+    bool cut = hear(shard, peer, arrival, cuts, &rest);
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     uint64_t spread_bytes = shard->spreading.bytes - spread_before;
     shard->share.from_ns = now_ns;
@@ -173,17 +199,18 @@ static void read_one(struct shard *shard, struct peer *peer, const struct put_of
         return;
     take_credit(arrears, spent_ns);
     note_spread(shard, arrears, spread_bytes);
-    if (cut) {
-        struct put_off rest = {.event = arrival->event, .at = cut};
-        put_back(shard, arrears, &rest);
-    }
+    if (!cut)
+        return;
+    if (peer->held_back)
+        make_small(shard, peer, &rest);
+    put_back(shard, arrears, &rest);
 }
 
 static void read_all_of(struct shard *shard, struct arrears *arrears) {
     struct peer *peer = arrears->peer;
     while (arrears->count) {
-        struct put_off first = take_first(shard, arrears);
-        hear(shard, peer, &first, false);
+        struct put_off first = take_first(shard, arrears), rest;
+        hear(shard, peer, &first, false, &rest);
     }
 }
 
@@ -192,8 +219,10 @@ static bool put_off(struct shard *shard, struct peer *peer, const struct io_even
     struct arrears *arrears = arrears_of(shard, peer);
     if (!arrears || !make_room(arrears))
         return false;
-    arrears->events[(arrears->first + arrears->count) % arrears->capacity] =
-        (struct put_off){.event = *event};
+    struct put_off *last = &arrears->events[(arrears->first + arrears->count) % arrears->capacity];
+    *last = (struct put_off){.event = *event};
+    if (peer->held_back)
+        make_small(shard, peer, last);
     note_waiting(shard, arrears);
     if (event->result > 0)
         peer->heard_ms = shard_tick(shard);

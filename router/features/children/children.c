@@ -226,7 +226,7 @@ bool children_open(struct shard *shard, const struct transport *framed, const st
     children->lines = lines;
     children->listening = true;
     shard->children = children;
-    io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), false);
+    io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), 0);
     children_configure(shard);
     return true;
 }
@@ -429,7 +429,7 @@ static void children_turn(struct shard *shard) {
     const struct keeper *keeper = shard->hub->settings.keeper;
     if (!children->listening && may_listen(shard)) {
         children->listening = true;
-        io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), false);
+        io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), 0);
     } else if (children->listening && children->closing && !children->first && !children->cancelling) {
         children->cancelling = true;
         io_cancel(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER));
