@@ -7,6 +7,7 @@
 #include "core/send/stretch.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/registry/presence.h"
 #include "router/rights/authz.h"
 
@@ -308,6 +309,7 @@ void event_fanout_to_all(struct shard *shard, struct copy *copy) {
         shard->spreading.bytes += bytes;
         shard->share.heavy = true;
     }
+    feature_after_fanout(shard, copy);
     for (unsigned kind = 0; kind < BREAKS_KINDS; kind++)
         if (delivery.rewritten[kind].parcel)
             send_release(shard, delivery.rewritten[kind].parcel);

@@ -12,6 +12,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/child_mux.h"
@@ -133,6 +134,7 @@ void forward_notification(struct shard *shard, const struct message *message, st
     if (agent && child_mux_is(agent))
         child_mux_note(shard, message, agent, parcel);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
+    feature_notification_forwarded(shard, message, agent);
     forward_deliver(shard, target, parcel, MAIL_DELIVERY_PLAIN);
 }
 
@@ -381,5 +383,6 @@ void forward_request(struct shard *shard, const struct message *message, struct 
             wheel_disarm(&pending->timer); // it may take as long as it likes
     }
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
+    feature_request_began(shard, message, agent, pending);
     forward_deliver(shard, pending->target, parcel, MAIL_DELIVERY_PLAIN);
 }

@@ -12,13 +12,17 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 
 #define MS_NS UINT64_C(1000000)
 
-static void completion_end(struct shard *shard, struct pending *pending) {
+// Takes a request out of the table. `end` is NULL where it goes on elsewhere.
+static void completion_end(struct shard *shard, struct pending *pending, const struct request_end *end) {
     assert(pending->source && pending->target);
+    if (end)
+        feature_request_ended(shard, pending, end);
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
         account_lease_answer(&shard->account_leases, pending->account);
@@ -30,7 +34,7 @@ static void completion_end(struct shard *shard, struct pending *pending) {
 
 void completion_withdraw(struct shard *shard, struct pending *pending) {
     assert(!pending->outcome);
-    completion_end(shard, pending);
+    completion_end(shard, pending, NULL);
 }
 
 // Forgets a request for which nobody waits any more; an exchange isn't kept waiting.
@@ -39,7 +43,7 @@ static void completion_forget(struct shard *shard, struct pending *pending) {
     struct exchange *exchange = pending->exchange;
     stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
     audit_ended(shard, pending, ERROR_NONE);
-    completion_end(shard, pending);
+    completion_end(shard, pending, &(struct request_end){.is_abandoned = true});
     if (exchange)
         exchange_miss(shard, exchange);
 }
@@ -70,7 +74,7 @@ static void end_with_error(struct shard *shard, struct pending *pending, enum er
     audit_ended(shard, pending, error);
     reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->exchange}, error,
                 data);
-    completion_end(shard, pending);
+    completion_end(shard, pending, &(struct request_end){.error = error});
 }
 
 // The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as good as
@@ -159,7 +163,8 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
-    completion_end(shard, pending);
+    completion_end(shard, pending,
+                   &(struct request_end){.response = parcel, .is_error = parcel->mail.detail & ANSWER_ERROR});
     stats_count(&shard->stats, is_local ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
     if (exchange)
         exchange_answer(shard, exchange, parcel);
@@ -205,7 +210,7 @@ void completion_result(struct shard *shard, struct pending *pending, struct text
     else
         reply_result(shard, source, to, result->bytes, result->length);
     text_deinit(result);
-    completion_end(shard, pending);
+    completion_end(shard, pending, &(struct request_end){.error = ERROR_NONE});
 }
 
 void completion_cancelled(struct shard *shard, struct pending *pending) {

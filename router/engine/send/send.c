@@ -8,6 +8,7 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/probe.h"
@@ -268,7 +269,14 @@ static void report_when_emptied(struct shard *shard, struct peer *peer) {
 
 // --- Sending
 
-static void release_all(struct shard *shard, struct parcel_list *done) {
+static void note_sent(struct shard *shard, const struct peer *peer, const struct parcel_list *done) {
+    for (const struct parcel *parcel = done->first; parcel; parcel = parcel->next)
+        feature_parcel_sent(shard, peer, parcel);
+}
+
+static void release_all(struct shard *shard, const struct peer *peer, struct parcel_list *done) {
+    if (__builtin_expect(shard->features->parcel_sent[0] != NULL, false))
+        note_sent(shard, peer, done);
     for (struct parcel *parcel; (parcel = parcel_list_take(done));)
         send_release(shard, parcel);
 }
@@ -323,7 +331,7 @@ static void flush(struct shard *shard, struct peer *peer) {
     bool was_free = !peer->connection.shipment;
     struct waits waited = waits_of(peer);
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
-    release_all(shard, &done);
+    release_all(shard, peer, &done);
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
     } else if (sending == SENDING_BUSY && was_free) {
@@ -437,7 +445,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     struct parcel_list done;
     parcel_list_init(&done);
     enum sending sending = connection_sent(&peer->connection, shard->io, &shard->sender, result, &done);
-    release_all(shard, &done);
+    release_all(shard, peer, &done);
     note_spread(shard, peer);
     PROBE(sent, peer->name, result, peer->connection.outbox.bytes);
     peer_took(shard, peer);

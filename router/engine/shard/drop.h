@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/probe.h"
 #include "router/engine/shard/shard.h"
 
@@ -15,6 +16,7 @@ static inline void drop_several(struct shard *shard, enum counter counter, uint6
     if (count)
         PROBE(drop, connection, bytes, counter);
     stats_add(&shard->stats, counter, count);
+    feature_message_dropped(shard, counter, connection, count);
 }
 static inline void drop_one(struct shard *shard, enum counter counter, uint64_t connection, size_t bytes) {
     drop_several(shard, counter, connection, bytes, 1);

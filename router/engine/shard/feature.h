@@ -9,10 +9,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct agent;
+struct copy;
 struct hub_settings;
 struct io_event;
 struct mail;
+struct message;
+struct parcel;
 struct peer;
+struct pending;
 struct shard;
 struct timer;
 
@@ -23,6 +28,14 @@ enum { FEATURES_MAX = 14, FEATURE_KINDS_FROM = 32, FEATURE_KINDS_MAX = 16 };
 // (shard.h).
 #define FEATURE_TOKENS_FROM         (UINT64_C(1) << 43)
 #define FEATURE_TOKEN(number, kind) (FEATURE_TOKENS_FROM + (number)*FEATURE_KINDS_MAX + (kind))
+
+// How a request has ended, on its source's shard.
+struct request_end {
+    const struct parcel *response; // NULL: the hub has ended it
+    bool is_error;                 // the response is one
+    bool is_abandoned;             // nobody is told
+    unsigned error; // enum errors, of the hub; ERROR_NONE with a result, or where nobody is told
+};
 
 // X(function, parameters, arguments). Of all features each is called, in the order of their numbers.
 #define FEATURE_HOOKS(X)                                                                                     \
@@ -39,7 +52,27 @@ enum { FEATURES_MAX = 14, FEATURE_KINDS_FROM = 32, FEATURE_KINDS_MAX = 16 };
     /* A peer isn't open any more: what it has begun ends. Called once or more often. */                     \
     X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
     /* A peer is closed, and all that it asked has ended. Called once or more often. */                      \
-    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))
+    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
+    /* A request is in the table of pending ones, and goes to this agent; NULL: to other hubs. */            \
+    X(request_began,                                                                                         \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
+       const struct pending *pending),                                                                       \
+      (shard, message, agent, pending))                                                                      \
+    /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */           \
+    X(request_ended, (struct shard * shard, const struct pending *pending, const struct request_end *end),   \
+      (shard, pending, end))                                                                                 \
+    /* A notification goes to this agent; NULL: to other hubs. */                                            \
+    X(notification_forwarded,                                                                                \
+      (struct shard * shard, const struct message *message, const struct agent *agent),                      \
+      (shard, message, agent))                                                                               \
+    /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */         \
+    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                          \
+    /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                        \
+    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),             \
+      (shard, peer, parcel))                                                                                 \
+    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                   \
+    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),        \
+      (shard, counter, connection, count))
 
 // The same, until the first says true.
 #define FEATURE_QUESTIONS(X)                                                                                 \
