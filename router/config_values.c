@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/units.h"
+#include "core/base/text.h"
 #include "io/passed_sockets.h"
 #include "router/config_cluster.h"
 #include "router/config_fault.h"

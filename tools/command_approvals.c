@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/base/timestamp.h"
 #include "tools/client.h"
 #include "tools/commands.h"
 #include "tools/output.h"

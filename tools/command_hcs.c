@@ -13,7 +13,6 @@
 #include <sys/random.h>
 
 #include "core/base/text.h"
-#include "core/base/units.h"
 #include "tools/client.h"
 #include "tools/client_hcs_frame.h"
 #include "tools/client_signals.h"

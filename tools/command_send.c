@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/base/units.h"
 #include "tools/client.h"
 #include "tools/client_signals.h"
 #include "tools/commands.h"

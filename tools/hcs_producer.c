@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "core/base/limits.h"
-#include "core/base/units.h"
+#include "core/base/text.h"
 #include "tools/client.h"
 #include "tools/client_hcs_frame.h"
 #include "tools/client_signals.h"

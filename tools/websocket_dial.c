@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "core/rights/digest.h"
-#include "core/wire/websocket_key.h"
+#include "core/wire/websocket.h"
 
 enum { NONCE_BYTES = 16, ANSWER_S = 10, REQUEST_BYTES_MAX = 2048 + TOKEN_BYTES_MAX };
 

@@ -1,12 +1,47 @@
 // An agent, and the home where it lives: what the table of agents, its groups and its topics all know.
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/agents/capabilities.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
+#include "core/base/quota.h"
+#include "core/json/json.h"
+
+// --- Ids
+
+// Judges the name of an agent. An agentId ends up in logs, metrics and NATS subjects, so only characters that
+// need no escaping in any of them are allowed.
+
+// Whether `text` is 1 to AGENT_ID_BYTES_MAX ASCII letters, digits, '-', '_', '.', ':' and '/', with no empty
+// part between, before or after dots. Any bytes may be asked about; `text` may be null when `bytes` is 0.
+bool agent_id_valid(const char *text, size_t bytes);
+
+// --- Capabilities
+
+// The capabilities of an agent, as they were written: once for all shards, which only read them. The last
+// holder gives them back, on its own account (quota.h).
+
+struct capabilities {
+    _Atomic uint32_t references;
+    uint32_t bytes;
+    uint8_t text[]; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
+};
+
+// With one reference. NULL when memory, or the quota, is used up.
+struct capabilities *capabilities_create(struct quota *quota, const void *text, size_t bytes);
+// One more reference, on any shard's thread that has one.
+struct capabilities *capabilities_hold(struct capabilities *capabilities);
+// Gives one up. NULL is allowed.
+void capabilities_drop(struct quota *quota, struct capabilities *capabilities);
+
+// All of the text.
+static inline struct span capabilities_span(const struct capabilities *capabilities) {
+    return (struct span){0, capabilities->bytes};
+}
 
 // Bits that tell the agents of one home apart. Only a name in an error's data depends on them.
 enum { AGENT_MARK_BITS = 28 };
@@ -33,7 +68,7 @@ struct agent {
     struct list link; // in the table, by the order of registration
     enum governance governance;
     uint64_t serial;                   // of its registration
-    uint64_t holder;                   // for whom kept_bytes are counted (quota_shares.h); 0: nobody
+    uint64_t holder;                   // for whom kept_bytes are counted (quota.h); 0: nobody
     uint64_t connected_since_ms;       // of the wall clock
     uint64_t held_since_ms;            // by one clock for all agents, that no one sets
     struct capabilities *capabilities; // one reference

@@ -10,14 +10,12 @@
 #include <stdint.h>
 
 #include "core/agents/agent.h"
-#include "core/agents/capabilities.h"
 #include "core/agents/groups.h"
 #include "core/agents/name_map.h"
 #include "core/agents/topics.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "core/base/quota.h"
-#include "core/base/quota_shares.h"
 
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
@@ -69,7 +67,7 @@ struct agent_profile {
     bool hermes, resting, absent, here_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
-    uint64_t holder; // for whom it is kept (quota_shares.h); 0: for the hub itself
+    uint64_t holder; // for whom it is kept (quota.h); 0: for the hub itself
     // The number of shards that will keep the same agent: the function judges whether there is room, and
     // whether the connection takes no more than its share. 0: that was judged where the agent was put first.
     uint32_t judged_for;

@@ -5,6 +5,10 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/memory.h"
+#include "core/base/quota.h"
 
 struct list {
     struct list *next;
@@ -57,3 +61,79 @@ static inline struct list *list_take(struct list *list) {
     list_remove(node);
     return node;
 }
+
+// --- Free lists
+
+// Memory of one size that comes and goes all the time. A freelist keeps some returned blocks for the next
+// taker, since the account and the allocator (quota.h) cost more than the work on a block. A kept block stays
+// on the account, and no longer than it is needed.
+
+#ifdef PATCHBAY_SANITIZED
+enum { FREELIST_MAX = 0 }; // so that use after its end is seen
+#else
+enum { FREELIST_MAX = 1024 };
+#endif
+
+enum { FREELIST_FETCHED_BYTES = 256 }; // of the next one, while the one before is filled
+
+struct freelist_node {
+    struct freelist_node *next;
+};
+
+// Zero bytes have none.
+struct freelist {
+    struct freelist_node *first;
+    uint32_t count;
+    uint32_t idle; // of those, how many weren't needed since freelist_shrink
+};
+
+// NULL: there is none, and it is to be taken from the account.
+static inline void *freelist_take(struct freelist *freelist) {
+    struct freelist_node *spare = freelist->first;
+    assert(!spare == (freelist->count == 0));
+    if (!spare)
+        return NULL;
+    freelist->first = spare->next;
+    if (--freelist->count < freelist->idle)
+        freelist->idle = freelist->count;
+    if (freelist->first)
+        prefetch_to_write(freelist->first, FREELIST_FETCHED_BYTES);
+    return spare;
+}
+
+static inline void freelist_give(struct freelist *freelist, struct quota *quota, void *memory) {
+    if (freelist->count == FREELIST_MAX) {
+        quota_give(quota, memory);
+        return;
+    }
+    struct freelist_node *spare = memory;
+    spare->next = freelist->first;
+    freelist->first = spare;
+    freelist->count++;
+}
+
+// Gives back those that weren't needed since the last call.
+static inline void freelist_shrink(struct freelist *freelist, struct quota *quota) {
+    assert(freelist->idle <= freelist->count);
+    for (uint32_t left = freelist->idle; left > 0; left--)
+        quota_give(quota, freelist_take(freelist));
+    freelist->idle = freelist->count;
+}
+
+// Gives back those that there are.
+static inline void freelist_release(struct freelist *freelist, struct quota *quota) {
+    for (void *memory; (memory = freelist_take(freelist));)
+        quota_give(quota, memory);
+}
+
+// --- Mail
+
+// The head of a thing that travels from shard to shard. The link serves where the ring between them is full.
+
+struct mail {
+    struct mail *next;
+    uint64_t connection; // whom it is for or about
+    uint8_t kind;        // the router's
+    uint8_t detail;      // by kind
+    uint32_t came_us;    // a parcel's: when what it bears came, by the shards' clock (parcel_pool.now_us)
+};

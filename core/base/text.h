@@ -32,3 +32,31 @@ void text_string(struct text *text, const char *string, size_t bytes);
 // Writes `number` in decimal at `out`, without a terminating zero, and returns the number of digits, 20 at
 // most. A number with fewer than 8 digits takes 8 bytes of `out` all the same.
 size_t text_digits(char *out, uint64_t number);
+
+// --- Units
+
+// Numbers with a unit, as people write them in options and files: 250ms, 5s, 10m, 1h; 64K, 16M, 1G; plain
+// counts. Success: the whole text is decimal digits and one suffix. Failure: any other text, or a product
+// that doesn't fit; nothing is written then.
+
+// A time in nanoseconds; the suffix (us, ms, s, m, h) is required.
+bool units_time(const char *text, uint64_t *out_ns);
+// A size in bytes; K, M and G are powers of 1,024.
+bool units_size(const char *text, uint64_t *out_bytes);
+bool units_count(const char *text, uint64_t *out);
+
+// --- Timestamps
+
+// Points in time as text: ISO 8601 in UTC with milliseconds, 2026-11-21T13:21:58.123Z.
+
+enum { TIMESTAMP_BYTES = 24 };
+
+// Writes the time that is `unix_ms` milliseconds after the beginning of 1970 at `out`: TIMESTAMP_BYTES, no
+// terminating zero. A time behind the year 9999 is written as the last millisecond of that year.
+void timestamp_write(char *out, uint64_t unix_ms);
+
+enum { TIMESTAMP_HTTP_BYTES = 29 };
+
+// Writes the time that is `unix_s` seconds after the beginning of 1970 as HTTP's Date has it (RFC 9110, 5.6.7):
+// Sun, 06 Nov 1994 08:49:37 GMT; TIMESTAMP_HTTP_BYTES, no terminating zero.
+void timestamp_write_http(char *out, uint64_t unix_s);

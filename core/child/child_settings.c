@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/agents/agent_id.h"
+#include "core/agents/agent.h"
 #include "core/base/memory.h"
-#include "core/base/units.h"
+#include "core/base/text.h"
 
 // --- Command lines
 
@@ -412,4 +412,20 @@ void child_settings_capabilities(const struct child_settings *settings, struct t
         text_put(out, "]");
     }
     text_put(out, "}");
+}
+
+// --- Restarts
+
+bool restart_ended(struct restart *restart, const struct restart_policy *policy, uint64_t ran_ms, bool failed,
+                   uint64_t *delay_ms) {
+    assert(restart->failures <= restart->ends);
+    if (ran_ms >= policy->healthy_ms)
+        *restart = (struct restart){0};
+    uint64_t delay = policy->delay_ms;
+    for (uint32_t ends = restart->ends; ends > 0 && delay < policy->delay_max_ms; ends--)
+        delay *= 2;
+    *delay_ms = delay < policy->delay_max_ms ? delay : policy->delay_max_ms;
+    restart->ends += restart->ends < UINT32_MAX;
+    restart->failures += failed;
+    return !failed || restart->failures <= policy->limit;
 }

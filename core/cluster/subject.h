@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "core/cluster/hub_name.h"
-#include "core/cluster/realm.h"
 #include "core/json/json.h"
 
 enum {

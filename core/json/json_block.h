@@ -374,3 +374,93 @@ JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {
 }
 
 #endif
+
+// --- Depth
+
+// Finds the end of a container, 64 bytes at a time, by counting brackets. A block's brackets outside strings
+// are two masks, and as long as fewer close than are open the block is done. Only a block in which the count
+// could come to zero is looked at bracket by bracket. Any depth costs the same, and needs no memory. The
+// count can't see which kind of bracket closes which inside. For json_skip.c and the walks of the lookup
+// alone.
+
+// State from block to block; it begins as zeros, at the bracket that opens.
+struct json_depth {
+    uint64_t open;   // brackets that are
+    uint64_t inside; // all ones when the block begins in a string
+};
+
+// Where in this block the bracket lies that brings `depth` to zero; JSON_BLOCK_BYTES when none does.
+JSON_INLINE uint32_t json_last_close(uint64_t open, uint64_t close, uint64_t depth) {
+    assert((open & close) == 0);
+    while (close != 0) {
+        uint64_t below = (close & -close) - 1;
+        depth--;
+        if (depth + (uint64_t)__builtin_popcountll(open & below) == 0)
+            return json_lowest(close);
+        close &= close - 1;
+    }
+    return JSON_BLOCK_BYTES;
+}
+
+// Goes through a block: `quotes` are those that aren't escaped, `open` and `close` all brackets. Returns where the
+// last bracket closes, or JSON_BLOCK_BYTES.
+JSON_INLINE uint32_t json_depth_block(struct json_depth *depth, json_parity_of *parity_of, uint64_t quotes,
+                                      uint64_t open, uint64_t close) {
+    uint64_t in_string = parity_of(quotes) ^ depth->inside;
+    depth->inside = (uint64_t)((int64_t)in_string >> 63);
+    open &= ~in_string;
+    close &= ~in_string;
+    uint64_t closes = (uint64_t)__builtin_popcountll(close);
+    if (closes >= depth->open && closes != 0) {
+        uint32_t last = json_last_close(open, close, depth->open);
+        if (last < JSON_BLOCK_BYTES)
+            return last;
+    }
+    depth->open += (uint64_t)__builtin_popcountll(open) - closes;
+    assert(depth->open > 0);
+    return JSON_BLOCK_BYTES;
+}
+
+// --- Digits
+
+// Stepping over digits: the hub's own ids have sixteen. Not for anyone but json.c, json_valid.c and the walks of the
+// lookup.
+
+// Has a bit set in each of eight bytes that is no ASCII digit, and none in the others.
+JSON_INLINE uint64_t json_word_no_digits(uint64_t word) {
+    uint64_t low = word & UINT64_C(0x0f0f0f0f0f0f0f0f), high = word ^ low;
+    return (high ^ UINT64_C(0x3030303030303030)) |
+           ((low + UINT64_C(0x0606060606060606)) & UINT64_C(0x1010101010101010));
+}
+// The offset behind the digits from `at` on; `end` or more when they go on to there.
+JSON_INLINE uint32_t json_skip_digits(const uint8_t *text, uint32_t at, uint32_t end) {
+    assert(at < end);
+#ifdef __SSE2__
+    __m128i nine = _mm_set1_epi8(9);
+    do {
+        __m128i bytes = _mm_sub_epi8(_mm_loadu_si128((const __m128i *)(text + at)), _mm_set1_epi8('0'));
+        unsigned digits = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(bytes, nine), bytes));
+        if (likely(digits != 0xffff))
+            return at + json_lowest(~digits);
+        at += 16;
+    } while (at < end);
+#else
+    do {
+        uint64_t other = json_word_no_digits(json_word_load(text + at));
+        if (other != 0)
+            return at + json_lowest(other) / 8;
+        at += 8;
+    } while (at < end);
+#endif
+    return at;
+}
+// Returns the offset behind a whole number without a sign, or `at` when there is none: a short cut. Bytes
+// behind the number are not looked at, but that it doesn't go on as a fraction or an exponent.
+JSON_INLINE uint32_t json_skip_whole_number(const uint8_t *text, uint32_t at, uint32_t end) {
+    uint32_t behind = json_skip_digits(text, at, end);
+    if (behind > end)
+        return at;
+    uint8_t next = text[behind];
+    bool plain = next != '.' && (next | 0x20) != 'e' && (behind - at == 1 || text[at] != '0');
+    return plain ? behind : at;
+}

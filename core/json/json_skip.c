@@ -1,7 +1,7 @@
 // Skips over strings and containers, and judges a string, 64 bytes at a time.
 //
 // The outermost brackets of a container are of one kind, or it is refused. The way to its end is in
-// json_depth.h.
+// json_block.h.
 //
 // On failure, when the text ends inside the value, the result is UINT32_MAX.
 
@@ -10,7 +10,6 @@
 #include <assert.h>
 
 #include "core/json/json_block.h"
-#include "core/json/json_depth.h"
 
 // --- The algorithms, once for all levels.
 

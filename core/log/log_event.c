@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 #include "core/log/log_escape.h"
 
 static const struct log_kind kinds[LOG_EVENTS_COUNT] = {

@@ -1,16 +1,18 @@
+#include "core/lookup/lookup.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/json/simdjson.h"
+#include "core/lookup/lookup_key.h"
+#include "core/lookup/lookup_quick.h"
+#include "core/lookup/lookup_walk.h"
+
 // A body is walked (lookup_quick.h, lookup_walk.h), and what was met is then judged: broken, ambiguous, no UTF-8, or of which kind.
 //
 // How it fails: a broken body stops the walk where it is broken, and what was read before stays in the
 // result. An ambiguous one is walked to its end, because one that is broken as well is a parse error first. A
 // body that isn't UTF-8 is walked too: a response still has to end its request.
-#include <assert.h>
-#include <string.h>
-
-#include "core/json/simdjson.h"
-#include "core/lookup/lookup.h"
-#include "core/lookup/lookup_key.h"
-#include "core/lookup/lookup_quick.h"
-#include "core/lookup/lookup_walk.h"
 
 static bool seen(uint32_t keys, unsigned key) {
     assert(key <= KEY_TYPE);

@@ -7,7 +7,7 @@
 
 #include "core/json/json.h"
 #include "core/json/json_block.h"
-#include "core/lookup/keys.h"
+#include "core/lookup/lookup.h"
 
 enum {
     KEY_TYPE = LOOKUP_KEYS_COUNT, // not guarded: that it is there tells an HCS frame

@@ -9,8 +9,6 @@
 #include <assert.h>
 
 #include "core/json/json_block.h"
-#include "core/json/json_depth.h"
-#include "core/json/json_digits.h"
 #include "core/lookup/lookup_key.h"
 #include "core/lookup/lookup_members.h"
 #include "core/lookup/lookup_quotes.h"

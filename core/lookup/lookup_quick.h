@@ -1,5 +1,5 @@
 // The walk over a body of the shape that nearly all have, in fewer steps than the walk over any (lookup_walk.h). Not
-// for anyone but lookup_body.c.
+// for anyone but lookup.c.
 #pragma once
 
 #include <stdbool.h>

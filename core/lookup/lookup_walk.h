@@ -1,5 +1,5 @@
 // The walk over a body, which fills a lookup in but for its kind and what follows from that. Not for anyone but
-// lookup_body.c.
+// lookup.c.
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 
 static const char before_time[] = "{\"time\":\"";
 

@@ -11,8 +11,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/list.h"
-#include "core/base/mail.h"
-#include "core/base/prefetch.h"
+#include "core/base/memory.h"
 #include "core/base/quota.h"
 #include "core/base/wheel.h"
 

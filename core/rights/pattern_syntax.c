@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/agents/agent_id.h"
+#include "core/agents/agent.h"
 #include "core/base/limits.h"
 
 static const char *const begins[KINDS_COUNT] = {

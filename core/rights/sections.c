@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/base/units.h"
+#include "core/base/text.h"
 #include "core/rights/pattern_syntax.h"
 #include "core/wire/ini.h"
 

@@ -22,8 +22,8 @@
 #include <sys/uio.h>
 
 #include "core/base/buffer.h"
-#include "core/base/mail.h"
-#include "core/base/prefetch.h"
+#include "core/base/list.h"
+#include "core/base/memory.h"
 #include "core/json/json.h"
 #include "core/wire/wire.h"
 
@@ -233,3 +233,15 @@ static inline unsigned parcel_stretches(const struct parcel *parcel) {
 unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
 // Copies all of its bytes, parcel->bytes in all, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);
+
+// --- Copies of frames
+
+// A frame that is saved for later, when the buffer in which it came is long needed for others.
+
+// How many bytes of buffers keeping a frame takes.
+uint32_t frame_copy_bytes(const struct frame *frame);
+// Keeps a frame: a large body stays in the buffer in which it came; else it is copied with its envelope, but without what stood
+// between them in a batch. `unit` is its unit from then on, and *saved has a reference of its own. False without memory: then
+// nothing is saved.
+bool frame_copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
+                struct frame *saved);

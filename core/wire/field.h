@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/json/json.h"
+#include "core/wire/unit.h"
+
 // A piece of a header block: a field's name or value, or a part of one. It owns nothing.
 
 struct field_text {
@@ -132,4 +135,202 @@ static inline bool field_is(const uint8_t *bytes, size_t count, const char *lowe
         if (field_lower(bytes[at]) != (uint8_t)lower[at])
             return false;
     return true;
+}
+
+// --- Lines
+
+// The lines of a header block that a scanner has judged, one after the other.
+
+// Spans of the bytes that the block lies in.
+struct field_line {
+    struct span line; // with its CR LF
+    struct span name;
+    struct span value; // without the white space around it
+};
+
+// The line at *at, behind which *at then is; false at the blank line.
+static inline bool field_line_next(const uint8_t *bytes, uint32_t *at, uint32_t end, struct field_line *out) {
+    uint32_t from = *at;
+    assert(from + 2 <= end);
+    if (bytes[from] == '\r')
+        return false;
+    uint32_t colon = field_skip_name(bytes, from, end), stop = field_skip_value(bytes, colon + 1, end);
+    assert(bytes[colon] == ':' && stop + 2 < end && bytes[stop] == '\r');
+    struct field_text value = field_text_trim((struct field_text){bytes + colon + 1, bytes + stop});
+    out->line = (struct span){from, stop + 2 - from};
+    out->name = (struct span){from, colon - from};
+    out->value = (struct span){(uint32_t)(value.start - bytes), (uint32_t)(value.end - value.start)};
+    *at = stop + 2;
+    return true;
+}
+
+// --- Blocks as they come in
+
+// Scans the lines of a header block as they come in, for all wires that have some. Each byte is judged once,
+// a field when its line is whole, the block at its blank line. Inline, so that each wire's own judgement is
+// known where it is used.
+
+// The place of the next byte: unit.state, counted from the first of a wire's states that are these.
+enum { FIELDS_AT_LINE, FIELDS_IN_NAME, FIELDS_IN_VALUE, FIELDS_AT_FEED, FIELDS_AT_LAST_FEED, FIELDS_STATES };
+
+struct fields_wire {
+    uint8_t first;   // unit.state of FIELDS_AT_LINE
+    uint8_t refused; // unit.state after a fault
+    // The line from unit->line_at to line_end, with its CR LF, is whole and its syntax good.
+    void (*check)(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
+                  const struct unit_limits *limits);
+    // The block ends at `at`, behind its blank line, which begins at unit->line_at.
+    void (*end)(struct unit *unit, const uint8_t *bytes, uint32_t at);
+};
+
+static inline void fields_refuse(struct unit *unit, const struct fields_wire *wire, enum unit_fault fault,
+                                 uint32_t at) {
+    assert(fault > UNIT_FAULT_NONE && fault < UNIT_FAULTS_COUNT && !unit->sized);
+    unit->state = wire->refused;
+    unit->fault = fault;
+    unit->fault_at = at;
+}
+
+// The steps: each takes the offset of the next byte, of which there is one at least before `end`, and returns the offset
+// it came to. (In a register on the way: kept in *unit it costs twice the time.)
+
+static inline void fields_go_to(struct unit *unit, const struct fields_wire *wire, unsigned state) {
+    unit->state = (uint8_t)(wire->first + state);
+}
+
+static inline uint32_t fields_line(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
+                                   uint32_t at) {
+    if (bytes[at] == '\r') {
+        fields_go_to(unit, wire, FIELDS_AT_LAST_FEED);
+        return at + 1;
+    }
+    if (field_token[bytes[at]])
+        fields_go_to(unit, wire, FIELDS_IN_NAME);
+    else
+        fields_refuse(unit, wire, bytes[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_NAME, at);
+    return at;
+}
+
+static inline uint32_t fields_name(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
+                                   uint32_t at, uint32_t end) {
+    at = field_skip_name(bytes, at, end);
+    if (at == end)
+        return at;
+    if (bytes[at] != ':') {
+        fields_refuse(unit, wire, UNIT_FAULT_NAME, at);
+        return at;
+    }
+    unit->colon_at = at;
+    fields_go_to(unit, wire, FIELDS_IN_VALUE);
+    return at + 1;
+}
+
+static inline uint32_t fields_value(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
+                                    uint32_t at, uint32_t end) {
+    at = field_skip_value(bytes, at, end);
+    if (at == end)
+        return at;
+    if (bytes[at] != '\r') {
+        fields_refuse(unit, wire, bytes[at] == '\n' ? UNIT_FAULT_LINE_END : UNIT_FAULT_VALUE, at);
+        return at;
+    }
+    fields_go_to(unit, wire, FIELDS_AT_FEED);
+    return at + 1;
+}
+
+static inline uint32_t fields_feed(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
+                                   uint32_t at, const struct unit_limits *limits) {
+    bool last = unit->state == wire->first + FIELDS_AT_LAST_FEED;
+    if (bytes[at] != '\n') {
+        fields_refuse(unit, wire, UNIT_FAULT_LINE_END, at);
+        return at;
+    }
+    if (last) {
+        wire->end(unit, bytes, at + 1);
+        return at + 1;
+    }
+    fields_go_to(unit, wire, FIELDS_AT_LINE);
+    wire->check(unit, bytes, at + 1, limits);
+    unit->line_at = at + 1;
+    return at + 1;
+}
+
+// Goes on to `end`, to the block's end or to a fault.
+static inline void fields_scan(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
+                               uint32_t end, const struct unit_limits *limits) {
+    uint32_t at = unit->at;
+    while (at < end && unit->state - wire->first < FIELDS_STATES) {
+        switch (unit->state - wire->first) {
+        case FIELDS_AT_LINE:
+            at = fields_line(unit, wire, bytes, at);
+            break;
+        case FIELDS_IN_NAME:
+            at = fields_name(unit, wire, bytes, at, end);
+            break;
+        case FIELDS_IN_VALUE:
+            at = fields_value(unit, wire, bytes, at, end);
+            break;
+        default:
+            at = fields_feed(unit, wire, bytes, at, limits);
+            break;
+        }
+    }
+    unit->at = at;
+}
+
+// --- Directives
+
+// The fields that say how a body is to be treated (HugAI v2 headers), read alike on every wire that has header
+// fields. A value that can't be read is kept as bad: it is no fault of the envelope. Inline, since most blocks
+// have some.
+
+enum { DECIMAL_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };
+
+// Reads 1 to 10 digits and nothing else; ten of them fit 64 bits with room to spare.
+static inline bool directives_read_decimal(struct field_text text, uint64_t *value) {
+    assert(text.start <= text.end);
+    if (text.start == text.end || text.end - text.start > DECIMAL_DIGITS_MAX)
+        return false;
+    *value = 0;
+    for (; text.start < text.end; text.start++) {
+        if (!field_is_digit(*text.start))
+            return false;
+        *value = *value * 10 + (*text.start - '0');
+    }
+    return true;
+}
+
+// Reads a value of a field, without the white space around it.
+static inline void directives_read_version(struct directives *directives, struct field_text value) {
+    bool major_2 = value.start < value.end && value.start[0] == '2' &&
+                   (value.end - value.start == 1 || value.start[1] == '.');
+    directives->version = major_2 ? VERSION_SERVED : VERSION_OTHER;
+}
+
+static inline void directives_read_governance(struct directives *directives, struct field_text value) {
+    assert(value.start <= value.end);
+    enum governance level = governance_parse((const char *)value.start, (size_t)(value.end - value.start));
+    directives->governance_given = true;
+    directives->governance_bad = level == GOVERNANCE_COUNT;
+    if (!directives->governance_bad)
+        directives->governance = level;
+}
+
+// False where the value is no time that a request may have.
+static inline bool directives_read_time(struct field_text value, uint32_t *out) {
+    uint64_t ms;
+    if (!directives_read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX)
+        return false;
+    *out = (uint32_t)ms;
+    return true;
+}
+
+static inline void directives_read_timeout(struct directives *directives, struct field_text value) {
+    directives->timeout_given = true;
+    directives->timeout_bad = !directives_read_time(value, &directives->timeout_ms);
+}
+
+static inline void directives_read_idle(struct directives *directives, struct field_text value) {
+    directives->idle_given = true;
+    directives->idle_bad = !directives_read_time(value, &directives->idle_ms);
 }

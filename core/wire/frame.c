@@ -18,9 +18,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/wire/directives.h"
 #include "core/wire/field.h"
-#include "core/wire/field_scan.h"
 #include "core/wire/media_type.h"
 
 // The place of the next byte: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.

@@ -13,8 +13,16 @@
 // the chunks' heads. The fault_at of a fault in a chunked body is the end of the body so far.
 #pragma once
 
-#include "core/wire/http_state.h"
 #include "core/wire/unit.h"
+
+// --- States
+
+// States that the parts of the scanner of requests share (http.h).
+
+enum { HTTP_LINE_BYTES_MAX = 8 * 1024, HTTP_CHUNK_LINE_BYTES_MAX = 1024 };
+
+// unit.state: the head's own are below HTTP_CHUNKS, those of a chunked body from there on.
+enum { HTTP_CHUNKS = 16, HTTP_SIZED = 32, HTTP_REFUSED };
 
 // Goes on with the request that starts at `bytes`, of which `count` have come: at least as many as at the
 // last call, and the same ones but for the changes of earlier calls. Returns UNIT_ASIDE when the head is
@@ -26,3 +34,12 @@ uint32_t http_open_max(const struct unit_limits *limits);
 
 // The status that tells a peer of a fault: 400, 408, 413, 414, 417, 431 or 505.
 unsigned http_status_of(enum unit_fault fault);
+
+// --- Chunked bodies
+
+// The chunked body of a request (RFC 9112 section 7.1), which http_scan goes on with once the head is whole.
+
+// The head is whole, up to `at`.
+void http_chunks_begin(struct unit *unit, uint32_t at);
+// The state becomes HTTP_SIZED at the end, and HTTP_REFUSED at a fault.
+void http_chunks_scan(struct unit *unit, uint8_t *bytes, uint32_t end, const struct unit_limits *limits);

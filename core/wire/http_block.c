@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/field_line.h"
+#include "core/wire/field.h"
 #include "core/wire/frame.h"
 #include "core/wire/wire.h"
 

@@ -3,7 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/field_line.h"
+#include "core/json/simdjson.h"
+#include "core/wire/field.h"
 #include "core/wire/media_type.h"
 
 struct field_name {
@@ -124,4 +125,219 @@ bool http_media_type_is(const uint8_t *bytes, struct span value, const char *typ
     struct field_text name = field_text_trim((struct field_text){start, semicolon ? semicolon : end});
     return field_is(name.start, (size_t)(name.end - name.start), type, strlen(type)) &&
            media_type_is_utf8(start, value.bytes);
+}
+
+// --- The request line
+
+enum { VERSION_BYTES = sizeof "HTTP/1.1" - 1, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
+
+// Bytes of a target: the bytes of a URI, and others that browsers leave unescaped in a query. A fragment
+// never comes.
+static const bool in_target[256] = {
+    ['!'] = true,
+    ['$' ... ';'] = true,
+    ['='] = true,
+    ['?' ... '~'] = true,
+};
+
+// Bytes of a registered name: unreserved and sub-delims.
+static const bool in_name[256] = {
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
+    ['_'] = true,         ['~'] = true,         ['!'] = true,         ['$'] = true, ['&'] = true,
+    ['\''] = true,        ['('] = true,         [')'] = true,         ['*'] = true, ['+'] = true,
+    [','] = true,         [';'] = true,         ['='] = true,
+};
+
+static bool is_hex(uint8_t byte) {
+    return field_is_digit(byte) || (field_lower(byte) >= 'a' && field_lower(byte) <= 'f');
+}
+
+// The offset behind an address in brackets, or `at` itself.
+static uint32_t skip_address(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    uint32_t from = at++;
+    assert(from < end && bytes[from] == '[');
+    while (at < end && (is_hex(bytes[at]) || bytes[at] == ':' || bytes[at] == '.'))
+        at++;
+    return at < end && bytes[at] == ']' && at - from >= sizeof "::" ? at + 1 : from;
+}
+
+static uint32_t skip_host(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    if (at < end && bytes[at] == '[')
+        return skip_address(bytes, at, end);
+    for (; at < end; at++) {
+        if (bytes[at] == '%' && end - at > 2 && is_hex(bytes[at + 1]) && is_hex(bytes[at + 2]))
+            at += 2;
+        else if (!in_name[bytes[at]])
+            break;
+    }
+    return at;
+}
+
+bool http_authority_read(const uint8_t *bytes, struct span text, struct http_authority *out) {
+    uint32_t end = text.at + text.bytes, at = skip_host(bytes, text.at, end);
+    assert(at >= text.at && at <= end);
+    *out = (struct http_authority){.host = {text.at, at - text.at}};
+    if (at == text.at || at == end)
+        return at != text.at;
+    if (bytes[at++] != ':' || end - at > PORT_DIGITS_MAX)
+        return false;
+    for (; at < end; at++) {
+        if (!field_is_digit(bytes[at]))
+            return false;
+        out->port = out->port * 10 + (uint32_t)(bytes[at] - '0');
+    }
+    return out->port <= PORT_MAX;
+}
+
+static void split_query(const uint8_t *bytes, struct span rest, struct http_line *out) {
+    const uint8_t *mark = rest.bytes ? memchr(bytes + rest.at, '?', rest.bytes) : NULL;
+    uint32_t path = mark ? (uint32_t)(mark - bytes) - rest.at : rest.bytes;
+    assert(path <= rest.bytes);
+    out->path = (struct span){rest.at, path};
+    if (mark)
+        out->query = (struct span){rest.at + path + 1, rest.bytes - path - 1};
+}
+
+// http://authority/path?query, of which the path may be missing: then it means the slash before the
+// authority.
+static bool read_uri(const uint8_t *bytes, struct http_line *out) {
+    static const char scheme[] = "http://";
+    struct span target = out->target;
+    uint32_t at = target.at + sizeof scheme - 1, end = target.at + target.bytes;
+    if (target.bytes < sizeof scheme ||
+        !field_is(bytes + target.at, sizeof scheme - 1, scheme, sizeof scheme - 1))
+        return false;
+    uint32_t from = at;
+    while (at < end && bytes[at] != '/' && bytes[at] != '?')
+        at++;
+    struct http_authority authority;
+    out->authority = (struct span){from, at - from};
+    if (!http_authority_read(bytes, out->authority, &authority))
+        return false;
+    split_query(bytes, (struct span){at, end - at}, out);
+    if (out->path.bytes == 0)
+        out->path = (struct span){from - 1, 1};
+    return true;
+}
+
+static bool read_target(const uint8_t *bytes, struct http_line *out) {
+    struct span target = out->target;
+    assert(target.bytes > 0);
+    if (bytes[target.at] == '/') {
+        split_query(bytes, target, out);
+        return true;
+    }
+    if (target.bytes == 1 && bytes[target.at] == '*') {
+        out->path = target;
+        return out->method.bytes == 7 && memcmp(bytes + out->method.at, "OPTIONS", 7) == 0;
+    }
+    return read_uri(bytes, out);
+}
+
+// HTTP/1.1 and what calls itself later, as RFC 9110 section 2.5 wants it; and HTTP/1.0.
+static enum unit_fault read_version(const uint8_t *version, struct http_line *out) {
+    if (memcmp(version, "HTTP/", 5) != 0 || !field_is_digit(version[5]) || version[6] != '.' ||
+        !field_is_digit(version[7]))
+        return UNIT_FAULT_REQUEST_LINE;
+    out->is_1_0 = version[7] == '0';
+    return version[5] == '1' ? UNIT_FAULT_NONE : UNIT_FAULT_HTTP_VERSION;
+}
+
+enum unit_fault http_line_read(const uint8_t *bytes, uint32_t at, uint32_t end, struct http_line *out,
+                               uint32_t *fault_at) {
+    assert(at <= end);
+    uint32_t method_end = field_skip_name(bytes, at, end), from = method_end + 1, to = from;
+    *out = (struct http_line){.method = {at, method_end - at}};
+    *fault_at = method_end;
+    if (method_end == at || method_end == end || bytes[method_end] != ' ')
+        return UNIT_FAULT_REQUEST_LINE;
+    while (to < end && in_target[bytes[to]])
+        to++;
+    *fault_at = to;
+    if (to == from || to == end || bytes[to] != ' ')
+        return UNIT_FAULT_REQUEST_LINE;
+    out->target = (struct span){from, to - from};
+    *fault_at = to + 1;
+    if (end - to - 1 != VERSION_BYTES)
+        return UNIT_FAULT_REQUEST_LINE;
+    enum unit_fault fault = read_version(bytes + to + 1, out);
+    if (fault != UNIT_FAULT_NONE)
+        return fault;
+    *fault_at = from;
+    return read_target(bytes, out) ? UNIT_FAULT_NONE : UNIT_FAULT_TARGET;
+}
+
+// --- Queries
+
+// The text that is still to be decoded, and where it goes.
+struct decoding {
+    const uint8_t *from, *from_end;
+    char *to, *to_end;
+};
+
+static int http_query_hex(uint8_t byte) {
+    uint8_t lower = field_lower(byte);
+    return field_is_digit(byte) ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// The next byte that is meant, or -1.
+static int decode_byte(struct decoding *text) {
+    assert(text->from < text->from_end);
+    uint8_t byte = *text->from++;
+    if (byte == '+')
+        return ' ';
+    if (byte != '%')
+        return byte ? byte : -1;
+    if (text->from_end - text->from < 2)
+        return -1;
+    int high = http_query_hex(text->from[0]), low = http_query_hex(text->from[1]);
+    text->from += 2;
+    return high < 0 || low < 0 || high + low == 0 ? -1 : high * 16 + low;
+}
+
+static enum http_parameter_step decode(struct decoding *text) {
+    const char *begin = text->to;
+    while (text->from < text->from_end) {
+        int byte = decode_byte(text);
+        if (byte < 0)
+            return HTTP_PARAMETER_BAD;
+        if (text->to == text->to_end)
+            return HTTP_PARAMETER_TOO_LONG;
+        *text->to++ = (char)byte;
+    }
+    assert(text->to <= text->to_end);
+    bool good = simdjson_utf8((const uint8_t *)begin, (size_t)(text->to - begin));
+    return good ? HTTP_PARAMETER : HTTP_PARAMETER_BAD;
+}
+
+static enum http_parameter_step decode_parameter(const uint8_t *from, const uint8_t *end, char *out,
+                                                 uint32_t capacity, struct http_parameter *parameter) {
+    const uint8_t *equals = memchr(from, '=', (size_t)(end - from));
+    struct decoding text = {from, equals ? equals : end, out, out + capacity};
+    enum http_parameter_step step = decode(&text);
+    if (step != HTTP_PARAMETER)
+        return step;
+    *parameter =
+        (struct http_parameter){.name = out, .name_bytes = (uint32_t)(text.to - out), .value = text.to};
+    text.from = equals ? equals + 1 : end;
+    text.from_end = end;
+    step = decode(&text);
+    parameter->value_bytes = (uint32_t)(text.to - parameter->value);
+    return step;
+}
+
+enum http_parameter_step http_parameter_next(const uint8_t *bytes, struct span query, uint32_t *at, char *out,
+                                             uint32_t capacity, struct http_parameter *parameter) {
+    const uint8_t *begin = bytes + query.at, *end = begin + query.bytes, *from = begin + *at;
+    assert(from <= end);
+    while (from < end && *from == '&')
+        from++;
+    if (from == end) {
+        *at = query.bytes;
+        return HTTP_PARAMETERS_END;
+    }
+    const uint8_t *stop = memchr(from, '&', (size_t)(end - from));
+    stop = stop ? stop : end;
+    *at = (uint32_t)(stop - begin);
+    return decode_parameter(from, stop, out, capacity, parameter);
 }

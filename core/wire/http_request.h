@@ -3,8 +3,35 @@
 #pragma once
 
 #include "core/json/json.h"
-#include "core/wire/http_line.h"
 #include "core/wire/unit.h"
+
+// --- The request line
+
+// The request line of HTTP/1.x (RFC 9112 section 3) and authorities (RFC 3986 section 3.2), made strict.
+
+// Spans of the bytes that the line lies in.
+struct http_line {
+    struct span method;
+    struct span target;
+    struct span path;      // "/" of a URI that has none, "*" of OPTIONS *
+    struct span query;     // behind the question mark
+    struct span authority; // of a URI; else 0 bytes
+    bool is_1_0;
+};
+
+// Reads the line from `at` up to its CR LF at `end`. UNIT_FAULT_NONE, or what is wrong and where.
+enum unit_fault http_line_read(const uint8_t *bytes, uint32_t at, uint32_t end, struct http_line *out,
+                               uint32_t *fault_at);
+
+// The authority of a Host field or a URI: host[:port]. The host is a registered name or an IPv4 address, or
+// an IPv6 address in its brackets; never empty.
+struct http_authority {
+    struct span host; // with the brackets
+    uint32_t port;    // 0: none is given
+};
+
+// False when it is none.
+bool http_authority_read(const uint8_t *bytes, struct span text, struct http_authority *out);
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_OPTIONS, HTTP_OTHER_METHOD };
 
@@ -66,3 +93,27 @@ bool http_media_type_is(const uint8_t *bytes, struct span value, const char *typ
 // Whether a span's bytes are `text`; and whether they are but for case, `lower` being in lower case.
 bool http_span_is(const uint8_t *bytes, struct span span, const char *text);
 bool http_span_is_caseless(const uint8_t *bytes, struct span span, const char *lower);
+
+// --- Queries
+
+// The parameters of a query, as forms and URLSearchParams write them: name=value by ampersand, bytes as %XX,
+// a space also as +.
+
+enum http_parameter_step {
+    HTTP_PARAMETER,          // it is there
+    HTTP_PARAMETER_BAD,      // what stands there can't be read: %XX that is none, no UTF-8, or a zero byte
+    HTTP_PARAMETER_TOO_LONG, // its name and value together are over the capacity
+    HTTP_PARAMETERS_END
+};
+
+struct http_parameter {
+    const char *name; // in the caller's memory; no terminating zero
+    uint32_t name_bytes;
+    const char *value; // 0 bytes also where there is no "="
+    uint32_t value_bytes;
+};
+
+// Decodes the parameter at *at (0: the first one) into `out`; *at is then behind it, whatever it was. Nothing
+// between two ampersands is no parameter. A query's own length is always capacity enough.
+enum http_parameter_step http_parameter_next(const uint8_t *bytes, struct span query, uint32_t *at, char *out,
+                                             uint32_t capacity, struct http_parameter *parameter);

@@ -9,6 +9,10 @@
 // many its fragments, is over body_bytes_max. A message's UTF-8 is judged when the message is whole.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/wire/unit.h"
 
 enum websocket_opcode {
@@ -69,3 +73,13 @@ void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websock
 // Writes a close frame with a reason, ASCII, cut where it is too long; returns its length.
 size_t websocket_close(char out[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX],
                        enum websocket_code code, const char *reason);
+
+// --- The opening handshake
+
+// The proof that a server has read a WebSocket's opening handshake (RFC 6455 section 4.2.2).
+
+enum { WEBSOCKET_KEY_BYTES = 24, WEBSOCKET_ACCEPT_BYTES = 28 };
+
+// Writes the Sec-WebSocket-Accept for a Sec-WebSocket-Key, without a NUL; false where that isn't 16 bytes in base64,
+// or no memory is left.
+bool websocket_accept(const uint8_t *key, size_t count, char out[WEBSOCKET_ACCEPT_BYTES]);

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/agents/subscriber_count.h"
+#include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"

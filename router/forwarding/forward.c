@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/directives.h"
+#include "core/wire/field.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/error_target.h"
 #include "router/engine/message/message_copy.h"

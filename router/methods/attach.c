@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/agents/agent_id.h"
+#include "core/agents/agent.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"

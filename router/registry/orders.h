@@ -1,7 +1,7 @@
 // Orders: changes of the registry (registry.h) under way.
 #pragma once
 
-#include "core/agents/agent_id.h"
+#include "core/agents/agent.h"
 #include "core/base/errors.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
@@ -48,7 +48,7 @@ struct order {
     struct capabilities *answer;       // one reference, or NULL
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
-    uint64_t holder;          // then: for whom it is kept (core/base/quota_shares.h)
+    uint64_t holder;          // then: for whom it is kept (core/base/quota.h)
     uint32_t users_number;    // then: users.number of the file
     bool over_share;          // it would be more than its holder's half of the quota
     bool revoked;             // it ends what its user may not have any more, and is told

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/field_line.h"
+#include "core/wire/field.h"
 
 static bool is_name_of_user(const uint8_t *block, struct span name) {
     static const char lower[] = "patchbay-user";

@@ -11,7 +11,6 @@
 #include "core/wire/frame.h"
 #include "core/wire/http.h"
 #include "core/wire/http_block.h"
-#include "core/wire/http_query.h"
 #include "core/wire/http_request.h"
 #include "tests/fuzz/cutting.h"
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cluster/nats_creds.h"
-#include "core/cluster/nats_url.h"
+#include "core/cluster/nats_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 // The wall clock is set, forward and back, and goes on while the machine sleeps: what the hub tells of it is
 // what it showed at that moment.
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 #include "tests/sim/journaled.h"
 
 static const int64_t STEPS_MS[] = {1, 3600000, -7200000, 86400000, -1, -90000000};

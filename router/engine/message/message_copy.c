@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/send/frame_copy.h"
+#include "core/send/parcel.h"
 #include "router/engine/shard/identity.h"
 
 static bool save_attachment(struct shard *shard, struct message_copy *copy, const struct message *message) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "core/base/list.h"
-#include "core/base/mail.h"
 
 struct exchange;
 

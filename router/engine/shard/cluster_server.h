@@ -5,8 +5,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "core/cluster/nats_creds.h"
-#include "core/cluster/nats_url.h"
+#include "core/cluster/nats_server.h"
 #include "core/cluster/subject.h"
 
 struct resolver;

@@ -1,6 +1,6 @@
 #include "router/engine/shard/feature_call.h"
 
-#include "core/base/mail.h"
+#include "core/base/list.h"
 
 static const struct feature *feature_of(const struct shard *shard, unsigned kind) {
     assert(kind >= FEATURE_KINDS_FROM);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/agents/subscriber_count.h"
+#include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "io/log.h"

@@ -14,7 +14,6 @@
 #include "core/base/siphash.h"
 #include "core/child/child_settings.h"
 #include "core/cluster/hub_name.h"
-#include "core/cluster/realm.h"
 #include "io/io.h"
 #include "io/sandbox_layer.h"
 #include "router/engine/shard/allowlist.h"

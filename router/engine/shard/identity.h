@@ -14,7 +14,7 @@ static inline struct identity *identity_there(const struct peer *peer) {
     return peer->annex->identity;
 }
 // The user for whom the peer speaks now; NULL: none, or users aren't on.
-// For whom the hub keeps what the peer has it keep (core/base/quota_shares.h): the user; without users, where it comes
+// For whom the hub keeps what the peer has it keep (core/base/quota.h): the user; without users, where it comes
 // from. 0: for the hub itself, as of a child, or of another hub.
 uint64_t identity_holder(struct shard *shard, struct peer *peer);
 

@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "core/base/limits.h"
-#include "core/base/mail.h"
-#include "core/base/prefetch.h"
+#include "core/base/list.h"
+#include "core/base/memory.h"
 
 struct mailbox {
     // The producer's side.

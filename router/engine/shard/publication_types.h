@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/governance.h"
-#include "core/base/mail.h"
+#include "core/base/list.h"
 #include "router/engine/shard/stats.h"
 
 struct exchange;

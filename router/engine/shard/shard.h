@@ -9,8 +9,8 @@
 
 #include "core/agents/agents.h"
 #include "core/base/buffer.h"
-#include "core/base/freelist.h"
 #include "core/base/hash_table.h"
+#include "core/base/list.h"
 #include "core/base/quota.h"
 #include "core/base/wheel.h"
 #include "core/cluster/subject.h"

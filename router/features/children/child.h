@@ -19,7 +19,6 @@
 
 #include "core/child/child_settings.h"
 #include "core/child/own_requests.h"
-#include "core/child/restart.h"
 #include "core/lookup/lookup.h"
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/child_record.h"

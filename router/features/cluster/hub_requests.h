@@ -1,8 +1,8 @@
 // What a hub remembers of requests between hubs, on shard 0: its own at others, others' here.
 #pragma once
 
-#include "core/base/freelist.h"
 #include "core/base/hash_table.h"
+#include "core/base/list.h"
 #include "router/engine/message/remote_mail.h"
 
 struct cluster_member;

@@ -1,7 +1,7 @@
 // Where a server is that is known by its name: asked of the resolver (io/resolver.h), each time anew.
 #pragma once
 
-#include "core/cluster/nats_url.h"
+#include "core/cluster/nats_server.h"
 #include "io/io.h"
 #include "io/resolver.h"
 

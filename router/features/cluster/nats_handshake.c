@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/nats_info.h"
+#include "core/cluster/nats_server.h"
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/link_servers.h"
 #include "router/features/cluster/name_claim.h"

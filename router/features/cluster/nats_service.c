@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 #include "router/engine/send/send.h"
 #include "router/features/cluster/nats_connect.h"
 #include "router/features/cluster/nats_publish.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "core/rights/users.h"
-#include "core/send/frame_copy.h"
+#include "core/send/parcel.h"
 
 // Returns the part of either bound that one user, or without users one connection, may have.
 static uint64_t share_of(uint64_t all) {

@@ -6,7 +6,6 @@
 
 #include "core/base/governance.h"
 #include "core/base/list.h"
-#include "core/base/mail.h"
 #include "core/hcs/hcs_flow.h"
 #include "core/hcs/history.h"
 #include "core/send/outbox.h"

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/wire/http.h"
 #include "core/wire/http_block.h"
-#include "core/wire/http_query.h"
-#include "core/wire/http_state.h"
+#include "core/wire/http_request.h"
 #include "core/wire/sse.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"

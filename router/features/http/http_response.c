@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 #include "core/wire/http_block.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/wire/http_query.h"
-#include "core/wire/http_state.h"
+#include "core/wire/http.h"
+#include "core/wire/http_request.h"
 #include "core/wire/sse.h"
 #include "router/audit/audit.h"
 #include "router/engine/receive/receive.h"

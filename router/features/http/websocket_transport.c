@@ -6,7 +6,6 @@
 #include "core/base/text.h"
 #include "core/wire/frame.h"
 #include "core/wire/websocket.h"
-#include "core/wire/websocket_key.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/agents/capabilities.h"
+#include "core/agents/agent.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"

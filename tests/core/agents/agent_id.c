@@ -8,7 +8,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/agents/agent_id.h"
+#include "core/agents/agent.h"
 
 static bool valid(const char *text) {
     return agent_id_valid(text, strlen(text));

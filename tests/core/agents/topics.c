@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "core/agents/agents.h"
-#include "core/agents/subscriber_count.h"
 #include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "tests/core/base/account.h"

@@ -8,7 +8,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/base/quota_shares.h"
+#include "core/base/quota.h"
 
 enum { HALF = 1000 };
 

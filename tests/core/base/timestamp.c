@@ -11,7 +11,7 @@
 
 #include <time.h>
 
-#include "core/base/timestamp.h"
+#include "core/base/text.h"
 
 #define DAY_MS UINT64_C(86400000)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/base/units.h"
+#include "core/base/text.h"
 
 typedef bool reader(const char *text, uint64_t *out);
 

@@ -8,7 +8,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/child/restart.h"
+#include "core/child/child_settings.h"
 
 static const struct restart_policy policy = {
     .delay_ms = 100, .delay_max_ms = 1000, .healthy_ms = 60000, .limit = 6};

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "core/base/limits.h"
-#include "core/cluster/nats_info.h"
+#include "core/cluster/nats_server.h"
 
 static uint8_t text[1024 + BUFFER_SLACK_BYTES];
 

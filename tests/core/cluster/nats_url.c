@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/cluster/nats_url.h"
+#include "core/cluster/nats_server.h"
 
 static enum nats_url_fault read_url(const char *text, struct nats_url *out) {
     return nats_url_read(text, strlen(text), out);

@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/cluster/realm.h"
+#include "core/cluster/hub_name.h"
 
 static struct realm made(const char *users, enum governance gate) {
     struct realm realm;

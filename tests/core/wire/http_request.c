@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/wire/http.h"
-#include "core/wire/http_query.h"
 #include "core/wire/http_request.h"
 
 static const struct unit_limits usual_limits = {.header_bytes_max = 8192, .body_bytes_max = 100};

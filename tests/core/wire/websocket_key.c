@@ -8,7 +8,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/wire/websocket_key.h"
+#include "core/wire/websocket.h"
 
 static bool accept(const char *key, char out[WEBSOCKET_ACCEPT_BYTES]) {
     return websocket_accept((const uint8_t *)key, strlen(key), out);
