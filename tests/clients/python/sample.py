@@ -63,9 +63,10 @@ async def main() -> None:
         await same.unregister("other-agent")
         await same.wait_closed()
     await hub.close()
+    dropped: int = hub.dropped
     version: str = patchbay.__version__
     nothing: Optional[patchbay.Event] = None
-    print(registered, run, generate, told, result, count, version, nothing)
+    print(registered, run, generate, told, result, count, dropped, version, nothing)
 
 
 if __name__ == "__main__":

@@ -84,8 +84,9 @@ class Calls(ClientTest):
         seen = []
         self.assertEqual(await caller.call("m", {"a": 1}, on_progress=seen.append), ["a", "workDoneToken"])
         self.assertEqual(seen, [{"percent": 50}, None])
-        self.assertEqual(await caller.call("m", {"workDoneToken": "mine"}, on_progress=seen.append), ["workDoneToken"])
-        self.assertEqual(len(seen), 4)
+        given = {"workDoneToken": "mine"}
+        self.assertEqual(await caller.call("m", given, on_progress=seen.append), ["workDoneToken"])
+        self.assertEqual((len(seen), given), (4, {"workDoneToken": "mine"}))
         self.assertEqual(await caller.call("m"), [])  # without a token progress does nothing
         told = asyncio.Event()
 
@@ -166,6 +167,9 @@ class Calls(ClientTest):
         self.assertEqual(await caller.call("hub/ping", "next"), "next")
         await self.assertHubError(-32051, caller.call("hub/ping", timeout=0))
         await self.assertHubError(-32051, caller.call("hub/ping", timeout=-1))
+        for transport in ("tcp", "tcp-lines"):
+            with self.assertRaises(ValueError):
+                await (await self.client(hub.uri_of(transport))).call("hub/ping", timeout=float("nan"))
         self.assertEqual(await caller.call("hub/ping", 1, timeout=float("inf")), 1)
         self.assertEqual(await caller.call("hub/ping", 1, timeout=1e9), 1)
 

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import unittest
+from unittest import mock
 
 import patchbay
 from harness import ClientTest, States, greet, turns, within
@@ -92,6 +93,27 @@ class Close(ClientTest):
         self.assertGreaterEqual(self.loop.time() - began_at, 0.2)
         self.assertEqual(sorted([(one["id"], one["error"]["code"]) for one in [await peer.receive() for _ in range(3)]]), [(n, -32800) for n in range(3)])
         self.assertEqual(before, 5.0)
+
+    async def test_handlers_that_ignore_the_end(self):
+        hub = await self.hub()
+        agent, peer = await self.agent(hub, "agent"), await self.peer(hub)
+        began, go = asyncio.Event(), asyncio.Event()
+
+        @agent.method("m")
+        async def m(params, request):
+            while not go.is_set():
+                began.set()
+                try:
+                    await go.wait()
+                except asyncio.CancelledError:
+                    pass
+
+        peer.send(id=1, method="m", params={"targetAgent": "agent"})
+        await within(began.wait())
+        with mock.patch.object(hub_module, "CLOSE_SECONDS", 0.1), mock.patch.object(hub_module, "CANCEL_SECONDS", 0.1):
+            await within(agent.close())
+        self.assertEqual((await peer.receive())["error"]["code"], -32800)
+        go.set()
 
     async def test_close_by_a_handler(self):
         hub = await self.hub()

@@ -126,7 +126,7 @@ class Credentials(ClientTest):
             if "patchbay/src" in trace.tb_frame.f_code.co_filename or "clients/python/src" in trace.tb_frame.f_code.co_filename:
                 self.assertNotIn(TOKEN, repr(trace.tb_frame.f_locals))
             trace = trace.tb_next
-        self.assertIsNone(error.__cause__)
+        self.assertEqual((error.__cause__, error.__context__), (None, None))
 
     async def test_token_in_the_wrong_place(self):
         with self.assertRaises(ValueError) as caught:

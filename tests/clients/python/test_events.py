@@ -119,6 +119,45 @@ class Events(ClientTest):
         self.assertEqual([(one.data, one.missed) for one in [await within(stream.__anext__()) for _ in range(3)]], [(1, 7), (2, 0), (3, 0)])
         await turns(lambda: len(dropped) == 3)  # its handler runs as well
 
+    async def test_overloaded_hub(self):
+        """It refuses a new subscription; one that stood is asked for again, with pauses."""
+        asked = []
+
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None:
+                if message["method"] == "cut":
+                    return
+                if message["method"] != "hub/subscribe":
+                    peer.send(id=message["id"], result=None)
+                    continue
+                (pattern,) = message["params"]["events"]
+                asked.append((pattern, self.loop.time()))
+                if pattern == "new" or len(asked) in (3, 4, 5):
+                    peer.send(id=message["id"], error={"code": -32052, "message": "overloaded"})
+                else:
+                    peer.send(id=message["id"], result={"events": [pattern]})
+                    peer.send(method="event", params={"event": pattern, "data": len(asked)})
+
+        client = await self.client((await self.fake(serve)).uri)
+        await self.assertHubError(-32052, client.events("new").__anext__())
+        stream = client.events("old")
+        self.assertEqual((await within(stream.__anext__())).data, 2)
+        states = States(client)
+        await client.notify("cut")
+        await states.reach("lost", "connected")
+        self.assertEqual((await within(stream.__anext__())).data, 6)
+        self.assertEqual([pattern for pattern, _ in asked], ["new"] + 5 * ["old"])
+        for (_, earlier), (_, later), most in zip(asked[2:], asked[3:], (0.1, 0.2, 0.4)):
+            self.assertLessEqual(0.75 * most, later - earlier)
+        # One that is given up meanwhile is not asked for again.
+        del asked[2:]
+        await client.notify("cut")
+        await states.reach("lost", "connected")
+        await turns(lambda: client._session._later)
+        await stream.aclose()
+        self.assertEqual(client._session._later, {})
+
     async def test_hub_that_drops(self):
         hub = await self.hub("--max-queue", "64K")
         one, other = await self.client(hub), await self.client(hub)

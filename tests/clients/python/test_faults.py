@@ -75,7 +75,6 @@ class Faults(ClientTest):
         for client in clients:
             self.assertEqual(await within(client.call("hub/ping", 1)), 1)
             self.assertEqual(client._calls._calls, {})
-            self.assertEqual(client._calls._tokens, {})
         inbound = agent._inbound
         await turns(lambda: not inbound._tasks)
         self.assertEqual((len(inbound._waiting), inbound._running, inbound._waiting_bytes), (0, set(), 0))

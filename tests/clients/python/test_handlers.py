@@ -41,18 +41,35 @@ class Handlers(ClientTest):
         async def data(params, request):
             raise patchbay.HubError(-5, "five", object())
 
+        class Unspeakable(Exception):
+            def __str__(self):
+                raise RuntimeError("no text")
+
+        @agent.method("unspeakable")
+        async def unspeakable(params, request):
+            raise Unspeakable
+
+        @agent.method("no-code")
+        async def no_code(params, request):
+            raise patchbay.HubError("5", "five")
+
+        @agent.method("no-message")
+        async def no_message(params, request):
+            raise patchbay.HubError(5, b"five")
+
         agent.method("nothing")(lambda params, request: None)
         agent.method("object")(lambda params, request: object())
         agent.method("nan")(lambda params, request: float("nan"))
         agent.method("deep")(lambda params, request: nested())
-        answers = {name: await peer.ask(name, {"targetAgent": "agent"}) for name in ("hub-error", "error", "silent", "lost", "data", "nothing", "object", "nan", "deep", "none")}
+        answers = {name: await peer.ask(name, {"targetAgent": "agent"}) for name in ("hub-error", "error", "silent", "lost", "data", "unspeakable", "no-code", "no-message", "nothing", "object", "nan", "deep", "none")}
         self.assertEqual(answers["hub-error"]["error"], {"code": -5, "message": "five", "data": [5]})
         self.assertEqual(answers["error"]["error"], {"code": -32603, "message": "'a secret place'"})
         self.assertEqual(answers["silent"]["error"], {"code": -32603, "message": "ValueError"})
         self.assertEqual(answers["lost"]["error"]["code"], -32050)
         self.assertEqual(answers["nothing"]["result"], None)
         self.assertEqual(answers["none"]["error"], {"code": -32601, "message": "method not found", "data": {"method": "none"}})
-        for name in ("data", "object", "nan", "deep"):
+        self.assertEqual(answers["unspeakable"]["error"], {"code": -32603, "message": "Unspeakable"})
+        for name in ("data", "no-code", "no-message", "object", "nan", "deep"):
             self.assertEqual(answers[name]["error"]["code"], -32603, answers[name])
             self.assertNotIn("Traceback", str(answers[name]))
 
@@ -109,6 +126,53 @@ class Handlers(ClientTest):
         self.assertEqual([(await peer.receive())["result"] for _ in range(20)], [0] * 20)
         go.set()
         self.assertEqual([(await peer.receive())["result"] for _ in range(10)], list(range(10)))
+
+    async def test_more_than_the_hub_takes(self):
+        """It ends its call, or is answered with -32055, and the connection goes on."""
+        hub, agent, peer = await self.served("--max-frame", "64K")
+        states = States(agent)
+
+        @agent.method("large")
+        async def large(params, request):
+            return "x" * 70_000
+
+        @agent.method("fails")
+        async def fails(params, request):
+            raise ValueError("x" * 70_000)
+
+        @agent.method("data")
+        async def data(params, request):
+            raise patchbay.HubError(5, "five", ["x" * 70_000])
+
+        @agent.method("tells")
+        async def tells(params, request):
+            await request.progress("x" * 70_000)
+
+        for name in ("large", "fails", "data", "tells"):
+            answer = await peer.ask(name, {"targetAgent": "agent", "workDoneToken": 1})
+            self.assertEqual(answer["error"], {"code": -32055, "message": "frame too large", "data": {"limit": 65536}}, name)
+        await self.assertHubError(-32055, agent.call("hub/ping", ["x" * 70_000]))
+        await self.assertHubError(-32055, agent.notify("m", ["x" * 70_000]))
+        await self.assertHubError(-32055, agent.register("other", {"x": "x" * 70_000}))
+        await self.assertHubError(-32055, agent.events("x" * 70_000).__anext__())
+        text = "x" * (65536 - len('{"jsonrpc":"2.0","id":10,"method":"hub/ping","params":[""]}'))
+        agent._calls._last_id = 9
+        self.assertEqual(await agent.call("hub/ping", [text]), [text])
+        await self.assertHubError(-32055, agent.call("hub/ping", [text + "x"]))
+        self.assertEqual(states.seen, [])
+
+    async def test_progress_behind_the_answer(self):
+        hub, agent, peer = await self.served()
+        late = []
+
+        @agent.method("m")
+        async def m(params, request):
+            await request.progress(1)
+            late.append(request)
+
+        self.assertIn("result", await peer.ask("m", {"targetAgent": "agent", "workDoneToken": 1}))
+        with mock.patch.object(type(agent._session.connection), "send", side_effect=AssertionError):
+            await late[0].progress(2)
 
     async def test_notification_tells_no_progress(self):
         hub, agent, peer = await self.served()
@@ -242,6 +306,7 @@ class Handlers(ClientTest):
         peer.send(id=7, method="wait", params={"targetAgent": "agent", "n": 7, "text": "y" * (MEBIBYTE - 1000)})
         peer.send(method="wait", params={"targetAgent": "agent", "n": 8, "text": "z" * MEBIBYTE})  # dropped
         self.assertEqual((await peer.ask("none", {"targetAgent": "agent"}))["error"]["code"], -32601)  # it reads on
+        self.assertEqual(agent.dropped, 1)
         go.set()
         answers = [await peer.receive() for _ in range(6)]
         self.assertEqual(sorted(one["id"] for one in answers), [0, 1, 2, 4, 5, 7])

@@ -113,6 +113,58 @@ class Hostile(ClientTest):
         self.assertEqual(await within(call), 1)
         self.assertEqual(await within(client.call("hub/ping", 5)), 5)
 
+    async def test_publish_that_is_answered_with_anything(self):
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None:
+                peer.send(id=message["id"], result=message["params"].get("data"))
+
+        client = await self.client((await self.fake(serve)).uri)
+        for result in (None, 5, "x", [], {}, {"delivered": "many"}, {"delivered": None}, {"delivered": 1.5}, {"delivered": True}):
+            await self.assertHubError(-32603, client.publish("e", result))
+        self.assertEqual(await client.publish("e", {"delivered": 3}), 3)
+
+    async def test_hub_that_takes_hardly_anything(self):
+        for most, code in ((1, -32055), (0, None), (-1, None), (1.5, None), (True, None), ("x", None)):
+
+            async def serve(peer):
+                message = await peer.receive()
+                peer.send(id=message["id"], result={"capabilities": {"maxFrame": most}})
+                peer.send(id=7, method="m")
+                while (message := await peer.receive()) is not None:
+                    if "method" in message:
+                        peer.send(id=message["id"], result=message["params"])
+                    else:
+                        answers.append(message["error"]["code"])
+
+            answers = []
+            client = await self.client((await self.fake(serve)).uri)
+            if code is None:
+                self.assertEqual(await client.call("hub/ping", 1), 1)
+            else:
+                await self.assertHubError(code, client.call("hub/ping", 1))
+            await turns(lambda: answers == [-32601])
+            await client.close()
+
+    async def test_cancel_that_is_a_request(self):
+        """No hub sends one; as by the hub itself it is carried out, and answered null."""
+        began = asyncio.Event()
+        client, states, call, answers = await self.sends(
+            frame({"method": "wait", "id": 1}),
+            frame({"method": "$/cancelRequest", "id": 2, "params": {"id": 1}}),
+            frame({"method": "$/cancel_request", "id": 3, "params": {"requestId": 9}}),
+            frame({"method": "notifications/cancelled", "id": 4}),
+        )
+
+        @client.method("wait")
+        async def wait(params, request):
+            began.set()
+            await asyncio.Event().wait()
+
+        await turns(lambda: len(answers) == 4)
+        self.assertEqual({one["id"]: one.get("result", one.get("error")) for one in answers}, {1: {"code": -32800, "message": "cancelled"}, 2: None, 3: None, 4: None})
+        call.cancel()
+
     async def test_equal_ids(self):
         client, states, call, answers = await self.sends(*[frame({"method": "m", "id": 1, "params": n}) for n in range(100)], concurrency=2)
         go = asyncio.Event()

@@ -253,6 +253,89 @@ class Reconnection(ClientTest):
         await self.assertHubError(-32053, other.register("agent"))
         self.assertIsNone(other._registrations.first)
 
+    async def test_source_is_an_agent_that_the_hub_has(self):
+        """While the first name is another connection's, the second one is the source."""
+
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None:
+                params = message["params"]
+                if message["method"] == "cut":
+                    return
+                if params.get("agentId") == "first" and len(fake.accepted) == 2 and not is_free.is_set():
+                    peer.send(id=message["id"], error={"code": -32053, "message": "agentId taken"})
+                else:
+                    peer.send(id=message["id"], result=params)
+
+        is_free = asyncio.Event()
+        fake = await self.fake(serve)
+        client = await self.client(fake.uri)
+        for name in ("first", "second"):
+            await client.register(name)
+        self.assertEqual((await client.request("x", "t"))["sourceAgent"], "first")
+        states = States(client)
+        await client.notify("cut", {})
+        await states.reach("lost", "connected")
+        self.assertEqual((await client.request("x", "t"))["sourceAgent"], "second")
+        is_free.set()
+        await turns(lambda: client._registrations.first == "first")
+        self.assertEqual((await client.request("x", "t"))["sourceAgent"], "first")
+
+    async def test_replaced_right_behind_the_registration(self):
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None:
+                if message["method"] == "agent/register":
+                    registered.append(message["params"]["agentId"])
+                    peer.send(id=message["id"], result={"agentId": "a", "registered": True})
+                    peer.send(method="hub/replaced", params={"agentId": "a"})
+                elif message["method"] == "cut":
+                    return
+
+        registered = []
+        client = await self.client((await self.fake(serve)).uri)
+        states = States(client)
+        await client.register("a")
+        await states.reach("replaced")
+        self.assertIsNone(client._registrations.first)
+        await client.notify("cut")
+        await states.reach("lost", "connected")
+        self.assertEqual(registered, ["a"])
+
+    async def test_connection_that_is_lost_while_a_name_is_asked_for_again(self):
+        """What was begun on a connection ends with it, also where that connection never carried a call."""
+
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None:
+                if message["method"] == "cut":
+                    return
+                if message["method"] == "hub/subscribe" and len(fake.accepted) == 2:
+                    await turns(lambda: client._registrations._retries)
+                    return
+                refused = message["method"] == "agent/register" and len(fake.accepted) == 2
+                peer.send(id=message["id"], **({"error": {"code": -32053, "message": "agentId taken"}} if refused else {"result": None}))
+
+        fake = await self.fake(serve)
+        client = await self.client(fake.uri)
+        await client.register("a")
+        events = client.events("e")
+        states = States(client)
+        await client.notify("cut")
+        await states.reach("lost", "connected")
+        self.assertEqual((len(fake.accepted), client._registrations._retries, client._registrations.first), (3, [], "a"))
+        await events.aclose()
+
+    async def test_capabilities_are_those_of_the_registration(self):
+        hub = await self.hub()
+        agent, capabilities = await self.client(hub), {"methods": ["m"]}
+        await agent.register("a", capabilities)
+        capabilities["methods"].append(object())
+        states = States(agent)
+        await hub.restart()
+        await states.reach("lost", "connected")
+        self.assertEqual((await agent.call("hub/agents"))["agents"][0]["capabilities"], {"methods": ["m"]})
+
     async def test_replaced(self):
         hub = await self.hub("--takeover")
         agent = await self.agent(hub, "agent")

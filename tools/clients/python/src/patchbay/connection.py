@@ -11,7 +11,7 @@ import socket
 import ssl
 from typing import Any, Callable, Coroutine, Dict, List, Optional, Tuple, Union, cast
 
-from .errors import ConnectionLost
+from .errors import TOO_LARGE, ConnectionLost, HubError
 from .uri import Address
 from .wire import Framed, Lines, Wire, WireError
 
@@ -39,6 +39,7 @@ class Connection(asyncio.Protocol):
         self.is_lost = False
         self.fault: Optional[str] = None  # why the client ended the connection
         self.owed: Dict[Union[int, str, None], object] = {}  # requests that came and are not answered, by their ids
+        self.body_bytes_max = 0  # that the hub takes, as it has told; 0: it has not
         self._receive = receive
         self._tell_lost = lost
         self._loop = asyncio.get_running_loop()
@@ -75,6 +76,11 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+
+    def check(self, body: bytes) -> None:
+        """Raises HubError -32055 for a body that the hub does not take: it would end the connection."""
+        if 0 < self.body_bytes_max < len(body):
+            raise HubError(TOO_LARGE, "frame too large", {"limit": self.body_bytes_max})
 
     def send(self, body: bytes, fields: bytes = b"") -> None:
         """Sends a message, at the end of this turn of the event loop. Does nothing once the connection is lost."""

@@ -14,6 +14,8 @@ from .registrations import Registrations
 
 __all__ = ["Dispatch"]
 
+CANCELS = ("$/cancelRequest", "$/cancel_request", "notifications/cancelled")
+
 
 class Dispatch:
     """Takes each message that comes."""
@@ -32,9 +34,7 @@ class Dispatch:
         self._registrations = registrations
         self._tell_state = tell_state
         self._own: Dict[str, Callable[[Connection, Dict[str, Any]], bool]] = {
-            "$/cancelRequest": self._cancel,
-            "$/cancel_request": self._cancel,
-            "notifications/cancelled": self._cancel,
+            **dict.fromkeys(CANCELS, self._cancel),
             "$/progress": self._progress,
             "notifications/progress": self._progress,
             "event": self._event,
@@ -58,7 +58,17 @@ class Dispatch:
                 self._calls.settle(number, message)
         elif type(method) is not str or not (number is None or type(number) is int or type(number) is str):
             connection.fail("the hub sent a method or an id that is none")
-        elif number is not None or not self._is_own(connection, method, message.get("params")):
+        elif number is not None:
+            self._request(connection, message, fields, text)
+        elif not self._is_own(connection, method, message.get("params")):
+            self._inbound.take(connection, message, fields, text)
+
+    def _request(self, connection: Connection, message: Dict[str, Any], fields: bytes, text: bytes) -> None:
+        """Takes a request: of what is for the client itself, a cancel may be one, which is answered null."""
+        if message["method"] in CANCELS:
+            self._is_own(connection, message["method"], message.get("params"))
+            connection.refuse(body.encode({"jsonrpc": "2.0", "id": message["id"], "result": None}))
+        else:
             self._inbound.take(connection, message, fields, text)
 
     def _is_own(self, connection: Connection, method: str, params: Any) -> bool:

@@ -19,16 +19,20 @@ TIMED_OUT = -32051
 OVERLOADED = -32052
 NAME_TAKEN = -32053
 NOT_INITIALIZED = -32054
+TOO_LARGE = -32055
 CANCELLED = -32800
 
 
 class HubError(Exception):
     """An error of JSON-RPC: `code`, `message` and `data` (any JSON value, or None).
 
-    A call raises the error of its answer. A handler that raises one is answered with exactly that one.
+    A call raises the error of its answer. A handler that raises one is answered with exactly that one. A code that is no
+    int, or a message that is no str, is a TypeError.
     """
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
+        if not isinstance(code, int) or isinstance(code, bool) or not isinstance(message, str):
+            raise TypeError("the code of a HubError is an int, and its message a str")
         super().__init__(code, message, data)
         self.code = code
         self.message = message

@@ -137,6 +137,7 @@ class Pattern:
         self.prefix = text[:-1] if text.endswith("*") else None
         self.queues: List[Queue] = []
         self.is_confirmed = False
+        self.has_stood = False  # it was confirmed once
 
     def matches(self, name: str) -> bool:
         return self.prefix is not None and name.startswith(self.prefix)
@@ -177,9 +178,14 @@ class Subscriptions:
     def confirm(self, text: str) -> None:
         pattern = self._patterns.get(text)
         if pattern is not None:
-            pattern.is_confirmed = True
+            pattern.is_confirmed = pattern.has_stood = True
             for queue in pattern.queues:
                 queue.confirm()
+
+    def has_stood(self, text: str) -> bool:
+        """Whether the hub has confirmed a pattern before."""
+        pattern = self._patterns.get(text)
+        return pattern is not None and pattern.has_stood
 
     def refuse(self, text: str, error: HubError) -> None:
         """Ends the queues of a pattern that the hub refuses."""

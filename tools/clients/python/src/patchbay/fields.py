@@ -18,10 +18,12 @@ def check_level(level: str) -> None:
 
 
 def write_fields(has_fields: bool, level: Optional[str], seconds: Optional[float]) -> bytes:
-    """Returns header lines for a level and a time. Raises ValueError for a level that is none, or has no place.
+    """Returns header lines for a level and a time. Raises ValueError for a level or a time that is none, or has no place.
 
     A time has no place where there are no fields: the client alone counts it then.
     """
+    if seconds is not None and math.isnan(seconds):
+        raise ValueError("a time is a number of seconds")
     if level is not None:
         check_level(level)
         if not has_fields:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import os
 import ssl
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Type, TypeVar
 from . import body
 from .callbacks import Callbacks
 from .dispatch import Dispatch
-from .errors import ConnectionLost
+from .errors import INTERNAL_ERROR, ConnectionLost, HubError
 from .events import Events, Queue, Subscriptions
 from .fields import check_level, write_fields
 from .handlers import H, Handlers
@@ -117,11 +118,11 @@ class Hub:
         `governance_level` is the strictest level that the agent supports (autonomous). `more` are further params, such as
         `version`. Raises HubError: -32053 where another connection holds the name.
         """
-        params = {"agentId": agent_id, "capabilities": {} if capabilities is None else capabilities, **more}
+        params = copy.deepcopy({"agentId": agent_id, "capabilities": {} if capabilities is None else capabilities, **more})
         if governance_level is not None or not (isinstance(capabilities, dict) and "governanceLevel" in capabilities):
             params["governanceLevel"] = governance_level or "autonomous"
-        result: Dict[str, Any] = await self.call("agent/register", params)
-        self._registrations.add(params)
+        connection = self._session.connection or await self._session.ready("agent/register", None)
+        result: Dict[str, Any] = await self._calls.wait(self._registrations.ask(connection, params))
         return result
 
     async def unregister(self, agent_id: str) -> Dict[str, Any]:
@@ -177,8 +178,8 @@ class Hub:
         `level` is the governance level that the request requires; `timeout` is in seconds. `on_progress` is called with
         each value that the target tells; `params` must be an object then.
 
-        Raises HubError: the target's error, or the hub's; -32051 when the time is up; ConnectionLost when the connection
-        is lost. Raises TypeError, ValueError or RecursionError where `params` are not JSON, or the transport has no header
+        Raises HubError: the target's error, or the hub's; -32051 when the time is up; -32055 for more than the hub takes;
+        ConnectionLost when the connection is lost. Raises TypeError, ValueError or RecursionError where `params` are not JSON, or the transport has no header
         block for a level. A call that is cancelled, or whose time is up, is cancelled at its target.
         """
         fields = self._fields(level, timeout)
@@ -202,6 +203,7 @@ class Hub:
             message["params"] = params
         text, fields = body.encode(message), self._fields(level, None)
         connection = self._session.connection or await self._session.ready(method, None)
+        connection.check(text)
         connection.send(text, fields)
         if not connection.is_writable:
             await connection.drained()
@@ -210,7 +212,10 @@ class Hub:
         """Publishes an event. Returns how many connections got it. `data` is JSON. The rest is as of `call`."""
         params = {"event": event} if data is None else {"event": event, "data": data}
         result = await self.call("event", params, level=level, timeout=timeout)
-        return int(result["delivered"])
+        delivered = result.get("delivered") if isinstance(result, dict) else None
+        if type(delivered) is not int:
+            raise HubError(INTERNAL_ERROR, "the hub does not tell how many got the event", result)
+        return delivered
 
     def events(self, pattern: str) -> Events:
         """Subscribes to events: a name, or a prefix and `*`. Returns an asynchronous iterator over them.
@@ -226,6 +231,11 @@ class Hub:
         if end is not None:
             queue.end(None if isinstance(end, ConnectionLost) else end)
         return Events(queue, self._release, self._loop)
+
+    @property
+    def dropped(self) -> int:
+        """How many notifications found no place, because 4 MiB waited for handlers."""
+        return self._inbound.dropped
 
     def on_state(self, function: F) -> F:
         """Has a function called with `connected`, `lost`, `replaced` or `refused` when the connection becomes so.
@@ -254,6 +264,7 @@ class Hub:
             await self._inbound.finish(deadline - self._loop.time())
             self._inbound.stop()
             await self._inbound.finish(CANCEL_SECONDS)
+            self._inbound.give_up()
         finally:
             await self._session.close()
             await self._callbacks.close()

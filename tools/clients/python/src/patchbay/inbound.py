@@ -1,6 +1,6 @@
 """Messages that come in for handlers: at most `concurrency` handlers run at a time, and 4 MiB of messages wait behind them.
 
-Past that a request is answered -32052, and a notification is dropped.
+Past that a request is answered -32052, and a notification is dropped and counted.
 
 A handler that waits for anything has a task of its own. Handlers that end without waiting run one after the other in one
 task, as long as they leave its context as it was: most of what a short handler costs is its task.
@@ -45,6 +45,7 @@ class Inbound:
         self._turn = 0  # changes where the task of a handler that waited may not go on to the next job
         self._current: Optional[Job] = None  # that runs, or whose handler was the last to wait
         self._do_wait = False  # what is known of the handlers: they waited, of late
+        self.dropped = 0  # notifications that found no place
 
     def take(self, connection: Connection, message: Dict[str, Any], fields: bytes, text: bytes) -> None:
         """Takes a message with a method. `text` is its body."""
@@ -105,15 +106,23 @@ class Inbound:
             if job.task is not asyncio.current_task():
                 job.cancel()
 
+    def give_up(self) -> None:
+        """Answers for handlers that go on although they are cancelled, but for one that calls this itself."""
+        for job in list(self._running):
+            if job.task is not asyncio.current_task():
+                job.answer(job.cancelled())
+
     def _others(self) -> Set[asyncio.Task[None]]:
         """The tasks that run, but the one that asks."""
         return {task for task in self._tasks if not task.done()} - {asyncio.current_task()}
 
     def _overloaded(self, connection: Connection, number: Any) -> None:
-        if number is None:
-            logger.warning("a notification is dropped: handlers are too slow")
-        else:
-            _refuse(connection, number, OVERLOADED, "overloaded", {"concurrency": self._concurrency})
+        if number is not None:
+            _refuse(connection, number, OVERLOADED, "overloaded", {"limit": WAITING_BYTES_MAX})
+            return
+        if self.dropped == 0:
+            logger.warning("notifications are dropped from here on: handlers are too slow")
+        self.dropped += 1
 
     def _forget(self, job: Job) -> None:
         """Takes a job out of those that wait."""

@@ -17,7 +17,7 @@ __all__ = ["Job"]
 class Job(Request):
     """A request, or a notification, until it is done. A request is answered once, but not where its connection is lost."""
 
-    __slots__ = ("_handler", "_text", "is_cancelled", "is_owed", "task", "waiting_bytes")
+    __slots__ = ("_handler", "_text", "is_cancelled", "task", "waiting_bytes")
 
     def __init__(
         self, handler: Handler, connection: Connection, method: str, number: Union[int, str, None], params: Any, fields: bytes
@@ -25,7 +25,6 @@ class Job(Request):
         super().__init__(connection, method, number, params, fields)
         self._handler = handler
         self.task: Optional[asyncio.Task[None]] = None  # that handles it; None while it waits
-        self.is_owed = number is not None  # an answer
         self.is_cancelled = False
         self.waiting_bytes = 0  # that count while it waits
         self._text: Optional[bytes] = None
@@ -57,7 +56,7 @@ class Job(Request):
             value = self._handler(self._params, self)
             if hasattr(value, "__await__"):
                 value = await value
-            answer = b"" if self.id is None else b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_digits(self.id), body.encode(value))
+            answer = b"" if self.id is None else self._result(value)
         except HubError as error:
             answer = self.error(error)
         except asyncio.CancelledError:
@@ -94,21 +93,38 @@ class Job(Request):
             del owed[self.id]
         return True
 
+    def _result(self, value: Any) -> bytes:
+        answer = b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_digits(self.id), body.encode(value))
+        self._connection.check(answer)
+        return answer
+
     def error(self, error: HubError) -> bytes:
+        try:
+            answer = self._error(error)
+            self._connection.check(answer)
+            return answer
+        except HubError as fault:
+            return self._error(fault)
+        except Exception as fault:
+            return self.failed(fault)
+
+    def _error(self, error: HubError) -> bytes:
         value = {"code": error.code, "message": error.message}
         if error.data is not None:
             value["data"] = error.data
-        try:
-            return body.encode({"jsonrpc": "2.0", "id": self.id, "error": value})
-        except (TypeError, ValueError, RecursionError) as fault:
-            return self.failed(fault)
+        return body.encode({"jsonrpc": "2.0", "id": self.id, "error": value})
 
     def failed(self, error: Exception) -> bytes:
-        return self.error(HubError(INTERNAL_ERROR, str(error) or type(error).__name__))
+        """Returns an answer with an exception's text, which may be one that cannot be told."""
+        try:
+            text = str(error)
+        except Exception:
+            text = ""
+        return self.error(HubError(INTERNAL_ERROR, text or type(error).__name__))
 
     def cancelled(self) -> bytes:
         return self.error(HubError(CANCELLED, "cancelled"))
 
 
-def _digits(number: Union[int, str]) -> bytes:
+def _digits(number: Union[int, str, None]) -> bytes:
     return b"%d" % number if isinstance(number, int) else body.encode(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable, Dict, Optional, Union
+from typing import Any, Callable, Dict, Optional
 
 from . import body
 from .connection import Connection
@@ -12,13 +12,12 @@ from .errors import INTERNAL_ERROR, TIMED_OUT, HubError, error_from
 __all__ = ["Call", "Calls"]
 
 Progress = Callable[[Any], Any]
-Token = Union[int, str]
 
 
 class Call:
     """A request that was sent, until it ends."""
 
-    __slots__ = ("connection", "future", "id", "method", "on_progress", "token")
+    __slots__ = ("connection", "future", "id", "method", "on_progress", "on_result")
 
     def __init__(self, number: int, method: str, connection: Connection) -> None:
         self.id = number
@@ -26,7 +25,7 @@ class Call:
         self.connection = connection
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.on_progress: Optional[Progress] = None
-        self.token: Optional[Token] = None
+        self.on_result: Optional[Callable[[], None]] = None  # called at the result itself, before what comes behind is read
 
 
 class Calls:
@@ -36,24 +35,29 @@ class Calls:
         self._tell = tell  # calls a function of the user's, and reports what it raises
         self._last_id = 0
         self._calls: Dict[int, Call] = {}
-        self._tokens: Dict[Token, Call] = {}
 
     def begin(
         self, connection: Connection, method: str, params: Any, fields: bytes = b"", on_progress: Optional[Progress] = None
     ) -> Call:
-        """Sends a request. Raises TypeError, ValueError or RecursionError where `params` are not JSON."""
+        """Sends a request.
+
+        Raises TypeError, ValueError or RecursionError where `params` are not JSON; HubError -32055 for more than the hub
+        takes.
+        """
         self._last_id += 1
         call = Call(self._last_id, method, connection)
         if on_progress is not None:
-            params = self._ask_progress(call, params, on_progress)
+            if not (params is None or isinstance(params, dict)):
+                raise TypeError("params must be a dict where on_progress is given")
+            params = {**(params or {}), "workDoneToken": call.id}
+            call.on_progress = on_progress
         message = {"jsonrpc": "2.0", "id": call.id, "method": method}
         if params is not None:
             message["params"] = params
-        frame = body.encode(message)
+        text = body.encode(message)
+        connection.check(text)
         self._calls[call.id] = call
-        if call.token is not None:
-            self._tokens[call.token] = call
-        connection.send(frame, fields)
+        connection.send(text, fields)
         return call
 
     async def wait(self, call: Call, seconds: Optional[float] = None) -> Any:
@@ -73,7 +77,7 @@ class Calls:
 
     def settle(self, number: Any, message: Dict[str, Any]) -> None:
         """Ends the call that a response answers. A response to none is dropped: its call may have ended before."""
-        call = self._calls.get(number) if type(number) is int else None
+        call = self._find(number)
         if call is None:
             return
         error = message.get("error")
@@ -84,31 +88,25 @@ class Calls:
 
     def spoil(self, number: Any) -> None:
         """Ends the call whose response cannot be read, with -32603."""
-        call = self._calls.get(number) if type(number) is int else None
+        call = self._find(number)
         if call is not None:
             self._end(call, HubError(INTERNAL_ERROR, "the response cannot be read"))
 
     def advance(self, token: Any, value: Any) -> bool:
-        """Tells a call's progress. False: the token is no call's."""
-        call = self._tokens.get(token) if isinstance(token, (int, str)) else None
-        if call is not None and call.on_progress is not None:
-            self._tell(call.on_progress, value)
-        return call is not None
+        """Tells a call's progress. False: the token, which is the call's id, is none that has asked for progress."""
+        call = self._find(token)
+        if call is None or call.on_progress is None:
+            return False
+        self._tell(call.on_progress, value)
+        return True
 
     def lose(self, connection: Connection) -> None:
         """Ends the calls of a connection with ConnectionLost."""
         for call in [one for one in self._calls.values() if one.connection is connection]:
             self._end(call, connection.loss())
 
-    def _ask_progress(self, call: Call, params: Any, on_progress: Progress) -> Dict[str, Any]:
-        if params is not None and not isinstance(params, dict):
-            raise TypeError("params must be a dict where on_progress is given")
-        params = dict(params or {})
-        call.token = params.setdefault("workDoneToken", call.id)
-        call.on_progress = on_progress
-        if not isinstance(call.token, (int, str)):
-            raise TypeError("workDoneToken must be a number or a string")
-        return params
+    def _find(self, number: Any) -> Optional[Call]:
+        return self._calls.get(number) if type(number) is int else None
 
     def _expire(self, call: Call) -> None:
         if call.id in self._calls:
@@ -117,22 +115,19 @@ class Calls:
                 call.future.set_exception(timed_out(call.method))
 
     def _cancel(self, call: Call) -> None:
-        self._forget(call)
+        del self._calls[call.id]
         call.connection.send(body.encode({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": call.id}}))
 
     def _end(self, call: Call, error: Optional[HubError], result: Any = None) -> None:
-        self._forget(call)
+        del self._calls[call.id]
+        if error is None and call.on_result is not None:
+            call.on_result()
         if call.future.done():
             return
         if error is not None:
             call.future.set_exception(error)
         else:
             call.future.set_result(result)
-
-    def _forget(self, call: Call) -> None:
-        del self._calls[call.id]
-        if call.token is not None:
-            self._tokens.pop(call.token, None)
 
 
 def timed_out(method: str) -> HubError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-__all__ = ["Pauses"]
+__all__ = ["FIRST_SECONDS", "Pauses"]
 
 FIRST_SECONDS = 0.1
 LAST_SECONDS = 5.0
@@ -14,8 +14,8 @@ LESS_AT_MOST = 0.25
 class Pauses:
     """The pauses of one row of tries."""
 
-    def __init__(self) -> None:
-        self._next = 0.0
+    def __init__(self, first: float = 0.0) -> None:
+        self._next = first
 
     def next(self) -> float:
         """Returns the seconds to wait before the next try."""

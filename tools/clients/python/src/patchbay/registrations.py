@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from .connection import Connection
 from .errors import DISCONNECTED, NAME_TAKEN, OVERLOADED, TIMED_OUT, ConnectionLost, HubError
 from .outbound import Call, Calls
-from .pause import Pauses
+from .pause import FIRST_SECONDS, Pauses
 
 __all__ = ["Registrations"]
 
@@ -25,25 +25,42 @@ class Registrations:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._params: Dict[str, Dict[str, Any]] = {}
+        self._held: Set[str] = set()  # those that the hub has on this connection
         self._retries: List[asyncio.Task[None]] = []
 
     @property
     def first(self) -> Optional[str]:
-        return next(iter(self._params), None)
+        """The first one that the hub has."""
+        return next((name for name in self._params if name in self._held), None)
 
     def names(self) -> List[str]:
         return list(self._params)
 
-    def add(self, params: Dict[str, Any]) -> None:
-        self._params[params["agentId"]] = params
+    def ask(self, connection: Connection, params: Dict[str, Any]) -> Call:
+        """Sends a registration, which is made again on each later connection once the hub has made it. Raises as `begin`.
+
+        `hub/replaced` may come right behind the result: so the result is noted before anything else is read.
+        """
+        call = self._calls.begin(connection, "agent/register", params)
+        call.on_result = lambda: self._add(params)
+        return call
 
     def remove(self, agent_id: Any) -> bool:
         """Has an agent not registered again. False: it was none."""
-        return isinstance(agent_id, str) and self._params.pop(agent_id, None) is not None
+        if not isinstance(agent_id, str):
+            return False
+        self._held.discard(agent_id)
+        return self._params.pop(agent_id, None) is not None
 
-    def begin(self, connection: Connection) -> Dict[str, Call]:
+    def restore(self, connection: Connection) -> Dict[str, Call]:
         """Sends all registrations."""
-        return {name: self._calls.begin(connection, "agent/register", params) for name, params in self._params.items()}
+        calls = {}
+        for name, params in self._params.items():
+            try:
+                calls[name] = self.ask(connection, params)
+            except HubError as error:  # it is more than this hub takes
+                self._refused(connection, name, error)
+        return calls
 
     async def settle(self, calls: Dict[str, Call]) -> None:
         """Waits for the answers. A name that another connection holds is asked for again, in the background."""
@@ -58,6 +75,15 @@ class Registrations:
             task.cancel()
         self._retries.clear()
 
+    def lose(self) -> None:
+        """The connection is lost."""
+        self.stop()
+        self._held.clear()
+
+    def _add(self, params: Dict[str, Any]) -> None:
+        self._params[params["agentId"]] = params
+        self._held.add(params["agentId"])
+
     def _refused(self, connection: Connection, name: str, error: HubError) -> None:
         if error.code in PASSING:
             self._retries.append(asyncio.get_running_loop().create_task(self._retry(connection, name)))
@@ -65,15 +91,14 @@ class Registrations:
             logger.error("agent %s is not registered again: %s", name, error)
 
     async def _retry(self, connection: Connection, name: str) -> None:
-        pauses = Pauses()
-        pauses.next()  # the try at once was the one that failed
+        pauses = Pauses(FIRST_SECONDS)
         while True:
             await asyncio.sleep(pauses.next())
             params = self._params.get(name)
-            if params is None:
+            if params is None or connection.is_lost:
                 return
             try:
-                await self._calls.wait(self._calls.begin(connection, "agent/register", params), ANSWER_SECONDS)
+                await self._calls.wait(self.ask(connection, params), ANSWER_SECONDS)
                 return
             except ConnectionLost:
                 return

@@ -17,11 +17,12 @@ class Request:
     `method` is its method, `id` the hub's id of it, or None for a notification.
     """
 
-    __slots__ = ("_connection", "_fields", "_params", "id", "method")
+    __slots__ = ("_connection", "_fields", "_params", "id", "is_owed", "method")
 
     def __init__(self, connection: Connection, method: str, number: Union[int, str, None], params: Any, fields: bytes) -> None:
         self.method = method
         self.id = number
+        self.is_owed = number is not None  # an answer
         self._connection = connection
         self._params = params
         self._fields = fields
@@ -37,14 +38,16 @@ class Request:
         return self.fields.get("governance-level", "autonomous")
 
     async def progress(self, value: Any) -> None:
-        """Tells who asked how far the request is. Does nothing where nobody asked for progress.
+        """Tells who asked how far the request is. Does nothing where nobody asked for progress, or the answer has gone.
 
         `value` is JSON: an object with `progress` (and `total`, `message`) where an MCP client asked. Waits while 1 MiB
-        or more waits for the socket. Raises ConnectionLost.
+        or more waits for the socket. Raises ConnectionLost; HubError -32055 for more than the hub takes.
         """
-        message = self._progress_message(value) if self.id is not None else None
+        message = self._progress_message(value) if self.is_owed else None
         if message is not None:
-            self._connection.send(body.encode(message))
+            text = body.encode(message)
+            self._connection.check(text)
+            self._connection.send(text)
             if not self._connection.is_writable:
                 await self._connection.drained()
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 from .connection import Connection, Receive, dial
-from .errors import INVALID_PARAMS, NOT_ALLOWED, NOT_INITIALIZED, ConnectionLost, HubError, copy_of
+from .errors import INVALID_PARAMS, NOT_ALLOWED, NOT_INITIALIZED, OVERLOADED, ConnectionLost, HubError, copy_of
 from .events import Subscriptions
 from .outbound import Call, Calls, timed_out
-from .pause import Pauses
+from .pause import FIRST_SECONDS, Pauses
 from .registrations import Registrations
 from .secret import Secret
 from .uri import Address
@@ -72,6 +72,7 @@ class Session:
         self._pauses = Pauses()
         self._reopening: Optional[asyncio.Task[None]] = None
         self._is_closing = False
+        self._later: Dict[str, asyncio.TimerHandle] = {}  # subscriptions that are asked for again
         self._end: Optional[HubError] = None  # what calls end with from now on
         self._ended = asyncio.Event()
 
@@ -152,13 +153,15 @@ class Session:
         token = self._settings.token
         call = self._calls.begin(connection, "initialize", self._greeting())
         try:
-            await self._calls.wait(call, ANSWER_SECONDS)
+            connection.body_bytes_max = _frame_bytes_max(await self._calls.wait(call, ANSWER_SECONDS))
+            return
         except ConnectionLost:
             raise
         except HubError as error:
             if token is None:
                 raise
-            raise HubError(error.code, token.scrub(error.message), token.scrub(error.data)) from None
+            refusal = HubError(error.code, token.scrub(error.message), token.scrub(error.data))
+        raise refusal  # here, so that the hub's own error is not its context
 
     def _greeting(self) -> Dict[str, Any]:
         params = {
@@ -174,40 +177,66 @@ class Session:
 
     async def _restore(self, connection: Connection) -> None:
         """Registers and subscribes again. All of that is sent at once, before anything else."""
-        registrations = self._registrations.begin(connection)
-        subscriptions = {pattern: self.subscribe(connection, pattern) for pattern in self._subscriptions.begin()}
+        registrations = self._registrations.restore(connection)
+        subscriptions = [self.subscribe(connection, pattern) for pattern in self._subscriptions.begin()]
         self._restoring = connection
         await self._registrations.settle(registrations)
-        waits = [call.future for call in subscriptions.values()]
+        waits = [call.future for call in subscriptions if call is not None]
         if waits:
             await asyncio.wait(waits, timeout=ANSWER_SECONDS)
 
-    def subscribe(self, connection: Connection, pattern: str) -> Call:
-        """Sends a subscription. Its answer goes to the queues of the pattern."""
-        call = self._calls.begin(connection, "hub/subscribe", {"events": [pattern]})
+    def subscribe(self, connection: Connection, pattern: str, pauses: Optional[Pauses] = None) -> Optional[Call]:
+        """Sends a subscription. Its answer goes to the queues of the pattern. None: it is more than the hub takes.
+
+        A hub that is overloaded is asked again, with pauses, for a pattern that it has confirmed before.
+        """
+        try:
+            call = self._calls.begin(connection, "hub/subscribe", {"events": [pattern]})
+        except HubError as error:
+            self._subscriptions.refuse(pattern, error)
+            return None
 
         def settle(future: asyncio.Future[Any]) -> None:
             error = future.exception()
             if error is None:
                 self._subscriptions.confirm(pattern)
-            elif isinstance(error, HubError) and not isinstance(error, ConnectionLost):
+            elif not isinstance(error, HubError) or isinstance(error, ConnectionLost) or connection.is_lost:
+                return
+            elif error.code == OVERLOADED and self._subscriptions.has_stood(pattern):
+                self._subscribe_later(connection, pattern, pauses or Pauses(FIRST_SECONDS))
+            else:
                 self._subscriptions.refuse(pattern, error)
 
         call.future.add_done_callback(settle)
         return call
 
+    def _subscribe_later(self, connection: Connection, pattern: str, pauses: Pauses) -> None:
+        def again() -> None:
+            del self._later[pattern]
+            self.subscribe(connection, pattern, pauses)
+
+        self._later[pattern] = self._loop.call_later(pauses.next(), again)
+
+    def _subscribe_never(self, pattern: str) -> None:
+        timer = self._later.pop(pattern, None)
+        if timer is not None:
+            timer.cancel()
+
     def unsubscribe(self, connection: Connection, pattern: str) -> None:
         """Sends the end of a subscription. Nobody waits for its answer."""
+        self._subscribe_never(pattern)
         call = self._calls.begin(connection, "hub/unsubscribe", {"events": [pattern]})
         call.future.add_done_callback(lambda future: future.exception())
 
     def _lost(self, connection: Connection) -> None:
         self._calls.lose(connection)
         self._tell_lost(connection)
+        self._registrations.lose()
+        for pattern in list(self._later):
+            self._subscribe_never(pattern)
         if connection is not self._connection:
             return  # `open` sees to it
         self._connection = None
-        self._registrations.stop()
         if self._is_closing:
             return
         logger.info("the connection to %s is lost%s", self._settings.address, f": {connection.fault}" if connection.fault else "")
@@ -241,6 +270,13 @@ class Session:
             if not waiter.done():
                 waiter.set_result(None)
         self._waiters.clear()
+
+
+def _frame_bytes_max(greeting: Any) -> int:
+    """Returns the bytes of the longest body that the hub takes, as it tells; 0: it does not."""
+    capabilities = greeting.get("capabilities") if isinstance(greeting, dict) else None
+    most = capabilities.get("maxFrame") if isinstance(capabilities, dict) else None
+    return most if type(most) is int and most > 0 else 0
 
 
 def _fail(waiter: asyncio.Future[None], error: HubError) -> None:
