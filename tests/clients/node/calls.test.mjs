@@ -103,7 +103,8 @@ test('what can\'t be sent is an error at once, and sends nothing', () => having(
     assert.ok(await failure(one.call('m', params)) instanceof TypeError, String(params));
     assert.ok(await failure(one.notify('m', params)) instanceof TypeError);
   }
-  for (const timeoutMs of [0, -1, NaN, '5']) assert.ok(await failure(one.call('m', {}, { timeoutMs })) instanceof RangeError, String(timeoutMs));
+  for (const timeoutMs of [0, -1, -Infinity]) await assertFails(one.call('m', {}, { timeoutMs }), -32051, `a call with ${timeoutMs} ms`);
+  for (const timeoutMs of [NaN, '5', null, {}]) assert.ok(await failure(one.call('m', {}, { timeoutMs })) instanceof RangeError, String(timeoutMs));
   for (const level of ['strict', 'manual\r\nX: y', 1]) assert.ok(await failure(one.call('m', {}, { level })) instanceof TypeError);
   for (const wrong of [() => one.method('m'), () => one.method(1, () => {}), () => one.task('t', 7), () => one.events(7)]) assert.throws(wrong, TypeError);
   assert.ok(await failure(one.call(7)) instanceof TypeError);
@@ -186,7 +187,12 @@ test('a frame over the hub\'s limit ends its call alone', () => having(Hub.start
   one.method('large', () => 'x'.repeat(70_000));
   await assertFails(other.call('large', { text: 'é'.repeat(40_000) }), -32055);
   await assertFails(other.notify('large', { text: 'x'.repeat(70_000) }), -32055);
-  await assertFails(other.call('large', { targetAgent: 'one' }), -32055);
+  one.method('fails', () => { throw new Error('x'.repeat(70_000)); });
+  one.method('tells', (params, request) => request.progress('x'.repeat(70_000)));
+  for (const name of ['large', 'fails', 'tells']) {
+    const { data } = await assertFails(other.call(name, { targetAgent: 'one' }, { onProgress: () => {} }), -32055, name);
+    assert.deepEqual(data, { limit: 65536 });
+  }
   assert.deepEqual(await other.call('hub/ping', { text: 'x'.repeat(60_000) }).then(({ text }) => text.length), 60_000);
   assert.deepEqual(states, []);
   await close(one, other);

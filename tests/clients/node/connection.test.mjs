@@ -35,7 +35,7 @@ test('what was in flight ends with ConnectionLost, and handlers are cancelled', 
   await close(one, other);
 }));
 
-test('registrations and subscriptions are made again, first of all', () => having(PlayedHub.start(), async (hub) => {
+test('registrations and subscriptions are made again, first of all', () => having(PlayedHub.start(({ method }) => (method === 'event' ? { delivered: 0 } : {})), async (hub) => {
   const one = await agent(hub.uri, 'first', { capabilities: { methods: ['m'] }, governanceLevel: 'manual' }), states = statesOf(one);
   await one.register('second', { capabilities: ['x'], version: '1.2.0' });
   await one.register('first', { capabilities: { methods: ['n'] } });
@@ -244,18 +244,18 @@ test('refused: a credential that is wrong is not tried again, and calls end with
   rmSync(file);
 });
 
-test('calls that wait for a connection end with the refusal', () => {
+for (const code of [-32001, -32054, -32602]) test(`calls that wait for a connection end with the refusal ${code}`, () => {
   let refusing = false;
   return having(PlayedHub.start((message, peer) => {
     if (!refusing || message.method !== 'initialize') return {};
-    setTimeout(() => peer.send({ jsonrpc: '2.0', id: message.id, error: { code: -32001, message: 'capability not allowed' } }), 50);
+    setTimeout(() => peer.send({ jsonrpc: '2.0', id: message.id, error: { code, message: 'no' } }), 50);
     return undefined;
   }), async (hub) => {
     const one = await client(hub.uri);
     refusing = true;
     hub.peer.drop();
     await until('it is lost', () => hub.connections.length === 2);
-    await assertFails(one.call('m'), -32001);
+    await assertFails(one.call('m'), code);
     await pause(300);
     assert.equal(hub.connections.length, 2);
     await close(one);
@@ -263,14 +263,16 @@ test('calls that wait for a connection end with the refusal', () => {
 });
 
 test('whoever listens to states may end that, and may throw', () => having(PlayedHub.start(), async (hub) => {
-  const one = await client(hub.uri), seen = [], errors = statesOf(one);
+  const faults = [], one = await client(hub.uri, { onError: (error) => faults.push(error.message) }), seen = [], errors = statesOf(one);
   const stop = one.onState((state) => seen.push(state));
   one.onState(() => { throw new Error('a listener'); });
+  one.onState(async () => { throw new Error('an asynchronous listener'); });
   hub.peer.drop();
   await until('it is back', () => errors.length === 2);
   stop();
   hub.peer.drop();
   await until('it is back again', () => errors.length === 4);
   assert.deepEqual(seen, ['lost', 'connected']);
+  assert.deepEqual(faults.sort(), [...Array(4).fill('a listener'), ...Array(4).fill('an asynchronous listener')]);
   await close(one);
 }));

@@ -1,7 +1,7 @@
 // Events: who iterates gets them in order, is told what was missed, and is unsubscribed at the end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Hub, PlayedHub, assertFails, client, close, having, until, within } from './kit.mjs';
+import { Hub, PlayedHub, assertFails, client, close, having, pause, until, within } from './kit.mjs';
 
 const publish = (peer, event, data = {}) => peer.notify('event', { event, data });
 const methods = (hub) => hub.messages.map(({ method, params }) => [method, params?.events?.[0]]).slice(1);
@@ -109,6 +109,40 @@ test('a pattern that the hub refuses ends its iterator with the error', () => ha
   await close(one);
 }));
 
+test('an overloaded hub refuses a new subscription; one that stood is asked for again, with pauses', () => {
+  const asked = [];
+  let refuses = (pattern) => pattern === 'new';
+  return having(PlayedHub.start((message, peer) => {
+    if (message.method !== 'hub/subscribe') return {};
+    const [pattern] = message.params.events;
+    asked.push([pattern, performance.now()]);
+    if (!refuses(pattern)) return { events: [pattern] };
+    peer.send({ jsonrpc: '2.0', id: message.id, error: { code: -32052, message: 'overloaded' } });
+    return undefined;
+  }), async (hub) => {
+    const one = await client(hub.uri);
+    await assertFails(one.events('new').subscribed, -32052);
+    const iterator = one.events('old');
+    await iterator.subscribed;
+    asked.length = 0;
+    refuses = () => asked.length <= 3;
+    hub.peer.drop();
+    await until('it is subscribed again', () => asked.length === 4);
+    for (const [at, most] of [100, 200, 400].entries()) assert.ok(asked[at + 1][1] - asked[at][1] >= 0.75 * most - 2, `${asked}`);
+    publish(hub.peer, 'old');
+    assert.equal((await within(iterator.next(), 'its event')).value.name, 'old');
+    // One that is given up meanwhile is not asked for again.
+    asked.length = 0;
+    refuses = () => true;
+    hub.peer.drop();
+    await until('it is refused', () => asked.length === 1);
+    await iterator.return();
+    await pause(300);
+    assert.equal(asked.length, 1);
+    await close(one);
+  });
+});
+
 test('subscribed tells when the hub has the subscription, and that none comes any more', () => having(Hub.start(['--shards', '2']), async (hub) => {
   const one = await client(hub.uri('tcp')), other = await client(hub.uri('unix'));
   for (let round = 0; round < 20; round++) {
@@ -126,6 +160,13 @@ test('subscribed tells when the hub has the subscription, and that none comes an
   await assertFails(one.events('z').subscribed, -32050);
   hub.process.kill('SIGCONT');
   await close(other);
+}));
+
+test('a publish that is answered with anything fails', () => having(PlayedHub.start(({ params }) => ('data' in params ? params.data : {})), async (hub) => {
+  const one = await client(hub.uri);
+  for (const result of [null, 5, 'x', [], {}, { delivered: 'many' }, { delivered: 1.5 }]) await assertFails(one.publish('e', result), -32603, JSON.stringify(result));
+  assert.equal(await one.publish('e', { delivered: 3 }), 3);
+  await close(one);
 }));
 
 test('publish tells how many got it, and data may be anything', () => having(Hub.start(), async (hub) => {

@@ -188,6 +188,29 @@ test('up to 4 MiB wait, past that a request is overloaded', () => playing(async 
   assert.equal(Object.keys(answers(hub)).length, 9);
 }, { concurrency: 1 }));
 
+test('a cancel that is a request is carried out, and answered null', () => playing(async (one, hub, peer) => {
+  one.method('work', (params, { signal }) => new Promise((resolve) => { signal.addEventListener('abort', resolve); }));
+  asked(peer, 1, 'work');
+  asked(peer, 2, '$/cancelRequest', { id: 1 });
+  asked(peer, 3, '$/cancel_request', { requestId: 9 });
+  asked(peer, 4, 'notifications/cancelled');
+  for (const method of ['$/progress', 'hub/dropped', 'hub/replaced']) asked(peer, method, method, { token: 1, count: 1, agentId: 'one' });
+  for (const id of [2, 3, 4]) assert.equal((await answered(hub, id)).result, null);
+  assert.equal((await answered(hub, 1)).error.code, -32800);
+  for (const id of ['$/progress', 'hub/dropped', 'hub/replaced']) assert.equal((await answered(hub, id)).error.code, -32601);
+}));
+
+test('what the hub tells of itself has handlers, too', () => playing(async (one, hub, peer) => {
+  const seen = [];
+  for (const name of ['hub/dropped', 'hub/replaced', '$/cancelRequest']) one.method(name, () => seen.push(name));
+  peer.notify('hub/dropped', { count: 1 });
+  peer.notify('hub/replaced', { agentId: 'one' });
+  peer.notify('$/cancelRequest', { id: 1 });
+  asked(peer, 'over', 'none');
+  await answered(hub, 'over');
+  assert.deepEqual(seen, ['hub/dropped', 'hub/replaced']);
+}));
+
 test('progress goes with the token, and nowhere without one', () => playing(async (one, hub, peer) => {
   one.method('work', async (params, request) => {
     await request.progress({ n: 1 });
@@ -201,7 +224,10 @@ test('progress goes with the token, and nowhere without one', () => playing(asyn
   assert.deepEqual(said(), [['$/progress', { token: 't', value: { n: 1 } }], ['$/progress', { token: 't', value: 2 }]]);
   asked(peer, 2, 'work', { _meta: { progressToken: 0 } });
   await answered(hub, 2);
-  assert.deepEqual(said(), [['notifications/progress', { n: 1, progressToken: 0 }], ['notifications/progress', { message: '2', progressToken: 0 }]]);
+  assert.deepEqual(said(), [['notifications/progress', { n: 1, progressToken: 0 }], ['notifications/progress', { progress: 2, progressToken: 0 }]]);
+  asked(peer, 4, 'work', { partialResultToken: 'p' });
+  await answered(hub, 4);
+  assert.deepEqual(said(), [['$/progress', { token: 'p', value: { n: 1 } }], ['$/progress', { token: 'p', value: 2 }]]);
   asked(peer, 3, 'work');
   await answered(hub, 3);
   await pause(20);

@@ -1,8 +1,10 @@
 // A hub that says what no hub may say: what can't be read is survived, or ends the connection, and never the process.
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { HubError, PlayedHub, agent, assertFails, client, close, having, statesOf, until } from './kit.mjs';
+import { HubError, PlayedHub, agent, assertFails, client, close, failure, having, statesOf, until } from './kit.mjs';
 import { contentLength } from '../../../tools/clients/node/lib/frame.js';
 import { lines } from '../../../tools/clients/node/lib/lines.js';
 import { webSocket } from '../../../tools/clients/node/lib/websocket.js';
@@ -88,6 +90,26 @@ for (const [what, bodiesOf] of [
     await close(one);
   }));
 }
+
+test('a hub that pings over WebSocket, and never reads, is left', () => {
+  const pings = Buffer.concat(Array.from({ length: 2000 }, () => Buffer.concat([Buffer.from([0x89, 125]), Buffer.alloc(125)])));
+  const server = createServer().listen(0, '127.0.0.1').on('upgrade', (request, socket) => {
+    const proof = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${proof}\r\n\r\n`);
+    socket.on('error', () => {});
+    flood(socket);
+  });
+  let bytes = 0;
+  function flood(socket) {
+    if (socket.destroyed || (bytes += pings.length) > 200 * 1024 * 1024) return;
+    socket.write(pings, () => flood(socket));
+  }
+  const stop = () => { server.closeAllConnections(); server.close(); };
+  return having(once(server, 'listening').then(() => ({ stop })), async () => {
+    assert.match((await failure(client(`ws://127.0.0.1:${server.address().port}`), 'the connection')).message, /does not read|lost/);
+    assert.ok(bytes < 100 * 1024 * 1024, `${bytes} bytes`);
+  });
+});
 
 // --- The readers, whatever pieces the bytes come in
 

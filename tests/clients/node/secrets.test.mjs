@@ -30,6 +30,18 @@ test('the token goes to the hub, and is seen nowhere else', () => {
   });
 });
 
+test('the token is in no cause of a loss', () => having(PlayedHub.start(), async (hub) => {
+  const complain = (peer) => {
+    peer.send({ jsonrpc: '2.0', id: null, error: { code: -32700, message: `what is ${TOKEN}`, data: TOKEN } });
+    peer.drop();
+  };
+  const one = await client(hub.uri, { token: TOKEN }), call = failure(one.call('slow'));
+  hub.answer = (message, peer) => { complain(peer); };
+  assertHidden(await call);
+  assertHidden(await failure(client(hub.uri, { token: TOKEN })));
+  await close(one);
+}));
+
 test('no exception of connect has it', async () => {
   const hub = await PlayedHub.start(), { uri } = hub;
   await hub.stop();

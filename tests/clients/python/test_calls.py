@@ -103,10 +103,12 @@ class Calls(ClientTest):
         @agent.method("tools/call")
         async def work(params, request):
             await request.progress({"progress": 1, "total": 2})
+            await request.progress(2)
 
         peer.send(id=1, method="tools/call", params={"_meta": {"progressToken": "p"}})
         told = await peer.find("notifications/progress")
         self.assertEqual(told["params"], {"progress": 1, "total": 2, "progressToken": "p"})
+        self.assertEqual((await peer.find("notifications/progress"))["params"], {"progress": 2, "progressToken": "p"})
 
     async def test_callback_that_fails_is_reported(self):
         hub = await self.hub()

@@ -44,7 +44,7 @@ export interface NotifyOptions {
 }
 
 export interface CallOptions extends NotifyOptions {
-  /** When to give up, in milliseconds, also while there is no connection: the call ends with code -32051. Default: the hub's own time. */
+  /** When to give up, in milliseconds, also while there is no connection: the call ends with code -32051, at once for 0 or less. Default: the hub's own time. */
   timeoutMs?: number;
   /** Gives the call up when it is aborted: the call rejects with the signal's reason. */
   signal?: AbortSignal;
@@ -64,7 +64,10 @@ export interface Request {
   readonly params: any;
   /** Aborted when the source gives the request up, or when the connection is lost. */
   readonly signal: AbortSignal;
-  /** Tells the source how far the request is; does nothing where the source didn't ask. Resolves once less than 1 MiB waits for the socket. */
+  /**
+   * Tells the source how far the request is; does nothing where the source didn't ask, or the answer has gone. An MCP client
+   * wants an object with `progress`. Resolves once less than 1 MiB waits for the socket; rejects with code -32055 for more than the hub takes.
+   */
   progress(value: unknown): Promise<void>;
 }
 

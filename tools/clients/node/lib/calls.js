@@ -18,9 +18,11 @@ export function levelField(level, hasFields) {
 
 function duration(timeoutMs) {
   if (timeoutMs === undefined || timeoutMs === Infinity) return undefined;
-  if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) throw new RangeError('timeoutMs must be a number above 0');
+  if (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs)) throw new RangeError('timeoutMs must be a number');
   return timeoutMs;
 }
+
+const timedOut = () => new HubError(code.timedOut, 'timed out');
 
 class Call {
   transport; // it was sent over
@@ -44,7 +46,7 @@ class Call {
   begin(timeoutMs, signal) {
     if (timeoutMs !== undefined) {
       this.#end = performance.now() + timeoutMs;
-      if (timeoutMs <= TIMER_MS_MAX) this.#timer = setTimeout(() => this.giveUp(new HubError(code.timedOut, 'timed out')), timeoutMs);
+      if (timeoutMs <= TIMER_MS_MAX) this.#timer = setTimeout(() => this.giveUp(timedOut()), timeoutMs);
     }
     if (signal) {
       this.#signal = signal;
@@ -135,6 +137,10 @@ export class Calls {
     signal?.throwIfAborted();
     if (onProgress && Array.isArray(params)) throw new TypeError('a progress token has no place in an array');
     const body = requestText(id, method, onProgress ? { ...params, workDoneToken: id } : params);
+    if (time <= 0) {
+      settle(timedOut());
+      return;
+    }
     const call = new Call(this, id, body, fields, settle);
     if (onProgress) this.#progress.set(id, onProgress);
     if (time !== undefined || signal) call.begin(time, signal);

@@ -8,7 +8,8 @@ const PATIENCE_MS = 10_000; // for the transport, and for what the hub answers f
 const dialler = () => (isNode ? import('./dial_node.js') : import('./dial_browser.js'));
 
 // What the hub says to a wrong credential, or to none where there must be one. Trying again would not help.
-const isRefusal = (error) => error instanceof HubError && (error.code === code.notAllowed || error.code === code.notInitialized);
+const REFUSALS = [code.notAllowed, code.notInitialized, code.invalidParams];
+const isRefusal = (error) => error instanceof HubError && REFUSALS.includes(error.code);
 
 export class Connection {
   #address;
@@ -77,6 +78,7 @@ export class Connection {
     };
     const timer = setTimeout(stop, PATIENCE_MS);
     this.#abort.signal.addEventListener('abort', stop);
+    if (this.#abort.signal.aborted) stop();
     try {
       return await attempt(limit.signal);
     } catch (error) {

@@ -4,6 +4,7 @@ export const code = Object.freeze({
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
+  invalidParams: -32602,
   internal: -32603,
   notAllowed: -32001,
   disconnected: -32050,

@@ -1,6 +1,6 @@
 // Events: who iterates over which, and what is subscribed to at the hub.
 import { ConnectionLost } from './errors.js';
-import { insist } from './insist.js';
+import { insist, isOverload } from './insist.js';
 
 const QUEUE_EVENTS_MAX = 1000;
 
@@ -11,12 +11,16 @@ const matches = (pattern, name) => (pattern.endsWith('*') ? name.startsWith(patt
 class Subscription {
   iterators = new Set();
   confirmed; // a promise that the hub's answer settles
+  hasStood = false; // the hub has confirmed it before
   confirm;
   refuse;
 
   constructor() {
     this.confirmed = new Promise((resolve, reject) => {
-      this.confirm = resolve;
+      this.confirm = () => {
+        this.hasStood = true;
+        resolve();
+      };
       this.refuse = reject;
     });
     this.confirmed.catch(() => {}); // whoever doesn't wait for it hears of it by the iterator
@@ -125,10 +129,12 @@ export class Subscriptions {
   // Resolves when the hub has answered for the first time.
   #subscribe(pattern, subscription, transport = undefined) {
     const ask = async () => {
+      if (this.#byPattern.get(pattern) !== subscription) return; // nobody wants it any more
       await this.#calls.call('hub/subscribe', { events: [pattern] }, { transport });
       subscription.confirm();
     };
-    return insist(ask, this.#stop.signal, (error) => this.#fail(pattern, subscription, error));
+    const isTransient = (error) => subscription.hasStood && isOverload(error);
+    return insist(ask, this.#stop.signal, isTransient, (error) => this.#fail(pattern, subscription, error));
   }
 
   // The hub refuses the pattern. A connection that is lost refuses nothing.

@@ -16,8 +16,8 @@ export function sendAnswer(transport, text) {
 
 // What a handler failed with, as the error of an answer: the text alone, never a stack.
 function failure(thrown) {
-  if (thrown instanceof HubError) return thrown;
   try {
+    if (thrown instanceof HubError) return thrown;
     return { code: code.internal, message: String(thrown instanceof Error ? thrown.message || thrown.name : thrown) };
   } catch {
     return { code: code.internal, message: 'internal error' };
@@ -30,7 +30,7 @@ export class Handlers {
   #tasks = new Map();
   #concurrency;
   #drainLimit;
-  #fits;
+  #bound;
   #report;
   #running = new Set();
   #waiting = new Set(); // in the order in which they came
@@ -39,12 +39,13 @@ export class Handlers {
   #isPumping = false;
   #idle = [];
 
-  // A handler's place is free once less than `drainLimit` bytes wait for the socket. `fits(body)` tells what the hub takes;
+  // A handler's place is free once less than `drainLimit` bytes wait for the socket. `bound` has fits(body), whether the hub
+  // takes it, and tooLarge(), the error of what it doesn't take;
   // `report(error)` is told of what no answer can tell.
-  constructor({ concurrency, drainLimit, fits, report }) {
+  constructor({ concurrency, drainLimit, bound, report }) {
     this.#concurrency = concurrency;
     this.#drainLimit = drainLimit;
-    this.#fits = fits;
+    this.#bound = bound;
     this.#report = report;
   }
 
@@ -68,7 +69,7 @@ export class Handlers {
       if (id !== undefined) this.#refuse(id, new HubError(code.methodNotFound, 'method not found', { method }), transport);
       return;
     }
-    const request = new Request(id, method, params ?? {}, handler, bytes, transport);
+    const request = new Request(id, method, params ?? {}, handler, bytes, transport, this.#bound);
     if (this.#running.size >= this.#concurrency && this.#waitingBytes + bytes > WAITING_BYTES_MAX) {
       if (id === undefined) this.dropped++;
       else this.#refuse(id, new HubError(code.overloaded, 'overloaded', { limit: WAITING_BYTES_MAX }), transport);
@@ -129,8 +130,8 @@ export class Handlers {
       this.#fail(request, error);
       return;
     }
-    if (this.#fits(text)) this.#answer(request, text);
-    else this.#fail(request, new HubError(code.tooLarge, 'frame too large'));
+    if (this.#bound.fits(text)) this.#answer(request, text);
+    else this.#fail(request, this.#bound.tooLarge());
   }
 
   #fail(request, thrown) {
@@ -143,7 +144,7 @@ export class Handlers {
   #failureText(id, error) {
     try {
       const text = errorText(id, error);
-      return this.#fits(text) ? text : errorText(id, new HubError(code.tooLarge, 'frame too large'));
+      return this.#bound.fits(text) ? text : errorText(id, this.#bound.tooLarge());
     } catch (fault) {
       return errorText(id, failure(fault));
     }

@@ -51,8 +51,7 @@ export class Hub {
 
   // Publishes an event. Resolves with the number of connections that it was delivered to.
   async publish(event, data = undefined, options = {}) {
-    const { delivered } = await this.#session.call('event', { event, data }, options);
-    return delivered;
+    return this.#session.publish(event, data, options);
   }
 
   // Iterates over the events with this name, or with this prefix and `*`.

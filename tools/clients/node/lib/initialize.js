@@ -5,7 +5,7 @@ import { HubError } from './errors.js';
 const AGENT_ID = 'patchbay-client'; // of the session; it registers nothing
 
 // A hub may say what it likes, but for the token.
-function redacted(error, token) {
+export function redacted(error, token) {
   if (!(error instanceof HubError) || !token) return error;
   const says = (value) => (JSON.stringify(value) ?? '').includes(token);
   if (!says(error.message) && !says(error.data)) return error;

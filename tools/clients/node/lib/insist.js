@@ -2,12 +2,11 @@
 import { HubError, code } from './errors.js';
 import { Pauses } from './pauses.js';
 
-// A half-open connection may hold a name still; an overload passes.
-const isTransient = (error) => error instanceof HubError && (error.code === code.taken || error.code === code.overloaded);
+export const isOverload = (error) => error instanceof HubError && error.code === code.overloaded; // which passes
 
-// Calls `ask` until it resolves, with pauses between, or rejects with what asking again would not help: `failed(error)`.
+// Calls `ask` until it resolves, with pauses between while `isTransient(error)`; any other error is for `failed(error)`.
 // The signal ends the attempts. Resolves behind the first answer, whatever that says.
-export async function insist(ask, signal, failed) {
+export async function insist(ask, signal, isTransient, failed) {
   const pauses = new Pauses();
   const attempt = async () => {
     try {

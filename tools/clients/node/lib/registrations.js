@@ -1,6 +1,9 @@
 // The agents of this client: those that it wants, and those that the hub has on this connection.
-import { ConnectionLost } from './errors.js';
-import { insist } from './insist.js';
+import { ConnectionLost, HubError, code } from './errors.js';
+import { insist, isOverload } from './insist.js';
+
+// A half-open connection may hold a name still.
+const isTransient = (error) => (error instanceof HubError && error.code === code.taken) || isOverload(error);
 
 export class Registrations {
   #calls;
@@ -50,7 +53,7 @@ export class Registrations {
       const stop = new AbortController();
       this.#stops.set(agentId, stop);
       const ask = () => this.#ask(agentId, transport);
-      return insist(ask, stop.signal, (error) => this.#fail(agentId, error));
+      return insist(ask, stop.signal, isTransient, (error) => this.#fail(agentId, error));
     }));
   }
 
@@ -74,11 +77,11 @@ export class Registrations {
     this.#stops.delete(agentId);
   }
 
-  // The name isn't registered again.
+  // The name isn't registered again. Whether it would have been.
   forget(agentId) {
     this.#stop(agentId);
     this.#held.delete(agentId);
-    this.#wanted.delete(agentId);
+    return this.#wanted.delete(agentId);
   }
 
   lose() {

@@ -3,13 +3,15 @@ import { notificationText } from './text.js';
 
 const DRAINED_BYTES = 1024 * 1024;
 
+const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 // What sends progress for a request: `$/progress` with its token, or as MCP has it.
 function progressText(params, value) {
-  const { workDoneToken, _meta } = params;
-  if (workDoneToken !== undefined) return notificationText('$/progress', { token: workDoneToken, value });
+  const { workDoneToken, partialResultToken, _meta } = params, token = workDoneToken ?? partialResultToken;
+  if (token !== undefined && token !== null) return notificationText('$/progress', { token, value });
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return undefined;
-  return notificationText('notifications/progress', { ...(typeof value === 'object' ? value : { message: String(value) }), progressToken });
+  return notificationText('notifications/progress', { ...(isObject(value) ? value : { progress: value }), progressToken });
 }
 
 // What a handler sees.
@@ -45,13 +47,15 @@ export class Request {
   #controller;
   #reason;
 
-  constructor(id, method, params, handler, bytes, transport) {
+  // `bound` has fits(body), whether the hub takes it, and tooLarge(), the error of what it doesn't take.
+  constructor(id, method, params, handler, bytes, transport, bound) {
     this.id = id;
     this.method = method;
     this.params = params;
     this.handler = handler;
     this.bytes = bytes;
     this.transport = transport;
+    this.bound = bound;
     this.owes = id !== undefined;
   }
 
@@ -78,6 +82,7 @@ export class Request {
     if (!this.owes) return undefined;
     const text = progressText(this.params, value);
     if (text === undefined) return undefined;
+    if (!this.bound.fits(text)) throw this.bound.tooLarge();
     this.transport.send(text, '');
     return this.transport.drained(DRAINED_BYTES);
   }

@@ -4,7 +4,7 @@ import { Connection } from './connection.js';
 import { defaultAuthorities, defaultHub, defaultToken, isNode } from './environment.js';
 import { ConnectionLost, HubError, code } from './errors.js';
 import { Subscriptions } from './events.js';
-import { initialize } from './initialize.js';
+import { initialize, redacted } from './initialize.js';
 import { Handlers, sendAnswer } from './handlers.js';
 import { Outbox } from './outbox.js';
 import { Registrations } from './registrations.js';
@@ -32,6 +32,7 @@ function atMost(promise, ms, signal) {
 }
 
 export class Session {
+  #token;
   #connection;
   #outbox = new Outbox();
   #calls;
@@ -46,7 +47,7 @@ export class Session {
 
   constructor(uri = defaultHub(), options) {
     const { tlsCa = defaultAuthorities(), tlsCertificate, tlsKey, concurrency = 64, governanceLevel = 'autonomous', onError = console.error } = options;
-    const token = options.token ?? defaultToken();
+    const token = this.#token = options.token ?? defaultToken();
     if (token !== undefined && typeof token !== 'string') throw new TypeError('token must be a string');
     if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number above 0');
     if (!LEVELS.includes(governanceLevel)) throw new TypeError(`governanceLevel must be one of ${LEVELS.join(', ')}`);
@@ -54,12 +55,12 @@ export class Session {
     if (!isNode && address.framing !== 'websocket') throw new TypeError('a browser takes ws:// and wss:// alone');
     this.#report = (error) => queueMicrotask(() => onError(error)); // what that throws is the program's, and breaks nothing here
     this.#calls = new Calls(this.#outbox, address.framing === 'content-length');
-    this.#handlers = new Handlers({ concurrency, drainLimit: DRAINED_BYTES, fits: (body) => this.#calls.fits(body), report: this.#report });
+    this.#handlers = new Handlers({ concurrency, drainLimit: DRAINED_BYTES, bound: this.#calls, report: this.#report });
     this.#registrations = new Registrations(this.#calls, this.#report);
     this.#subscriptions = new Subscriptions(this.#calls);
     this.#connection = new Connection(address, { tlsCa, tlsCertificate, tlsKey }, {
       heard: (text, bytes, transport) => this.#hear(text, bytes, transport),
-      greet: (transport) => this.#greet(transport, { token, governanceLevel }),
+      greet: (transport) => this.#greet(transport, governanceLevel),
       restore: (transport) => Promise.all([this.#registrations.restore(transport), this.#subscriptions.restore(transport)]),
       opened: (transport) => this.#opened(transport),
       lost: (error, stood) => this.#lose(error, stood),
@@ -80,6 +81,12 @@ export class Session {
   request(agentId, task, { context, priority, ...options }) {
     const params = { sourceAgent: this.#registrations.source, targetAgent: agentId, task, context, priority };
     return this.#calls.call('agent/request', params, options);
+  }
+
+  async publish(event, data, options) {
+    const delivered = (await this.#calls.call('event', { event, data }, options))?.delivered;
+    if (!Number.isInteger(delivered)) throw new HubError(code.internal, 'the hub does not tell how many got the event');
+    return delivered;
   }
 
   notify(method, params, options) {
@@ -134,12 +141,13 @@ export class Session {
   }
 
   #hearAnswer(message) {
-    if (message.id === null && message.error) this.#fault = HubError.from(message.error);
+    if (message.id === null && message.error) this.#fault = redacted(HubError.from(message.error), this.#token);
     else this.#calls.answer(message);
   }
 
+  // Of what is for the client itself, a cancel may be a request, which is answered null.
   #hearRequest(message, bytes, transport) {
-    if (this.#control(message)) sendAnswer(transport, resultText(message.id, null));
+    if (this.#cancel(message)) sendAnswer(transport, resultText(message.id, null));
     else this.#handlers.take(message, bytes, transport);
   }
 
@@ -149,8 +157,27 @@ export class Session {
     this.#handlers.take(message, bytes, transport);
   }
 
-  // What is for the client itself; whether it is.
-  #control({ method, params }) {
+  // What is for the client itself, and for no handler; whether it is.
+  #control(message) {
+    const { method, params } = message;
+    switch (method) {
+      case '$/progress':
+        return this.#progress(params?.token, params?.value);
+      case 'notifications/progress':
+        return this.#progress(params?.progressToken, params);
+      case 'hub/dropped':
+        this.#subscriptions.dropped(params);
+        return false;
+      case 'hub/replaced':
+        if (this.#registrations.forget(params?.agentId)) this.#tell('replaced', { agentId: params.agentId });
+        return false;
+      default:
+        return this.#cancel(message);
+    }
+  }
+
+  // Whether it is a cancel.
+  #cancel({ method, params }) {
     switch (method) {
       case '$/cancelRequest':
         this.#handlers.cancel(params?.id);
@@ -158,17 +185,6 @@ export class Session {
       case '$/cancel_request':
       case 'notifications/cancelled':
         this.#handlers.cancel(params?.requestId);
-        return true;
-      case '$/progress':
-        return this.#progress(params?.token, params?.value);
-      case 'notifications/progress':
-        return this.#progress(params?.progressToken, params);
-      case 'hub/dropped':
-        this.#subscriptions.dropped(params);
-        return true;
-      case 'hub/replaced':
-        this.#registrations.forget(params?.agentId);
-        this.#tell('replaced', { agentId: params?.agentId });
         return true;
       default:
         return false;
@@ -181,10 +197,11 @@ export class Session {
     return callback !== undefined;
   }
 
-  // The program's own callbacks must not break what goes on here.
+  // The program's own callbacks must not break what goes on here, nor the process where they are asynchronous.
   #safely(run) {
     try {
-      run();
+      const outcome = run();
+      if (typeof outcome?.then === 'function') Promise.resolve(outcome).catch(this.#report);
     } catch (error) {
       this.#report(error);
     }
@@ -192,8 +209,9 @@ export class Session {
 
   // --- The connection
 
-  async #greet(transport, how) {
-    const greeting = await initialize((method, params) => this.#calls.call(method, params, { transport }), how);
+  async #greet(transport, governanceLevel) {
+    const ask = (method, params) => this.#calls.call(method, params, { transport });
+    const greeting = await initialize(ask, { token: this.#token, governanceLevel });
     const { maxFrame } = Object(greeting?.capabilities);
     this.#calls.bodyBytesMax = Number.isInteger(maxFrame) && maxFrame > 0 ? maxFrame : Infinity;
     this.#fault = undefined;

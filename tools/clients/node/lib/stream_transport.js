@@ -1,5 +1,6 @@
 // Messages over a socket of Node's: what is said in one turn of the event loop goes out in one write.
 const WRITE_BYTES = 64 * 1024; // so much is written at once
+const UNREAD_BYTES_MAX = 16 * 1024 * 1024; // of what the protocol owes
 export const BODY_BYTES_MAX = 256 * 1024 * 1024; // of what comes in; under the longest text of the engine
 
 export class StreamTransport {
@@ -38,7 +39,10 @@ export class StreamTransport {
   // From now on `heard(text, bytes)` gets each body, and `closed(error)` is called once.
   listen(heard, closed) {
     const socket = this.#socket;
-    const reply = (bytes) => this.#put(bytes, bytes.length);
+    const reply = (bytes) => {
+      if (this.waiting > UNREAD_BYTES_MAX) throw new Error('the hub does not read');
+      this.#put(bytes, bytes.length);
+    };
     socket.on('data', (chunk) => {
       try {
         if (this.#reader.take(chunk, heard, reply)) this.#finish();

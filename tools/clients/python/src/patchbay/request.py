@@ -54,7 +54,7 @@ class Request:
     def _progress_message(self, value: Any) -> Optional[Dict[str, Any]]:
         params = self._params if isinstance(self._params, dict) else {}
         for key in ("workDoneToken", "partialResultToken"):
-            if key in params:
+            if params.get(key) is not None:
                 return {"jsonrpc": "2.0", "method": "$/progress", "params": {"token": params[key], "value": value}}
         meta = params.get("_meta")
         if isinstance(meta, dict) and "progressToken" in meta:
