@@ -326,6 +326,30 @@ class Reconnection(ClientTest):
         self.assertEqual((len(fake.accepted), client._registrations._retries, client._registrations.first), (3, [], "a"))
         await events.aclose()
 
+    async def test_connection_that_is_lost_right_behind_the_greeting(self):
+        """What is made again ends with it, and the client does not wait for answers that cannot come."""
+
+        async def serve(peer):
+            message = await peer.receive()
+            text = b'{"jsonrpc":"2.0","id":%d,"result":null}' % message["id"]
+            garbage = b"Content-Length: 1\r\n\r\nx" if len(fake.accepted) == 2 else b""
+            peer.raw(b"Content-Length: %d\r\n\r\n%b%b" % (len(text), text, garbage))
+            while (message := await peer.receive()) is not None and message["method"] != "cut":
+                peer.send(id=message["id"], result=None)
+
+        fake = await self.fake(serve)
+        client = await self.client(fake.uri)
+        await client.register("a")
+        events, states = client.events("e"), States(client)
+        await client.notify("cut")
+        began = self.loop.time()
+        await states.reach("lost", "connected")
+        self.assertLess(self.loop.time() - began, 5)
+        self.assertEqual((len(fake.accepted), client._calls._calls), (3, {}))
+        await events.aclose()
+        await client.call("hub/ping")
+        self.assertEqual(client._calls._calls, {})
+
     async def test_capabilities_are_those_of_the_registration(self):
         hub = await self.hub()
         agent, capabilities = await self.client(hub), {"methods": ["m"]}

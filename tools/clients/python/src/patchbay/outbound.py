@@ -39,7 +39,7 @@ class Calls:
     def begin(
         self, connection: Connection, method: str, params: Any, fields: bytes = b"", on_progress: Optional[Progress] = None
     ) -> Call:
-        """Sends a request.
+        """Sends a request, which ends at once where the connection is lost already.
 
         Raises TypeError, ValueError or RecursionError where `params` are not JSON; HubError -32055 for more than the hub
         takes.
@@ -57,6 +57,8 @@ class Calls:
         text = body.encode(message)
         connection.check(text)
         self._calls[call.id] = call
+        if connection.is_lost:
+            self._end(call, connection.loss())
         connection.send(text, fields)
         return call
 
