@@ -28,6 +28,7 @@ static const struct command {
     {"child", command_child},     {"top", command_top},
     {"hcs", command_hcs},         {"token", command_token},
     {"users", command_users},     {"bench", command_bench},
+    {"pending", command_pending},
 };
 enum { COMMANDS_COUNT = sizeof commands / sizeof commands[0] };
 

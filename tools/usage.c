@@ -43,6 +43,10 @@ static const struct usage {
      "  --cluster           those at all hubs that are joined\n"},
     {"stats", "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
+    {"pending", "[AGENT] [--limit N] [--json]", "list the requests that are under way, oldest first",
+     "AGENT is an agentId, or a prefix and *: of what it asks or owes.\n"
+     "  --limit N           of so many at most, 1 to 1000; else 100\n"
+     "  --json              the hub's answer as it is, on one line\n"},
     {"approvals", "[--json] | approve|reject|revise CHECKPOINT [--feedback TEXT]",
      "list what the hub holds until somebody approves it (--gate), or decide on it",
      "  --json              the hub's answer as it is, on one line\n"

@@ -8,7 +8,8 @@
     X(FEATURE_CHILDREN, children_feature)                                                                    \
     X(FEATURE_MCP, mcp_feature)                                                                              \
     X(FEATURE_HCS, hcs_feature)                                                                              \
-    X(FEATURE_CLUSTER, cluster_feature)
+    X(FEATURE_CLUSTER, cluster_feature)                                                                      \
+    X(FEATURE_OBSERVE, observe_feature)
 
 enum feature_number {
 #define X(number, registration) number,

@@ -6,6 +6,7 @@
 #include "router/engine/request/validate.h"
 #include "router/features/children/child_methods.h"
 #include "router/features/gate/gate_methods.h"
+#include "router/features/observe/pending_list.h"
 #include "router/forwarding/remote_route.h"
 #include "router/methods/attach.h"
 #include "router/methods/cancel_request.h"

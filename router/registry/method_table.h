@@ -31,6 +31,7 @@
     X(METHOD_HUB_CHILD_LOG, "hub/childLog", child_methods_log, false, true, false)                           \
     X(METHOD_HUB_SUBSCRIBE, "hub/subscribe", subscribe, false, true, true)                                   \
     X(METHOD_HUB_UNSUBSCRIBE, "hub/unsubscribe", unsubscribe, false, false, false)                           \
+    X(METHOD_HUB_PENDING, "hub/pending", pending_list_ask, false, true, false)                               \
     X(METHOD_HUB_STATS, "hub/stats", status_stats, false, true, false)                                       \
     X(METHOD_HUB_PING, "hub/ping", status_ping, false, false, false)
 

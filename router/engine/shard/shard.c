@@ -62,10 +62,12 @@ static void init_tables(struct shard *shard) {
         shard->quota.little_bytes = hub->settings.shard_count * QUOTA_LITTLE_BYTES;
     quota_init_beside(&shard->places, &hub->budget);
     agents_init(&shard->agents, &hub->settings.secrets.tables, &shard->quota);
+    shard->agents.shard = shard->index;
     shard->agents.shares = shard->index == 0 ? &hub->shares : NULL;
     shard->agents.topics.demand = hub->demand;
     shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
+    list_init(&shard->observe.queries);
     list_init(&shard->across.home.pending);
     list_init(&shard->across.home.agents);
     list_init(&shard->across.home.streams);

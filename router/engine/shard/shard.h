@@ -25,6 +25,7 @@
 #include "router/engine/shard/hcs_shard.h"
 #include "router/engine/shard/hub.h"
 #include "router/engine/shard/mailbox.h"
+#include "router/engine/shard/observe_shard.h"
 #include "router/engine/shard/rejects.h"
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey.h"
@@ -149,7 +150,8 @@ struct shard {
     } presence;
     struct rejects rejects;
     struct hcs_shard streams;
-    struct gate *gate;   // NULL: nothing is held
+    struct gate *gate; // NULL: nothing is held
+    struct observe_shard observe;
     uint32_t sending_us; // the clock when what is to be sent now is handed over
     struct list to_send; // struct peer.to_send
     struct turn_bounds bounds;
@@ -230,7 +232,7 @@ struct shard {
         barrier; // orders that wait for its server, oldest first (router/features/cluster/name_claim.c)
     struct list directory_queries; // to all other hubs, likewise (router/registry/directory.h)
     struct list attach_queries;    // hub/attach, likewise (router/routing/remote_attach.h)
-    uint32_t remote_queries_out;   // of this shard's peers, of both kinds
+    uint32_t remote_queries_out;   // of this shard's peers, of these kinds and hub/pending
 
     // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
@@ -259,6 +261,10 @@ void shard_note_suppressed(struct shard *shard);
 
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     return io_now(shard->io) / 1000000;
+}
+// The minute, from 1 on.
+static inline uint32_t shard_minute(const struct shard *shard) {
+    return (uint32_t)(io_now(shard->io) / UINT64_C(60000000000)) + 1;
 }
 // The low bits of it, of which peers keep some: good for times of up to 49 days.
 static inline uint32_t shard_tick(const struct shard *shard) {

@@ -1,0 +1,25 @@
+#include "router/features/observe/observe.h"
+
+#include <assert.h>
+
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/feature_list.h"
+#include "router/features/observe/pending_list.h"
+
+static void observe_mail(struct shard *shard, struct mail *mail, unsigned kind) {
+    assert(kind == OBSERVE_MAIL_PENDING);
+    (void)kind;
+    pending_list_arrived(shard, mail);
+}
+
+static bool observe_has_news(const struct shard *shard) {
+    return !list_empty(&shard->observe.queries);
+}
+
+const struct feature observe_feature = {
+    .name = "observe",
+    .mail = observe_mail,
+    .turn = pending_list_go_on,
+    .has_news = observe_has_news,
+};

@@ -1,0 +1,485 @@
+#include "router/features/observe/pending_list.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/rights.h"
+#include "core/rights/users.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+#include "router/features/feature_list.h"
+#include "router/features/observe/observe.h"
+#include "router/features/observe/peer_label.h"
+#include "router/rights/authz.h"
+
+enum {
+    LIMIT_USUAL = 100,
+    LIMIT_MAX = 1000,
+    SLOTS_A_TURN = 4096, // some 100 us
+    SHOWN_METHOD_BYTES = 63,
+    LABEL_PATTERN_BYTES = AGENT_ID_BYTES_MAX + 1,
+};
+
+#define MS_NS UINT64_C(1000000)
+
+// One of the oldest. Its text lacks the state and the closing brace; bytes 0: it isn't written yet.
+struct pending_row {
+    uint64_t asked_ns;
+    uint64_t hub_id; // 0: it is held here
+    uint64_t target;
+    const struct held_message *held; // until it is written
+    const char *state;
+    char *text;
+    uint32_t bytes;
+};
+
+struct pending_query {
+    struct mail mail; // its connection: who asks
+    struct list link; // in shard.observe.queries
+    struct exchange *exchange;
+    const struct user *only; // sees what is its own; NULL: all
+    uint32_t limit;
+    uint32_t visits;    // of shards: in a first round rows are gathered, in a second one states
+    bool lacks_memory;  // for a row
+    uint32_t next_slot; // of the shard's table
+    uint32_t count;     // of rows, a heap with the youngest first
+    uint64_t total;
+    uint32_t id_bytes, agent_bytes;
+    char agent[LABEL_PATTERN_BYTES];
+    struct pending_row *rows; // `limit` of them
+    char id[];
+};
+
+// --- Rows
+
+static void swap(struct pending_row *one, struct pending_row *other) {
+    struct pending_row kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+static void sift_up(struct pending_row *rows, uint32_t at) {
+    for (uint32_t above; at > 0 && rows[above = (at - 1) / 2].asked_ns < rows[at].asked_ns; at = above)
+        swap(&rows[above], &rows[at]);
+}
+
+static void sift_down(struct pending_row *rows, uint32_t count, uint32_t at) {
+    for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
+        if (below + 1 < count && rows[below + 1].asked_ns > rows[below].asked_ns)
+            below++;
+        if (rows[at].asked_ns >= rows[below].asked_ns)
+            return;
+        swap(&rows[at], &rows[below]);
+    }
+}
+
+// Keeps a row if it is among the oldest.
+static void keep(struct shard *shard, struct pending_query *query, struct pending_row row) {
+    query->total++;
+    if (query->count < query->limit) {
+        query->rows[query->count] = row;
+        sift_up(query->rows, query->count++);
+    } else if (row.asked_ns < query->rows[0].asked_ns) {
+        quota_give(&shard->quota, query->rows[0].text);
+        query->rows[0] = row;
+        sift_down(query->rows, query->count, 0);
+    }
+}
+
+// What a row tells of a request.
+struct told {
+    const char *method;
+    size_t method_bytes;
+    struct peer_label source, target;
+    const struct user *user;
+    const void *source_id;
+    uint32_t source_id_bytes;
+    uint64_t target_id; // 0: none
+    uint64_t age_ms, left_ms;
+    bool has_left;
+    uint64_t bytes;
+};
+
+static void put_label(struct text *out, const char *name, const struct peer_label *label) {
+    if (label->bytes == 0)
+        return;
+    text_put(out, name);
+    text_string(out, label->text, label->bytes);
+}
+
+static void put_number(struct text *out, const char *name, uint64_t number) {
+    text_put(out, name);
+    text_number(out, (int64_t)number);
+}
+
+static void put_told(struct text *out, const struct told *told) {
+    size_t bytes = json_cut_at_character(told->method, told->method_bytes, SHOWN_METHOD_BYTES);
+    text_put(out, "{\"method\":");
+    text_string(out, told->method, bytes);
+    put_label(out, ",\"source\":", &told->source);
+    put_label(out, ",\"target\":", &told->target);
+    if (told->user) {
+        text_put(out, ",\"user\":");
+        text_string(out, told->user->name, strlen(told->user->name));
+    }
+    text_put(out, ",\"sourceId\":");
+    text_add(out, told->source_id, told->source_id_bytes);
+    if (told->target_id)
+        put_number(out, ",\"targetId\":", told->target_id);
+    put_number(out, ",\"ageMs\":", told->age_ms);
+    if (told->has_left)
+        put_number(out, ",\"leftMs\":", told->left_ms);
+    put_number(out, ",\"bytes\":", told->bytes);
+}
+
+static uint64_t since_ms(const struct shard *shard, uint64_t ns) {
+    uint64_t now_ns = io_now(shard->io);
+    return now_ns > ns ? (now_ns - ns) / MS_NS : 0;
+}
+
+static void tell_pending(struct shard *shard, const struct pending *pending, struct told *told) {
+    uint64_t now_ms = shard_now_ms(shard);
+    *told = (struct told){
+        .method = pending->method,
+        .method_bytes = pending->method_bytes,
+        .user = pending->user,
+        .source_id = pending->id,
+        .source_id_bytes = pending->id_bytes,
+        .target_id = pending_hub_id(&shard->pending, pending),
+        .age_ms = since_ms(shard, pending->asked_ns),
+        .has_left = timer_armed(&pending->timer),
+        .bytes = pending->body_bytes,
+    };
+    if (told->has_left && pending->timer.due_ms > now_ms)
+        told->left_ms = pending->timer.due_ms - now_ms;
+    peer_label_of(shard, pending->source, &told->source);
+    peer_label_of_target(shard, pending, &told->target);
+}
+
+// The address that a held message names is all that is known of its target.
+static void tell_held(struct shard *shard, const struct held_message *held, struct told *told,
+                      char method[METHOD_BYTES_MAX]) {
+    const uint8_t *body = frame_body(&held->frame);
+    uint64_t now_ms = shard_now_ms(shard), due_ms = held->timer.due_ms;
+    *told = (struct told){
+        .method = method,
+        .method_bytes = json_string_decode_begin(body, held->method, method, METHOD_BYTES_MAX),
+        .user = held->user,
+        .source_id = body + held->id.at,
+        .source_id_bytes = held->id.bytes,
+        .age_ms = since_ms(shard, held->since_ms * MS_NS),
+        .has_left = timer_armed(&held->timer),
+        .left_ms = due_ms > now_ms ? due_ms - now_ms : 0,
+        .bytes = held->frame.body.bytes,
+    };
+    peer_label_of(shard, held->source, &told->source);
+    size_t bytes = 0;
+    if (held->attachment)
+        memcpy(told->target.text, held->attachment->agent, bytes = held->attachment->bytes);
+    else if (held->target.bytes)
+        bytes = json_string_decode_begin(body, held->target, told->target.text, sizeof told->target.text);
+    told->target.bytes = (uint32_t)bytes;
+}
+
+static void write_row(struct shard *shard, struct pending_query *query, struct pending_row *row) {
+    const struct pending *pending = row->hub_id ? pending_find(&shard->pending, row->hub_id) : NULL;
+    char method[METHOD_BYTES_MAX];
+    struct told told;
+    struct text text;
+    if (pending)
+        tell_pending(shard, pending, &told);
+    else
+        tell_held(shard, row->held, &told, method);
+    text_init(&text);
+    put_told(&text, &told);
+    row->text = text.failed ? NULL : quota_take(&shard->quota, text.length);
+    row->bytes = (uint32_t)text.length;
+    row->held = NULL;
+    if (row->text)
+        memcpy(row->text, text.bytes, text.length);
+    query->lacks_memory |= !row->text;
+    text_deinit(&text);
+}
+
+// --- Looking
+
+static bool matches(const struct pending_query *query, const struct peer_label *label) {
+    return peer_label_matches(label, query->agent, query->agent_bytes);
+}
+
+static bool is_wanted(struct shard *shard, const struct pending_query *query, const struct pending *pending) {
+    struct peer_label label;
+    if (query->only && !identity_same(pending->user, query->only)) {
+        const struct agent *agent = peer_label_agent(shard, pending);
+        if (!agent || !identity_same(agent->owner, query->only))
+            return false;
+    }
+    if (!query->agent_bytes)
+        return true;
+    peer_label_of(shard, pending->source, &label);
+    if (matches(query, &label))
+        return true;
+    peer_label_of_target(shard, pending, &label);
+    return matches(query, &label);
+}
+
+static bool is_wanted_held(struct shard *shard, const struct pending_query *query,
+                           const struct held_message *held) {
+    char method[METHOD_BYTES_MAX];
+    struct told told;
+    if (!held->is_request || (query->only && !identity_same(held->user, query->only)))
+        return false;
+    if (!query->agent_bytes)
+        return true;
+    tell_held(shard, held, &told, method);
+    return matches(query, &told.source) || matches(query, &told.target);
+}
+
+// Whether there are more.
+static bool look_at_some(struct shard *shard, struct pending_query *query) {
+    const struct pending_table *table = &shard->pending;
+    uint32_t all = table->chunk_count * PENDING_CHUNK;
+    for (uint32_t left = SLOTS_A_TURN; left > 0 && query->next_slot < all; left--) {
+        const struct pending *slots = table->chunks[query->next_slot / PENDING_CHUNK].slots;
+        if (!slots) {
+            query->next_slot += PENDING_CHUNK;
+            continue;
+        }
+        const struct pending *pending = &slots[query->next_slot++ % PENDING_CHUNK];
+        if (pending->used && is_wanted(shard, query, pending))
+            keep(shard, query,
+                 (struct pending_row){.asked_ns = pending->asked_ns,
+                                      .hub_id = pending_hub_id(table, pending),
+                                      .target = pending->target,
+                                      .state = pending->hold ? "held" : NULL});
+    }
+    return query->next_slot < all;
+}
+
+static void look_at_held(struct shard *shard, struct pending_query *query) {
+    const struct list *all = &shard->gate->held;
+    for (const struct list *node = all->next; node != all; node = node->next) {
+        const struct held_message *held = list_entry(node, struct held_message, by_age);
+        if (is_wanted_held(shard, query, held))
+            keep(shard, query,
+                 (struct pending_row){.asked_ns = held->since_ms * MS_NS, .held = held, .state = "held"});
+    }
+}
+
+// Of those that were kept in turns before, some have ended. The others are written now, as they are told.
+static void write_rows(struct shard *shard, struct pending_query *query) {
+    uint32_t kept = 0;
+    for (uint32_t at = 0; at < query->count; at++) {
+        struct pending_row *row = &query->rows[at];
+        bool is_mine = !row->text && (row->held || hub_id_shard(row->hub_id) == shard->index);
+        if (is_mine && !row->held && !pending_find(&shard->pending, row->hub_id)) {
+            query->total -= query->total > 0;
+            continue;
+        }
+        if (is_mine && !query->lacks_memory)
+            write_row(shard, query, row);
+        query->rows[kept++] = *row;
+    }
+    query->count = kept;
+    for (uint32_t at = 1; at < kept; at++)
+        sift_up(query->rows, at);
+}
+
+// Says of those whose target is here whether they wait in its queue.
+static void find_states(struct shard *shard, struct pending_query *query) {
+    for (uint32_t at = 0; at < query->count; at++) {
+        struct pending_row *row = &query->rows[at];
+        if (row->state || connection_shard(row->target) != shard->index)
+            continue;
+        struct peer *peer = peer_find(shard, row->target);
+        row->state = peer && outbox_has(&peer->connection.outbox, row->hub_id) ? "queued" : "sent";
+    }
+}
+
+// --- At home
+
+static void put_rows(struct text *out, struct pending_query *query) {
+    struct pending_row *rows = query->rows;
+    for (uint32_t count = query->count; count > 1;) { // the youngest goes to the end
+        swap(&rows[0], &rows[--count]);
+        sift_down(rows, count, 0);
+    }
+    text_put(out, "{\"pending\":[");
+    for (uint32_t at = 0; at < query->count; at++) {
+        text_put(out, at ? "," : "");
+        text_add(out, rows[at].text, rows[at].bytes);
+        text_put(out, ",\"state\":\"");
+        text_put(out, rows[at].state ? rows[at].state : "sent");
+        text_put(out, "\"}");
+    }
+    put_number(out, "],\"total\":", query->total);
+    text_put(out, "}");
+}
+
+static void answer(struct shard *shard, struct peer *peer, struct pending_query *query) {
+    struct reply_to to = {query->id, query->id_bytes, query->exchange};
+    size_t room =
+        query->exchange ? exchange_room(shard, query->exchange) : shard_limits(shard)->frame_bytes_max;
+    size_t bytes = sizeof "{\"pending\":[],\"total\":}" + 20;
+    for (uint32_t at = 0; at < query->count; at++)
+        bytes += query->rows[at].bytes + sizeof ",,\"state\":\"queued\"}";
+    if (query->lacks_memory) {
+        reply_without_memory(shard, peer, to);
+        return;
+    }
+    if (bytes > room) {
+        reply_too_large(shard, peer, to);
+        return;
+    }
+    if (!reply_has_memory(shard, peer, to, bytes))
+        return;
+    struct text result;
+    text_init(&result);
+    put_rows(&result, query);
+    if (result.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
+}
+
+static void pending_query_destroy(struct shard *shard, struct pending_query *query) {
+    for (uint32_t at = 0; at < query->count; at++)
+        quota_give(&shard->quota, query->rows[at].text);
+    quota_give(&shard->quota, query->rows);
+    quota_give(&shard->quota, query);
+}
+
+static void come_home(struct shard *shard, struct pending_query *query) {
+    struct reply_to to = {query->id, query->id_bytes, query->exchange};
+    struct peer *peer = peer_find(shard, query->mail.connection);
+    assert(shard->remote_queries_out > 0);
+    shard->remote_queries_out--;
+    if (peer) {
+        assert(peer->awaited > 0);
+        peer->awaited--;
+        answer(shard, peer, query);
+        peer_settle(shard, peer);
+    } else {
+        reply_missed(shard, query->mail.connection, to);
+    }
+    pending_query_destroy(shard, query);
+}
+
+// --- On its way
+
+static uint32_t shards_of(const struct shard *shard) {
+    return shard->hub->settings.shard_count;
+}
+
+// Its two rounds begin at home, where it ends.
+static void take(struct shard *shard, struct pending_query *query) {
+    query->next_slot = 0;
+    if (query->visits == 2 * shards_of(shard))
+        come_home(shard, query);
+    else
+        list_append(&shard->observe.queries, &query->link);
+}
+
+static void pass_on(struct shard *shard, struct pending_query *query) {
+    uint32_t next = (shard->index + 1) % shards_of(shard);
+    query->visits++;
+    if (next == shard->index) {
+        take(shard, query);
+        return;
+    }
+    query->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_PENDING);
+    mailbox_post(hub_mailbox(shard->hub, shard->index, next), &query->mail);
+}
+
+void pending_list_arrived(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_PENDING));
+    take(shard, list_entry(mail, struct pending_query, mail));
+}
+
+void pending_list_go_on(struct shard *shard) {
+    struct list *node = list_take(&shard->observe.queries);
+    if (!node)
+        return;
+    struct pending_query *query = list_entry(node, struct pending_query, link);
+    bool is_second = query->visits >= shards_of(shard);
+    if (!is_second && look_at_some(shard, query)) {
+        list_append(&shard->observe.queries, &query->link); // others come first
+        return;
+    }
+    if (is_second)
+        find_states(shard, query);
+    if (!is_second && shard->gate)
+        look_at_held(shard, query);
+    if (!is_second)
+        write_rows(shard, query);
+    pass_on(shard, query);
+}
+
+// --- Asked
+
+static bool read_agent(struct shard *shard, const struct message *message, char agent[LABEL_PATTERN_BYTES],
+                       size_t *bytes) {
+    struct json_item item = message_param(message, "agent");
+    *bytes = 0;
+    if (item.type == JSON_STRING)
+        *bytes = json_string_decode(message->body, item.value, agent, LABEL_PATTERN_BYTES);
+    if (item.type == JSON_NONE || (item.type == JSON_STRING && *bytes > 0 && *bytes != SIZE_MAX))
+        return true;
+    refuse_field(shard, message, "params.agent", "an agentId, or a prefix and *");
+    return false;
+}
+
+static bool read_limit(struct shard *shard, const struct message *message, uint64_t *limit) {
+    struct json_item item = message_param(message, "limit");
+    *limit = LIMIT_USUAL;
+    if (item.type == JSON_NONE ||
+        (item.type == JSON_NUMBER && json_number_whole(message->body, item.value, limit) && *limit >= 1 &&
+         *limit <= LIMIT_MAX))
+        return true;
+    refuse_field(shard, message, "params.limit", "a number from 1 to 1000");
+    return false;
+}
+
+// NULL where there is no memory for it.
+static struct pending_query *make(struct shard *shard, const struct message *message, uint64_t limit) {
+    struct reply_to to = message_reply_to(message);
+    const struct user *user = authz_user(shard, message->peer);
+    struct pending_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes);
+    if (!query)
+        return NULL;
+    *query =
+        (struct pending_query){.exchange = to.exchange, .limit = (uint32_t)limit, .id_bytes = to.id_bytes};
+    query->mail.connection = message->peer->name;
+    query->only = !user || rights_admin(user).allowed ? NULL : user;
+    memcpy(query->id, to.id, to.id_bytes);
+    list_init(&query->link);
+    query->rows = quota_take(&shard->quota, limit * sizeof *query->rows);
+    if (!query->rows) {
+        quota_give(&shard->quota, query);
+        return NULL;
+    }
+    return query;
+}
+
+void pending_list_ask(struct shard *shard, const struct message *message) {
+    char agent[LABEL_PATTERN_BYTES];
+    size_t agent_bytes;
+    uint64_t limit;
+    if (!authz_may_use_source(shard, message) || !read_agent(shard, message, agent, &agent_bytes) ||
+        !read_limit(shard, message, &limit) || !message_is_request(message))
+        return;
+    struct pending_query *query = make(shard, message, limit);
+    if (!query) {
+        refuse_without_quota(shard, message, NULL);
+        return;
+    }
+    query->agent_bytes = (uint32_t)agent_bytes;
+    memcpy(query->agent, agent, agent_bytes);
+    message->peer->awaited++;
+    shard->remote_queries_out++;
+    take(shard, query);
+}
