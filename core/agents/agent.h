@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/agents/latency.h"
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "core/base/quota.h"
@@ -72,6 +73,7 @@ struct agent {
     uint64_t connected_since_ms;       // of the wall clock
     uint64_t held_since_ms;            // by one clock for all agents, that no one sets
     struct capabilities *capabilities; // one reference
+    struct latency *latency;           // one reference, or NULL
     struct membership *memberships;    // in groups
     size_t membership_count;
     struct subscription **subscriptions; // that its capabilities are a reason for

@@ -143,6 +143,7 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     groups_leave(&agents->groups, agent);
     capabilities_drop(agents->quota, agent->capabilities);
     capabilities_drop(agents->quota, agent->answer);
+    latency_leave(agents->quota, agent->latency, agents->shard);
     quota_give(agents->quota, agent);
 }
 
@@ -157,6 +158,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     if (!agent)
         return NULL;
     agent->capabilities = capabilities_hold(profile->capabilities);
+    agent->latency = profile->latency ? latency_hold(profile->latency) : NULL;
     agent->governance = profile->governance;
     agent->child = profile->child;
     agent->owner = profile->owner;
@@ -218,6 +220,15 @@ static void keep_child(struct agent *agent, struct agent *old) {
     old->answer = NULL;
 }
 
+// An agent that registers again is still the one that answered.
+static void keep_latency(struct agent *agent, struct agent *old) {
+    struct latency *fresh = agent->latency;
+    if (!old->latency)
+        return;
+    agent->latency = old->latency;
+    old->latency = fresh;
+}
+
 // There is room for its id.
 static void take_place(struct agents *agents, struct agent *agent, struct agent *old) {
     assert(agent->home && agent != old);
@@ -225,6 +236,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
         agent->connected_since_ms = old->connected_since_ms;
         agent->held_since_ms = old->held_since_ms;
         agent->told = old->told;
+        keep_latency(agent, old);
         keep_child(agent, old);
     }
     if (old) {

@@ -43,6 +43,7 @@ struct agents {
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
     uint64_t multiplier;            // secret: of their hash
+    uint32_t shard;                 // whose table it is; constant
     size_t count;
     uint64_t changes;            // of who is there, and offers what
     uint64_t serials;            // of registrations, that whoever counts them has given out
@@ -59,6 +60,7 @@ struct agent_profile {
     const char *id;
     size_t id_bytes;
     struct capabilities *capabilities; // the agent takes a reference of its own
+    struct latency *latency;           // likewise, or NULL
     enum governance governance;
     const struct child_record *child; // as in struct agent, as those below
     const struct user *owner;

@@ -212,6 +212,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->outcome = NULL;
     pending->account = NULL;
     pending->copy = NULL;
+    pending->latency = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_id);

@@ -26,6 +26,7 @@ struct pending_tokens;
 
 struct account;
 struct exchange;
+struct latency_row;
 struct message_copy;
 struct remote_end;
 struct user;
@@ -66,9 +67,10 @@ struct pending {
     unsigned agent : 28; // which of its target's it is for: agent.mark
     char inline_id[PENDING_ID_INLINE];
     // What is told of it while it is under way (router/features/observe).
-    uint64_t asked_ns;       // when it was forwarded, by the shards' clock
-    uint64_t limit_ms;       // with `idle`: when its time is up whatever comes, by the same clock
-    const struct user *user; // who has sent it, of whatever edition; the router's, or NULL
+    uint64_t asked_ns;           // when it was forwarded, by the shards' clock
+    uint64_t limit_ms;           // with `idle`: when its time is up whatever comes, by the same clock
+    struct latency_row *latency; // of whom it was forwarded to (core/agents/latency.h); the router's, or NULL
+    const struct user *user;     // who has sent it, of whatever edition; the router's, or NULL
     uint32_t body_bytes;
     uint32_t method_bytes;             // of the whole method, up to METHOD_BYTES_MAX
     char method[PENDING_METHOD_BYTES]; // its first bytes, decoded; what lies behind method_bytes says nothing

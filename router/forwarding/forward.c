@@ -218,9 +218,11 @@ static bool save_tokens(struct shard *shard, struct pending *pending, const stru
 
 // Notes what is told of a request while it is under way. Bytes behind a method are copied, too: a copy of one size
 // costs less.
-static void describe(struct shard *shard, struct pending *pending, const struct message *message) {
+static void describe(struct shard *shard, struct pending *pending, const struct message *message,
+                     const struct agent *agent) {
     static_assert(sizeof message->method >= sizeof pending->method, "it is copied whole");
     pending->asked_ns = io_now(shard->io);
+    pending->latency = agent ? latency_begin(&shard->quota, agent->latency, shard->index) : NULL;
     pending->user = message->origin ? message->origin->user : identity_user(message->peer);
     pending->body_bytes = message->frame->body.bytes;
     pending->method_bytes = (uint32_t)message->method_bytes;
@@ -241,7 +243,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
     pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
-    describe(shard, pending, message);
+    describe(shard, pending, message, agent);
     pending->timeout_ms = time->ms;
     pending->idle = time->idle;
     pending->limit_ms = shard_now_ms(shard) + time->whole_ms;

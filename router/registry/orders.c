@@ -23,6 +23,7 @@ void order_destroy(struct shard *shard, struct order *order) {
     assert(order->reserved_bytes == 0 && connection_shard(order->mail.connection) == shard->index);
     capabilities_drop(&shard->quota, order->capabilities);
     capabilities_drop(&shard->quota, order->answer);
+    latency_drop(&shard->quota, order->latency);
     quota_give(&shard->quota, order->request_id);
     memory_give(order->spared);
     quota_give(&shard->quota, order);

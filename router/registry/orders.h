@@ -44,8 +44,9 @@ struct order {
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
     bool in_flight;                    // it counts among its peer's (admission.h)
     struct capabilities *capabilities; // one reference, or NULL
-    const struct child_record *child;  // of a child's own, as those below (core/agents/agent.h)
-    struct capabilities *answer;       // one reference, or NULL
+    struct latency *latency;          // of a registration; one reference, or NULL: there was no memory for it
+    const struct child_record *child; // of a child's own, as those below (core/agents/agent.h)
+    struct capabilities *answer;      // one reference, or NULL
     uint32_t pool_bytes;
     const struct user *owner; // of a registration: who has it, where users are on; or NULL
     uint64_t holder;          // then: for whom it is kept (core/base/quota.h)

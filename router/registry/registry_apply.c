@@ -58,12 +58,15 @@ static void apply_register(struct shard *shard, struct order *order) {
     uint64_t refused = shard->quota.refused, over_share = shard->agents.beyond;
     assert(order->capabilities && order->serial && !order->error);
     accept_share(shard, order);
+    if (shard->index == 0 && !order->latency)
+        order->latency = latency_create(&shard->quota, shard->hub->settings.shard_count);
     struct agent_profile profile = {
         .connection = order->mail.connection,
         .subscriber = subscriber_of_order(shard, order),
         .id = order->agent_id,
         .id_bytes = order->agent_id_bytes,
         .capabilities = order->capabilities,
+        .latency = order->latency,
         .governance = order->governance,
         .child = order->child,
         .answer = order->answer,

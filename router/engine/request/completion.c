@@ -29,6 +29,7 @@ static void completion_end(struct shard *shard, struct pending *pending, const s
     if (pending->copy)
         message_copy_drop(shard, pending->copy);
     pending->copy = NULL;
+    latency_end(&shard->quota, pending->latency);
     pending_end(&shard->pending, pending);
 }
 
@@ -138,6 +139,12 @@ static void completion_without_room(struct shard *shard, struct pending *pending
     end_with_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
 }
 
+static void note_latency(struct shard *shard, const struct pending *pending, const struct parcel *parcel) {
+    uint64_t now_ns = io_now(shard->io),
+             us = now_ns > pending->asked_ns ? (now_ns - pending->asked_ns) / 1000 : 0;
+    latency_record(pending->latency, shard_minute(shard), us, parcel->mail.detail & ANSWER_ERROR);
+}
+
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
     assert(!parcel->dressed && parcel->hole_count == 1);
     struct peer *source;
@@ -163,6 +170,8 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
     if (pending->outcome)
         audit_answered(shard, pending, parcel);
+    if (pending->latency && !is_local)
+        note_latency(shard, pending, parcel);
     completion_end(shard, pending,
                    &(struct request_end){.response = parcel, .is_error = parcel->mail.detail & ANSWER_ERROR});
     stats_count(&shard->stats, is_local ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);

@@ -1,4 +1,4 @@
-#include "router/features/observe/observe.h"
+#include "router/features/observe/observe_types.h"
 
 #include <assert.h>
 

@@ -11,7 +11,7 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
-#include "router/features/observe/observe.h"
+#include "router/features/observe/observe_types.h"
 #include "router/features/observe/peer_label.h"
 #include "router/rights/authz.h"
 

@@ -306,7 +306,8 @@ static void a_chunk_whose_slots_are_far_apart_stays(void **state) {
 
 static void past_the_bound_nothing_is_added(void **state) {
     (void)state;
-    struct buffer_budget budget = {.bytes_max = 4 << 20};
+    enum { QUARTER = 4 << 20 };
+    struct buffer_budget budget = {.bytes_max = 4 * QUARTER};
     struct quota quota;
     struct pending_table table;
     char id[256] = {0};
@@ -326,8 +327,8 @@ static void past_the_bound_nothing_is_added(void **state) {
             break;
     }
     assert_true(table.count > 500);
-    assert_true(sum > (1 << 20) * 3 / 4 && sum <= 1 << 20); // of the quarter
-    assert_true(atomic_load(&budget.bytes) <= 1 << 20);
+    assert_true(sum > QUARTER / 4 * 3 && sum <= QUARTER);
+    assert_true(atomic_load(&budget.bytes) <= QUARTER);
     while (!list_empty(&all))
         pending_end(&table, list_entry(all.next, struct pending, by_source));
     assert_int_equal(source_bytes, 0);
