@@ -67,7 +67,6 @@ static void init_tables(struct shard *shard) {
     shard->agents.topics.demand = hub->demand;
     shard->agents.topics.of_hub = &hub->presence_subscriptions;
     pending_table_init(&shard->pending, shard->index, &shard->quota);
-    list_init(&shard->observe.queries);
     list_init(&shard->across.home.pending);
     list_init(&shard->across.home.agents);
     list_init(&shard->across.home.streams);

@@ -7,6 +7,11 @@
 #include "router/features/feature_list.h"
 #include "router/features/observe/pending_list.h"
 
+static bool observe_open(struct shard *shard) {
+    list_init(&shard->observe.queries);
+    return true;
+}
+
 static void observe_mail(struct shard *shard, struct mail *mail, unsigned kind) {
     assert(kind == OBSERVE_MAIL_PENDING);
     (void)kind;
@@ -19,6 +24,7 @@ static bool observe_has_news(const struct shard *shard) {
 
 const struct feature observe_feature = {
     .name = "observe",
+    .open = observe_open,
     .mail = observe_mail,
     .turn = pending_list_go_on,
     .has_news = observe_has_news,
