@@ -44,8 +44,11 @@ static enum http_field name_of(const uint8_t *bytes, struct span name) {
 }
 
 static enum http_method method_of(const uint8_t *bytes, struct span name) {
-    static const char *const names[HTTP_OTHER_METHOD] = {
-        [HTTP_GET] = "GET", [HTTP_HEAD] = "HEAD", [HTTP_POST] = "POST", [HTTP_OPTIONS] = "OPTIONS"};
+    static const char *const names[HTTP_OTHER_METHOD] = {[HTTP_GET] = "GET",
+                                                         [HTTP_HEAD] = "HEAD",
+                                                         [HTTP_POST] = "POST",
+                                                         [HTTP_DELETE] = "DELETE",
+                                                         [HTTP_OPTIONS] = "OPTIONS"};
     unsigned method = 0;
     while (method < HTTP_OTHER_METHOD && !http_span_is(bytes, name, names[method]))
         method++;
@@ -107,6 +110,22 @@ bool http_lists(const uint8_t *head, const struct unit *unit, enum http_field fi
     for (struct field_line line; field_line_next(head, &at, unit->body_at, &line);)
         if (name_of(head, line.name) == field && http_list_has(head, line.value, token))
             return true;
+    return false;
+}
+
+bool http_next_with(const uint8_t *head, const struct unit *unit, uint32_t *at, const char *prefix,
+                    struct span *name, struct span *value) {
+    struct http_line request;
+    uint32_t bytes = (uint32_t)strlen(prefix);
+    if (*at == 0)
+        *at = read_line(head, unit->body_at, &request);
+    for (struct field_line line; field_line_next(head, at, unit->body_at, &line);) {
+        if (line.name.bytes < bytes || !field_is(head + line.name.at, bytes, prefix, bytes))
+            continue;
+        *name = line.name;
+        *value = line.value;
+        return true;
+    }
     return false;
 }
 

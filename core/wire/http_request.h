@@ -33,7 +33,7 @@ struct http_authority {
 // False when it is none.
 bool http_authority_read(const uint8_t *bytes, struct span text, struct http_authority *out);
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_OPTIONS, HTTP_OTHER_METHOD };
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_DELETE, HTTP_OPTIONS, HTTP_OTHER_METHOD };
 
 // The fields that the hub reads. (What says where the body ends has been read by http_scan.)
 #define HTTP_FIELDS(X)                                                                                       \
@@ -45,6 +45,10 @@ enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_OPTIONS, HTTP_OTHER_METH
     X(HTTP_CONTENT_TYPE, "content-type")                                                                     \
     X(HTTP_AUTHORIZATION, "authorization")                                                                   \
     X(HTTP_LAST_EVENT_ID, "last-event-id")                                                                   \
+    X(HTTP_MCP_NAME, "mcp-name")                                                                             \
+    X(HTTP_MCP_METHOD, "mcp-method")                                                                         \
+    X(HTTP_MCP_SESSION_ID, "mcp-session-id")                                                                 \
+    X(HTTP_MCP_PROTOCOL_VERSION, "mcp-protocol-version")                                                     \
     X(HTTP_SEC_FETCH_SITE, "sec-fetch-site")                                                                 \
     X(HTTP_SEC_WEBSOCKET_KEY, "sec-websocket-key")                                                           \
     X(HTTP_SEC_WEBSOCKET_VERSION, "sec-websocket-version")                                                   \
@@ -85,6 +89,10 @@ static inline bool http_repeated(const struct http_request *request, enum http_f
 bool http_lists(const uint8_t *head, const struct unit *unit, enum http_field field, const char *token);
 // The same of one value.
 bool http_list_has(const uint8_t *bytes, struct span list, const char *token);
+// The next field whose name begins with `prefix` (in lower case, in any case), and its value; *at is 0 at first. False
+// when there are no more.
+bool http_next_with(const uint8_t *head, const struct unit *unit, uint32_t *at, const char *prefix,
+                    struct span *name, struct span *value);
 // Overwrites the values of all fields of this name.
 void http_blot_out(uint8_t *head, const struct unit *unit, enum http_field field);
 // Whether a media type is this one (in lower case), whatever its parameters are but for a charset other than

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/base/memory.h"
 #include "core/send/envelope.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -28,6 +29,8 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
     assert(exchange->is_ended && !list_empty(&exchange->link));
     for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
         send_release(shard, parcel);
+    memory_give(exchange->http.lines);
+    exchange->http.lines = NULL;
     list_remove(&exchange->link);
     list_remove(&exchange->by_peer);
     if (peer) {

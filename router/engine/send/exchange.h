@@ -20,9 +20,17 @@ struct http_note {
     const char *type;   // of the content, where it isn't JSON-RPC; else NULL
     const char *fields; // more of the head, whole lines; or NULL
     const char *origin; // that is told that it may read this; or NULL
+    char *lines;        // more of the head, likewise, in memory of the exchange's own (memory_take); or NULL
     uint16_t status;    // 0: what the answers come to
     bool head_only;     // the request was HEAD
     bool closes;        // nothing is read behind it, and the connection is closed
+    bool is_1_0;        // no chunks may be sent
+    bool bears;         // its route's credentials are bearer tokens, which a 401 says
+    bool streams;       // the answer is a stream of events (features/http/http_stream.h)
+    bool is_begun;      // then: its head was sent
+    // The connection is being closed before this request of it was answered: lets go, and ends the exchange. NULL: the
+    // exchange ends with its answers.
+    void (*gone)(struct shard *shard, struct exchange *exchange);
 };
 
 struct exchange {
@@ -37,11 +45,15 @@ struct exchange {
     bool is_array;        // what came was a batch
     bool is_error;        // the answer that came last is an error (parcel->mail.detail)
     bool is_bad;          // what came, as a whole, was no message
+    bool is_mcp;          // what came is MCP's, over HTTP: the hub's own codes are others (error_code_mcp)
+    bool is_limited;      // it was refused for a limit of its user's
+    uint8_t error;        // enum error, by which the hub itself has answered last; 0: it hasn't
+    uint32_t wait_ms;     // when such a one would pass; 0: nobody knows
     bool is_ended;        // nothing is due any more
     bool exits;           // a member of it was an exit, for when all of it has been routed
     uint64_t hub_id;      // of the request that was forwarded last of what came; 0: none was
     void *
-        inbound; // of what came from another hub: who asked there (router/features/cluster/inbound_request.h); or NULL
+        inbound; // of its peer's transport: who asked, of what came from another hub, or of MCP over HTTP; or NULL
     struct http_note http;
 };
 

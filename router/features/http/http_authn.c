@@ -88,10 +88,11 @@ static void read_secret(const struct http_call *call, struct secret *secret) {
 // --- Effects
 
 static const char challenge[] = "WWW-Authenticate: Basic realm=\"patchbay\", charset=\"UTF-8\"\r\n";
+static const char bearer_challenge[] = "WWW-Authenticate: Bearer realm=\"patchbay\"\r\n";
 
 static void answer_unknown(struct shard *shard, struct exchange *exchange) {
     assert(exchange && !exchange->is_ended);
-    exchange->http.fields = challenge;
+    exchange->http.fields = exchange->http.bears ? bearer_challenge : challenge;
     http_answer_fault(shard, exchange, 401, "this needs a credential");
 }
 
@@ -203,9 +204,11 @@ void http_deny(struct shard *shard, struct peer *peer, bool in_request) {
 }
 
 static void refuse_head(struct shard *shard, struct http_call *call, const struct user *user) {
+    const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange = http_open(shard, call->peer);
     if (!call->exchange)
         return;
+    call->exchange->http.bears = route && route->bears;
     if (user) {
         refuse_connection(shard, call, user);
     } else if (http_has_field(&call->request, HTTP_AUTHORIZATION)) {

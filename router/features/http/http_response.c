@@ -26,6 +26,7 @@ static const char *reason_of(unsigned status) {
         {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
         {408, "Request Timeout"},
         {413, "Content Too Large"},
         {414, "URI Too Long"},
@@ -62,8 +63,8 @@ void http_begin_head(const struct shard *shard, struct text *head, unsigned stat
         return;
     text_put(head, "Access-Control-Allow-Origin: ");
     text_put(head, origin);
-    text_put(head, "\r\nAccess-Control-Expose-Headers: HugAI-Version, Governance-Level, Request-Id\r\n"
-                   "Vary: Origin\r\n");
+    text_put(head, "\r\nAccess-Control-Expose-Headers: HugAI-Version, Governance-Level, Request-Id, "
+                   "Mcp-Session-Id, WWW-Authenticate\r\nVary: Origin\r\n");
 }
 
 static unsigned status_of(const struct exchange *exchange) {
@@ -80,6 +81,15 @@ static void put_passing(struct text *head, const struct parcel *answer) {
         text_add(head, answer->block + line.at, line.bytes);
 }
 
+// Chunks tell where a stream ends on a connection that stays.
+static void put_stream_head(const struct exchange *exchange, struct text *head) {
+    assert(exchange->http.streams);
+    text_put(head, "Content-Type: text/event-stream\r\nX-Accel-Buffering: no\r\n");
+    if (!exchange->http.is_1_0)
+        text_put(head, "Transfer-Encoding: chunked\r\n");
+    text_put(head, "\r\n");
+}
+
 static void put_head(const struct shard *shard, const struct exchange *exchange, struct text *head) {
     const struct http_note *note = &exchange->http;
     unsigned status = status_of(exchange);
@@ -88,6 +98,12 @@ static void put_head(const struct shard *shard, const struct exchange *exchange,
         text_put(head, "Connection: close\r\n");
     if (note->fields)
         text_put(head, note->fields);
+    if (note->lines)
+        text_put(head, note->lines);
+    if (note->streams) {
+        put_stream_head(exchange, head);
+        return;
+    }
     if (exchange->count) {
         text_put(head, "Content-Type: ");
         text_put(head, note->type ? note->type : type_json);
@@ -119,8 +135,72 @@ static void release_answers(struct shard *shard, struct exchange *exchange) {
         send_release(shard, parcel);
 }
 
+// --- Streams of events
+
+static bool begin_stream(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    struct text text;
+    assert(exchange->http.streams && !exchange->http.is_begun);
+    exchange->http.is_begun = true;
+    put_head(shard, exchange, &text);
+    struct parcel *head = parcel_as_is(shard, &text);
+    if (head)
+        send_queue_owed(shard, peer, head);
+    return head != NULL;
+}
+
+// Sends what has come while earlier requests weren't answered. The queue then bounds it.
+static bool send_events(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    if (!exchange->http.is_begun && !begin_stream(shard, peer, exchange))
+        return false;
+    assert(peer->exchange_bytes >= exchange->bytes);
+    peer->exchange_bytes -= exchange->bytes;
+    exchange->bytes = 0;
+    for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
+        send_queue_owed(shard, peer, parcel);
+    return true;
+}
+
+static bool end_stream(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    struct text text;
+    if (!send_events(shard, peer, exchange))
+        return false;
+    if (exchange->http.is_1_0)
+        return true;
+    text_init(&text);
+    text_put(&text, "0\r\n\r\n");
+    struct parcel *parcel = parcel_as_is(shard, &text);
+    if (parcel)
+        send_queue_owed(shard, peer, parcel);
+    return parcel != NULL;
+}
+
+// Whether all earlier requests of its connection were answered.
+static bool is_first(const struct peer *peer, const struct exchange *exchange) {
+    assert(peer->annex && !list_empty(&peer->annex->exchanges));
+    return peer->annex->exchanges.next == &exchange->by_peer;
+}
+
+void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *event) {
+    struct peer *peer = peer_find(shard, exchange->connection);
+    assert(!exchange->is_ended && event->dressed);
+    exchange->http.streams = true;
+    exchange->http.status = 200;
+    if (!peer) {
+        send_release(shard, event);
+        return;
+    }
+    exchange->bytes += event->bytes;
+    peer->exchange_bytes += event->bytes;
+    parcel_list_append(&exchange->answers, event);
+    send_bound(shard, peer, exchange->bytes);
+    if (is_first(peer, exchange) && !send_events(shard, peer, exchange))
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+}
+
 static bool send_exchange(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     struct text text;
+    if (exchange->http.streams)
+        return end_stream(shard, peer, exchange);
     put_head(shard, exchange, &text);
     struct parcel *head = parcel_as_is(shard, &text);
     if (!head)
@@ -151,13 +231,21 @@ static void resume_soon(struct shard *shard, struct annex *annex) {
         wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard));
 }
 
+// The first request that isn't answered yet.
+static void go_on(struct shard *shard, struct peer *peer, struct exchange *exchange) {
+    assert(!exchange->is_ended);
+    resume_soon(shard, peer->annex);
+    if (exchange->http.streams && !peer_is_deaf(peer) && !send_events(shard, peer, exchange))
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+}
+
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     struct annex *annex = peer->annex;
     assert(exchange->is_ended && annex && annex->exchange_count > 0);
     while (!list_empty(&annex->exchanges)) {
         exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
         if (!exchange->is_ended) {
-            resume_soon(shard, annex);
+            go_on(shard, peer, exchange);
             return;
         }
         bool is_leaving = peer->state != PEER_OPEN && peer->state != PEER_ENDED;
@@ -233,6 +321,16 @@ void http_answer(struct shard *shard, struct exchange *exchange, unsigned status
     exchange_close(shard, exchange);
 }
 
+void http_answer_parcel(struct shard *shard, struct exchange *exchange, unsigned status,
+                        struct parcel *content) {
+    exchange->http.status = (uint16_t)status;
+    if (content) {
+        exchange_expect(exchange);
+        exchange_answer(shard, exchange, content);
+    }
+    exchange_close(shard, exchange);
+}
+
 void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned status, const char *fault) {
     struct text content;
     text_init(&content);
@@ -273,6 +371,8 @@ void http_forget(struct shard *shard, struct peer *peer) {
         struct exchange *exchange = list_entry(node, struct exchange, by_peer);
         if (exchange->is_ended)
             exchange_free(shard, exchange);
+        else if (exchange->http.gone)
+            exchange->http.gone(shard, exchange);
     }
 }
 

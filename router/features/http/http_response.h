@@ -14,6 +14,12 @@ struct exchange *http_open(struct shard *shard, struct peer *peer);
 // type, which is taken over; NULL: the status in words.
 void http_answer(struct shard *shard, struct exchange *exchange, unsigned status, const char *type,
                  struct text *content);
+// The same with a parcel, undressed JSON, which is taken; NULL: nothing.
+void http_answer_parcel(struct shard *shard, struct exchange *exchange, unsigned status,
+                        struct parcel *content);
+// Makes the answer a stream of events and adds one, dressed with its envelope, in a chunk of its own unless http.is_1_0:
+// which is taken. The stream ends with exchange_close.
+void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *event);
 // The same with a status that is an error, and a sentence that says which.
 void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned status, const char *fault);
 // Takes an open exchange back, which is the only one: it isn't answered.

@@ -10,21 +10,23 @@
 #include "router/features/http/websocket_transport.h"
 #include "router/features/page/page.h"
 
-enum {
-    TAKES_GET = 1 << HTTP_GET,
-    TAKES_READS = 1 << HTTP_GET | 1 << HTTP_HEAD,
-    TAKES_POST = 1 << HTTP_POST,
-};
+enum { TAKES_READS = HTTP_TAKES_GET | 1 << HTTP_HEAD };
 
 static const struct http_route routes[] = {
-    {.path = "/rpc", .methods = TAKES_POST, .serve = http_rpc}, // bodies and their answers
+    {.path = "/rpc", .methods = HTTP_TAKES_POST, .serve = http_rpc}, // bodies and their answers
     {.path = "/ws",
-     .methods = TAKES_GET,
+     .methods = HTTP_TAKES_GET,
      .takes_over = true,
      .knows_later = true,
-     .serve = websocket_upgrade},                                                       // a peer
-    {.path = "/events", .methods = TAKES_GET, .takes_over = true, .serve = sse_events}, // what is published
-    {.path = "/hcs", .methods = TAKES_GET | TAKES_POST, .takes_over = true, .serve = http_hcs}, // sessions
+     .serve = websocket_upgrade}, // a peer
+    {.path = "/events",
+     .methods = HTTP_TAKES_GET,
+     .takes_over = true,
+     .serve = sse_events}, // what is published
+    {.path = "/hcs",
+     .methods = HTTP_TAKES_GET | HTTP_TAKES_POST,
+     .takes_over = true,
+     .serve = http_hcs}, // sessions
     {.path = "/healthz",
      .methods = TAKES_READS,
      .serves_drain = true,
@@ -40,10 +42,28 @@ static const struct http_route routes[] = {
 
 static const struct http_route page = {.methods = TAKES_READS, .is_admins = true, .serve = http_page};
 
+static const struct http_route *more_routes;
+static size_t more_count;
+
+void http_routes_add(const struct http_route *rows, size_t count) {
+    assert(count <= HTTP_MORE_ROUTES_MAX && (!more_routes || more_routes == rows));
+    more_routes = rows;
+    more_count = count;
+}
+
+static bool is_of(const struct http_route *route, const uint8_t *head, struct span path) {
+    size_t bytes = strlen(route->path);
+    return route->is_below ? path.bytes > bytes && memcmp(head + path.at, route->path, bytes) == 0
+                           : http_span_is(head, path, route->path);
+}
+
 const struct http_route *http_route_find(const uint8_t *head, struct span path) {
     for (size_t index = 0; index < sizeof routes / sizeof *routes; index++)
-        if (http_span_is(head, path, routes[index].path))
+        if (is_of(&routes[index], head, path))
             return &routes[index];
+    for (size_t index = 0; index < more_count; index++)
+        if (is_of(&more_routes[index], head, path))
+            return &more_routes[index];
     return page_find((const char *)head + path.at, path.bytes).bytes ? &page : NULL;
 }
 
@@ -53,14 +73,16 @@ bool http_route_takes(const struct http_route *route, enum http_method method) {
 
 const char *http_route_allow(const struct http_route *route) {
     switch (route->methods) {
-    case TAKES_GET:
+    case HTTP_TAKES_GET:
         return "Allow: GET\r\n";
     case TAKES_READS:
         return "Allow: GET, HEAD\r\n";
-    case TAKES_GET | TAKES_POST:
+    case HTTP_TAKES_GET | HTTP_TAKES_POST:
         return "Allow: GET, POST\r\n";
+    case HTTP_TAKES_GET | HTTP_TAKES_POST | HTTP_TAKES_DELETE:
+        return "Allow: GET, POST, DELETE\r\n";
     default:
-        assert(route->methods == TAKES_POST);
+        assert(route->methods == HTTP_TAKES_POST);
         return "Allow: POST\r\n";
     }
 }

@@ -15,12 +15,15 @@ static const struct transport transport_deferring;
 
 // --- A request
 
-static void preflight(struct shard *shard, struct exchange *exchange) {
+static void preflight(struct shard *shard, const struct http_call *call, const struct http_route *route) {
+    struct exchange *exchange = call->exchange;
     exchange->http.fields =
         "Access-Control-Allow-Methods: GET, HEAD, POST\r\n"
         "Access-Control-Allow-Headers: Authorization, Content-Type, HugAI-Version, Governance-Level, "
         "Request-Id, Custom-Timeout-Ms, Custom-Idle-Timeout-Ms, Last-Event-ID\r\nAccess-Control-Max-Age: "
         "600\r\n";
+    if (route->preflight)
+        route->preflight(call);
     exchange->http.status = 204;
     exchange_close(shard, exchange);
 }
@@ -62,7 +65,7 @@ static bool is_served(struct shard *shard, struct http_call *call, const struct 
         exchange->http.closes = true;
         http_answer_fault(shard, exchange, 503, "the hub is about to end");
     } else if (route && call->request.method == HTTP_OPTIONS && exchange->http.origin) {
-        preflight(shard, exchange);
+        preflight(shard, call, route);
     } else {
         return http_admit(shard, call, route);
     }
@@ -90,6 +93,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
     const struct http_origin guard = http_origin_check(shard->settings, call->head, &call->request);
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange->http.origin = guard.origin;
+    call->exchange->http.bears = route && route->bears;
     bool served = is_served(shard, call, route, guard.fault), waits = served && must_wait(call, route);
     if (waits) {
         defer(shard, call);
@@ -119,8 +123,9 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     call.exchange = http_open(shard, peer);
     if (!call.exchange)
         return;
-    call.exchange->http =
-        (struct http_note){.head_only = call.request.method == HTTP_HEAD, .closes = !call.request.keep_alive};
+    call.exchange->http = (struct http_note){.head_only = call.request.method == HTTP_HEAD,
+                                             .closes = !call.request.keep_alive,
+                                             .is_1_0 = call.request.is_1_0};
     dispatch(shard, &call);
     stop_reading(shard, peer);
 }
