@@ -25,6 +25,9 @@ void limits_defaults(struct limits *limits) {
         .session_linger_ns = 60 * SECOND_NS,
         .held_max = 1000,
         .gate_wait_ns = 300 * SECOND_NS,
+        .mcp_sessions_max = 4096,
+        .mcp_session_idle_ns = 1800 * SECOND_NS,
+        .mcp_keep_alive_ns = 15 * SECOND_NS,
     };
 }
 

@@ -194,6 +194,9 @@ struct limits {
     uint64_t session_linger_ns;
     uint32_t held_max; // messages that wait for approval, of which a quarter may be one source's
     uint64_t gate_wait_ns;
+    uint32_t mcp_sessions_max; // of MCP over HTTP, of which a quarter may be one user's
+    uint64_t mcp_session_idle_ns;
+    uint64_t mcp_keep_alive_ns;
 };
 
 // Fills *limits with the documented defaults.

@@ -117,6 +117,7 @@ bool http_next_with(const uint8_t *head, const struct unit *unit, uint32_t *at, 
                     struct span *name, struct span *value) {
     struct http_line request;
     uint32_t bytes = (uint32_t)strlen(prefix);
+    assert(bytes > 0 && *at <= unit->body_at);
     if (*at == 0)
         *at = read_line(head, unit->body_at, &request);
     for (struct field_line line; field_line_next(head, at, unit->body_at, &line);) {

@@ -294,6 +294,13 @@ static bool may_call(const struct user *user, enum right_kind kind, const char *
     return rights_call(user, &call).allowed;
 }
 
+bool authz_calls_server(const struct user *user, const char *name, size_t bytes) {
+    const struct pattern_set *tools = &users_rights(user)->given[RIGHT_CALL][KIND_TOOL];
+    if (may_call(user, KIND_AGENT, name, bytes))
+        return true;
+    return !pattern_set_is_empty(tools) && rights_reach(user, name, bytes).allowed;
+}
+
 static bool may_call_by(const struct user *user, const struct membership *membership) {
     static const char command[] = "command/execute";
     enum group_kind kind;

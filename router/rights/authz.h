@@ -72,6 +72,8 @@ bool authz_sees_described(const struct user *user, const char *agent, size_t byt
                           struct span capabilities);
 // The same of one at another hub, an object as hub/agents gives it, of a valid text.
 bool authz_sees_entry(const struct user *user, const uint8_t *text, struct span agent);
+// Whether a user may call an MCP server of this name, be it a tool of it alone.
+bool authz_calls_server(const struct user *user, const char *name, size_t bytes);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.
 bool authz_reaches(const struct user *user, const struct agent *agent);
 // Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.

@@ -31,6 +31,8 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     message.approved = true;
     message.origin = held->origin;
     look_up(&message, held);
+    if (peer->transport->is_attached)
+        message_narrow(&message);
     struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
     struct deferred_identity previous;
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);

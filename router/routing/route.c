@@ -46,7 +46,8 @@ static void route_to(struct shard *shard, const struct message *message, const s
     const struct rules_message *criteria = &query->criteria;
     struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_owed, shard->hub);
     assert(verdict.error || verdict.agent);
-    if ((verdict.error || verdict.stands_in) && remote_route_takes(shard, message, criteria, &verdict))
+    if ((verdict.error || verdict.stands_in) && !message->peer->transport->is_attached &&
+        remote_route_takes(shard, message, criteria, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
         verdict.agent = pool_affinity_agent(shard, message->peer, verdict.agent);
@@ -153,13 +154,46 @@ static bool may_name_source(struct shard *shard, const struct message *message) 
                                     : validate_refuse_source(shard, message));
 }
 
+// No method of it is the hub's own, and nothing of it is for many.
+static void route_to_one(struct shard *shard, const struct message *message,
+                         const struct route_query *query) {
+    assert(message->peer->transport->is_attached && query->criteria.target.given);
+    if (!shard->gate || !gate_hook_takes(shard, message, &query->criteria))
+        route_to(shard, message, query);
+}
+
+void route_attached(struct shard *shard, struct message *message) {
+    struct route_query query;
+    assert(message->lookup.verdict == LOOKUP_GOOD && message_attachment(message));
+    events_flush(shard);
+    if (message->exchange && message_is_request(message))
+        exchange_expect(message->exchange);
+    stats_count(&shard->stats,
+                message_is_request(message) ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
+    if ((shard->settings->users && authn_refuse(shard, message)) || refuse_header(shard, message))
+        return;
+    route_query_read(message, &query);
+    if (!message_is_request(message) && progress_route(shard, message))
+        return;
+    if (!may_route(shard, message, &query))
+        return;
+    if (message_is_request(message) && shard->phase != HUB_SERVING)
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+    else
+        route_to_one(shard, message, &query);
+}
+
 // Rights may have changed meanwhile, and agents have gone.
 void route_approved(struct shard *shard, struct message *message) {
     struct route_query query;
     assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
     route_query_read_method(message);
     route_query_read(message, &query);
-    if (may_name_source(shard, message) && may_route(shard, message, &query))
+    if (!may_name_source(shard, message) || !may_route(shard, message, &query))
+        return;
+    if (message->peer->transport->is_attached)
+        route_to_one(shard, message, &query);
+    else
         route_by_rules(shard, message, &query);
     events_flush(shard);
 }

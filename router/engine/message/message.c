@@ -36,3 +36,12 @@ enum parcel_lane message_lane(const struct message *message) {
                 json_string_is(message->body, priority, "critical");
     return high ? LANE_HIGH : LANE_NORMAL;
 }
+
+void message_narrow(struct message *message) {
+    enum {
+        NAMING = 1U << KEY_TARGET_AGENT | 1U << KEY_SOURCE_AGENT | 1U << KEY_EVENT | 1U << KEY_TOOL |
+                 1U << KEY_APPROVER | 1U << KEY_AGENT_ID | 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET |
+                 1U << KEY_CHECKPOINT | 1U << KEY_DECISION | 1U << KEY_FEEDBACK | 1U << KEY_COMMAND
+    };
+    message->lookup.present &= ~(uint32_t)NAMING;
+}

@@ -85,6 +85,8 @@ static inline bool message_has_target(const struct message *message) {
 
 // Decodes as much of its method as fits in `capacity` bytes, cut at a character; returns how many bytes that are.
 size_t message_method_begin(const struct message *message, char *out, size_t capacity);
+// Forgets what a message names beside its method and tokens: of a peer whose transport is attached.
+void message_narrow(struct message *message);
 // A member of params; type JSON_NONE when there is none.
 struct json_item message_param(const struct message *message, const char *key);
 // How many bytes the result of a request may have: what a frame can, or what is left of its exchange's.

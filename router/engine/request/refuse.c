@@ -74,6 +74,10 @@ void refuse_limit(struct shard *shard, const struct message *message, enum accou
     refuse_limit_put(shard, &data, identity_user(message->peer), limit);
     if (wait_ms)
         reply_data_number(&data, "retryAfterMs", (int64_t)wait_ms);
+    if (message->exchange) {
+        message->exchange->is_limited = true;
+        message->exchange->wait_ms = wait_ms < UINT32_MAX ? (uint32_t)wait_ms : UINT32_MAX;
+    }
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 

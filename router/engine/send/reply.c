@@ -157,7 +157,7 @@ struct span reply_put_error(struct text *body, struct reply_to to, enum error er
     begin_answer(body, to);
     struct span id = {sizeof opening - 1, (uint32_t)(body->length - (sizeof opening - 1))};
     text_put(body, ",\"error\":{\"code\":");
-    text_number(body, error_code(error));
+    text_number(body, to.exchange && to.exchange->is_mcp ? error_code_mcp(error) : error_code(error));
     text_put(body, ",\"message\":\"");
     text_put(body, error_text(error));
     text_put(body, "\",\"data\":");
@@ -178,6 +178,8 @@ void reply_error(struct shard *shard, struct peer *peer, struct reply_to to, enu
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    if (to.exchange)
+        to.exchange->error = (uint8_t)error;
     if (to.exchange && !to.exchange->is_array)
         to.exchange->is_bad = error == ERROR_PARSE || error == ERROR_INVALID_REQUEST;
     reply_answer(shard, peer, to, &body, true);

@@ -36,6 +36,7 @@ struct per_client;
 struct identity;
 struct mail;
 struct mcp;
+struct mcp_client;
 struct hcs_viewer;
 
 struct annex {
@@ -50,7 +51,8 @@ struct annex {
     struct child *child;              // whose seat it is (router/features/children); or NULL
     struct mcp *mcp;                  // of such a seat (router/features/mcp/mcp.h); or NULL
     struct per_client *each;          // likewise (router/features/mcp/per_client.h)
-    bool ends_when_idle;              // what such a seat asks has ended when it is cancelled, as MCP has it
+    struct mcp_client *mcp_client; // of MCP over HTTP, whose seat it is (router/features/mcp_http); or NULL
+    bool ends_when_idle;           // what such a seat asks has ended when it is cancelled, as MCP has it
     struct mail *departure;  // that tells shard 0 that it has gone, of a user of shared servers; or NULL
     struct timer timer;      // of the transport's own (transport.h, expire)
     struct list exchanges;   // struct exchange.by_peer: of a transport that answers in order

@@ -61,6 +61,7 @@ struct feature_set;
 struct children;
 struct journal;
 struct link;
+struct mcp_http;
 struct publication;
 struct transport;
 
@@ -211,9 +212,11 @@ struct shard {
         uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
     } guests[ACCEPT_GUESTS_MAX];
     uint32_t guest_count;
-    struct journal *journal;   // NULL: the hub keeps none
-    struct children *children; // NULL: there is no keeper
-    struct link *link;         // to other hubs (router/features/cluster/link.h); NULL: there are none
+    struct journal *journal;    // NULL: the hub keeps none
+    struct children *children;  // NULL: there is no keeper
+    struct mcp_http *mcp_http;  // clients of MCP over HTTP, of shard 0; NULL: it isn't served
+    uint32_t mcp_exchanges_out; // requests of MCP of this shard's connections that aren't answered
+    struct link *link;          // to other hubs (router/features/cluster/link.h); NULL: there are none
     // What this shard has asked of other hubs, and how that leaves (router/forwarding/remote_target.c).
     struct across {
         struct home home;    // of the link: what it owes; connection 0: it is down

@@ -228,6 +228,7 @@
     X(GAUGE_HTTP, "http", "connections", "transport=\"http\"", NULL)                                         \
     X(GAUGE_WEBSOCKET, "websocket", "connections", "transport=\"websocket\"", NULL)                          \
     X(GAUGE_SSE, "sse", "connections", "transport=\"sse\"", NULL)                                            \
+    X(GAUGE_MCP_CLIENT, "mcp", "connections", "transport=\"mcp\"", NULL)                                     \
     X(GAUGE_LINK, "nats", "connections", "transport=\"nats\"", NULL)                                         \
     X(GAUGE_CHILD, "child", "connections", "transport=\"child\"", NULL)                                      \
     X(GAUGE_PENDING, "pending", "pending_requests", NULL, "Forwarded requests without an answer yet.")       \

@@ -108,7 +108,9 @@ struct transport {
     bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say
     bool serves_drain;       // connections are taken in also while the hub drains
     bool only_hears;         // it is there for what it has subscribed to, and ends when none of that is left
-    bool answers_only;       // it gets nothing that it hasn't asked for: there is no place for it
+    bool
+        is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
+    bool answers_only; // it gets nothing that it hasn't asked for: there is no place for it
     // Where HCS comes as something else than bodies. NULL: it comes as bodies.
     void (*streamed)(struct shard *shard, struct peer *peer, const struct streamed *streamed);
 };

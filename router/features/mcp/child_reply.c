@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -57,13 +58,21 @@ void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_i
     child_reply_send(shard, child, &body);
 }
 
+// In the numbers of whoever asked: all who speak MCP over HTTP are known here.
+static int32_t child_reply_code(const struct shard *shard, uint64_t hub_id, enum error error) {
+    const struct pending *pending =
+        hub_id_shard(hub_id) == shard->index ? pending_find(&shard->pending, hub_id) : NULL;
+    bool is_mcp = pending && pending->exchange && pending->exchange->is_mcp;
+    return is_mcp ? error_code_mcp(error) : error_code(error);
+}
+
 void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
                         struct text *data) {
     struct text value;
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     text_init(&value);
     text_put(&value, "{\"code\":");
-    text_number(&value, error_code(error));
+    text_number(&value, child_reply_code(shard, hub_id, error));
     text_put(&value, ",\"message\":\"");
     text_put(&value, error_text(error));
     text_put(&value, "\",\"data\":");

@@ -197,6 +197,8 @@ bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_us
         return true;
     }
     parcel->lane = (uint8_t)message_lane(message);
+    parcel->note = 1; // a client over HTTP is told for which of its requests
+    parcel->source = hub_id;
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
     forward_to(shard, requester->home.connection, parcel);
     return true;

@@ -1,0 +1,55 @@
+#include "router/features/mcp_http/mcp_answer.h"
+
+#include <assert.h>
+
+#include "core/base/errors.h"
+#include "core/base/text.h"
+#include "router/engine/send/exchange.h"
+#include "router/features/mcp_http/mcp_stream.h"
+
+// Of a refusal by the hub itself, before the request had gone anywhere.
+static unsigned refused_status(const struct exchange *exchange) {
+    switch ((enum error)exchange->error) {
+    case ERROR_PARSE:
+    case ERROR_INVALID_REQUEST:
+    case ERROR_INVALID_PARAMS:
+    case ERROR_VERSION:
+        return 400;
+    case ERROR_AGENT_NOT_FOUND:
+        return 404;
+    case ERROR_OVERLOADED:
+        return exchange->is_limited ? 429 : 503;
+    default:
+        return 200;
+    }
+}
+
+unsigned mcp_answer_status(const struct mcp_call *call) {
+    const struct exchange *exchange = call->exchange;
+    assert(exchange);
+    return exchange->error && !exchange->hub_id ? refused_status(exchange) : 200;
+}
+
+// When one that is over a limit may come again.
+static char *retry_line(const struct exchange *exchange, unsigned status) {
+    struct text line;
+    if (status != 429 && status != 503)
+        return NULL;
+    uint64_t ms = exchange->wait_ms ? exchange->wait_ms : 1000;
+    text_init(&line);
+    text_put(&line, "Retry-After: ");
+    text_number(&line, (int64_t)(ms + 999) / 1000);
+    text_add(&line, "\r\n", sizeof "\r\n");
+    if (!line.failed)
+        return line.bytes;
+    text_deinit(&line);
+    return NULL;
+}
+
+void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    unsigned status = answer ? mcp_answer_status(call) : 0;
+    if (answer)
+        mcp_stream_answer(shard, call, answer, status, retry_line(call->exchange, status));
+    else
+        mcp_stream_end(shard, call);
+}

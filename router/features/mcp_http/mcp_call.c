@@ -1,0 +1,63 @@
+#include "router/features/mcp_http/mcp_call.h"
+
+#include <assert.h>
+
+#include "core/base/memory.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/shard/annex.h"
+#include "router/features/gate/gate_hold.h"
+#include "router/features/mcp_http/mcp_exchange.h"
+
+void mcp_call_watch(struct shard *shard, const struct mcp_client *client) {
+    struct timer *timer = &client->seat->annex->timer;
+    const struct limits *limits = shard_limits(shard);
+    uint64_t pause_ns = limits->mcp_keep_alive_ns;
+    if (client->kind != MCP_CLIENT_REQUEST && limits->mcp_session_idle_ns < pause_ns)
+        pause_ns = limits->mcp_session_idle_ns;
+    uint64_t at_ms = shard_now_ms(shard) + pause_ns / 1000000;
+    if (!timer_armed(timer) || timer->due_ms > at_ms)
+        wheel_arm(&shard->wheel, timer, at_ms);
+}
+
+struct mcp_call *mcp_call_begin(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http) {
+    assert(shard->index == 0 && !client->is_closed && client->seat->state == PEER_OPEN);
+    struct mcp_call *call = quota_take_zeroed(&shard->quota, 1, sizeof *call);
+    struct exchange *exchange = call ? exchange_open(shard, client->seat) : NULL;
+    if (!exchange) {
+        quota_give(&shard->quota, call);
+        return NULL;
+    }
+    *call = (struct mcp_call){
+        .client = client, .exchange = exchange, .http = http, .began_ms = shard_now_ms(shard)};
+    list_append(&client->calls, &call->link);
+    exchange->inbound = call;
+    exchange->is_mcp = true;
+    if (http) {
+        assert(!http->call && !http->listener);
+        http->call = call;
+    }
+    client->used_ms = call->began_ms;
+    mcp_call_watch(shard, client);
+    return call;
+}
+
+void mcp_call_free(struct shard *shard, struct mcp_call *call) {
+    assert(!call->exchange && !call->http);
+    call->client->used_ms = shard_now_ms(shard);
+    list_remove(&call->link);
+    memory_give(call->tool);
+    quota_give(&shard->quota, call);
+}
+
+void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
+    struct exchange *exchange = call->exchange;
+    struct pending *pending = exchange->hub_id ? pending_find(&shard->pending, exchange->hub_id) : NULL;
+    assert(exchange && (!pending || pending->exchange == exchange));
+    struct held_message *held =
+        pending || !shard->gate ? NULL : gate_hold_find_exchange(call->client->seat, exchange);
+    if (held)
+        gate_hold_abandon(shard, held);
+    else if (pending)
+        completion_give_up(shard, pending, false);
+}

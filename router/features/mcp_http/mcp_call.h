@@ -1,0 +1,13 @@
+// Calls: requests of a client of MCP over HTTP that servers have.
+#pragma once
+
+#include "router/features/mcp_http/mcp_client_types.h"
+
+// Begins a call whose answer goes to `http`, and which `answered` ends. NULL without memory.
+struct mcp_call *mcp_call_begin(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http);
+// Forgets a call that was answered.
+void mcp_call_free(struct shard *shard, struct mcp_call *call);
+// Ends a call whose client gives it up: its server is told. It is answered by nothing.
+void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
+// Watches the client's times from now on.
+void mcp_call_watch(struct shard *shard, const struct mcp_client *client);

@@ -1,0 +1,152 @@
+#include "router/features/mcp_http/mcp_client.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/annex.h"
+#include "router/engine/shard/identity.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_stream.h"
+#include "router/features/mcp_http/mcp_table.h"
+#include "router/rights/authn.h"
+
+static struct mcp_client *client_of(const struct peer *seat) {
+    return seat->annex ? seat->annex->mcp_client : NULL;
+}
+
+// --- The seat
+
+// An exchange has ended: with an answer, or without one where the call was given up.
+static void respond(struct shard *shard, struct peer *seat, struct exchange *exchange) {
+    struct mcp_call *call = exchange->inbound;
+    assert(exchange->is_ended && !exchange->is_array && client_of(seat));
+    struct parcel *answer = parcel_list_take(&exchange->answers);
+    if (answer) { // which the exchange doesn't hold any more
+        seat->exchange_bytes -= exchange->bytes;
+        exchange->bytes = 0;
+    }
+    if (call)
+        call->answered(shard, call, answer);
+    else if (answer)
+        send_release(shard, answer);
+    exchange->inbound = NULL;
+    exchange_free(shard, exchange);
+}
+
+static void end_calls(struct shard *shard, struct mcp_client *client) {
+    while (!list_empty(&client->calls)) {
+        struct mcp_call *call = list_entry(client->calls.next, struct mcp_call, link);
+        call->exchange->inbound = NULL;
+        call->exchange = NULL;
+        mcp_stream_end(shard, call);
+        mcp_call_free(shard, call);
+    }
+}
+
+static void leave(struct shard *shard, struct peer *seat) {
+    struct mcp_client *client = client_of(seat);
+    if (!client)
+        return;
+    seat->annex->mcp_client = NULL;
+    client->is_closed = true;
+    mcp_table_remove(shard, client);
+    end_calls(shard, client);
+    mcp_stream_close(shard, client);
+    quota_give(&shard->quota, client);
+}
+
+static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
+    struct mcp_client *client = client_of(seat);
+    if (client)
+        mcp_stream_take(shard, client, parcel);
+    else
+        send_release(shard, parcel);
+    return true;
+}
+
+// Progress of a call goes where the call is answered.
+static void report(struct shard *shard, struct peer *seat, const struct pending *pending,
+                   struct parcel *parcel) {
+    struct mcp_call *call = pending->exchange ? pending->exchange->inbound : NULL;
+    assert(seat->transport->report == report);
+    mcp_stream_report(shard, call, seat, parcel);
+}
+
+// The server gives up what it has asked the client: said in the server's words.
+static bool cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool lasts) {
+    (void)lasts;
+    parcel->hub_id = 0;
+    return divert(shard, seat, parcel) && false;
+}
+
+static void expire(struct shard *shard, struct peer *seat) {
+    struct mcp_client *client = client_of(seat);
+    if (client && !client->is_closed && seat->state == PEER_OPEN)
+        mcp_stream_expire(shard, client);
+}
+
+// Nothing is ever queued for it.
+static void wanted(struct shard *shard, struct peer *seat) {
+    (void)shard;
+    assert(outbox_empty(&seat->connection.outbox));
+    (void)seat;
+}
+
+static const struct transport transport_seat = {
+    .name = "mcp client",
+    .wire = &wire_lines,
+    .gauge = GAUGE_MCP_CLIENT,
+    .respond = respond,
+    .leave = leave,
+    .expire = expire,
+    .divert = divert,
+    .cancel = cancel,
+    .report = report,
+    .wanted = wanted,
+    .end_is_leaving = true,
+    .is_attached = true,
+};
+
+// --- Beginning and ending
+
+// What rights a message has is judged by the user that the seat speaks for.
+static bool identify(struct shard *shard, struct peer *seat, const struct user *user) {
+    if (!shard->settings->users)
+        return true;
+    if (!identity_take(shard, seat->annex, -1))
+        return false;
+    authn_identify(identity_of(seat), user, CREDENTIAL_HUB);
+    return true;
+}
+
+struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind kind, const struct user *user,
+                                     const char *name, size_t bytes) {
+    assert(shard->index == 0 && !user == !shard->settings->users);
+    struct mcp_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + bytes);
+    struct peer *seat = client ? peer_open_seat(shard, &transport_seat) : NULL;
+    if (!seat) {
+        quota_give(&shard->quota, client);
+        return NULL;
+    }
+    struct annex *annex = peer_annex(shard, seat);
+    if (!annex || !identify(shard, seat, user) ||
+        (bytes && !annex_attach(&shard->quota, annex, name, bytes))) {
+        quota_give(&shard->quota, client);
+        peer_close(shard, seat, COUNT_CLOSED_NO_MEMORY);
+        return NULL;
+    }
+    client->seat = seat;
+    client->kind = kind;
+    client->user = user;
+    client->used_ms = shard_now_ms(shard);
+    client->name_bytes = (uint32_t)bytes;
+    memcpy(client->name, name, bytes);
+    list_init(&client->calls);
+    list_init(&client->link);
+    parcel_list_init(&client->waiting);
+    annex->mcp_client = client;
+    annex->ends_when_idle = true;
+    return client;
+}

@@ -1,0 +1,59 @@
+// A client of MCP's servers over HTTP: a session, or one request of the modern era. Towards servers and routing it is a
+// peer without a socket, on shard 0, where its servers are: a seat (mcp_client.h). What servers say to the peer finds its
+// way to a stream (mcp_stream.h).
+#pragma once
+
+#include "core/base/hash_table.h"
+#include "core/base/list.h"
+#include "core/send/outbox.h"
+#include "router/engine/shard/peer.h"
+
+struct exchange;
+struct mcp_exchange;
+struct mcp_client;
+struct user;
+
+enum mcp_client_kind {
+    MCP_CLIENT_SESSION, // of the legacy era
+    MCP_CLIENT_REQUEST, // one of the modern era
+    MCP_CLIENT_USER,    // all requests of that era that a user has at a server with an instance for each
+};
+
+enum { MCP_SESSION_ID_BYTES = 32, MCP_WAITING_BYTES_MAX = 64 * 1024 };
+
+// A request of a client that a server has.
+struct mcp_call {
+    struct list link; // in mcp_client.calls
+    struct mcp_client *client;
+    struct exchange *exchange; // of the seat, that its answer is due to
+    struct mcp_exchange *http; // that waits for it; NULL: its connection is gone
+    // Takes the answer, which may be NULL: there is none, and frees the call. The parcel is taken.
+    void (*answered)(struct shard *shard, struct mcp_call *call, struct parcel *answer);
+    uint64_t began_ms;
+    bool takes_json, takes_events; // its client does
+    bool is_modern, logs;          // of that era; and asks for what is logged meanwhile
+    bool is_listen;                // has no end of its own
+    bool is_initialize;
+    bool is_tool; // a tools/call
+    bool was_routed;
+    char *tool; // its name, of such a one, where the journal is kept; or NULL
+};
+
+struct mcp_client {
+    struct peer *seat; // as long as the client is there
+    enum mcp_client_kind kind;
+    const struct user *user; // NULL: users aren't on
+    struct list calls;       // struct mcp_call.link, oldest first
+    // Of a session, and a user's.
+    struct list link;              // in mcp_http.clients
+    struct hash_node by_id;        // of a session that is open
+    struct mcp_exchange *listener; // the stream of GET; or NULL
+    struct parcel_list waiting;    // for such a one
+    size_t waiting_bytes;
+    uint64_t used_ms; // when it last had a request or a stream
+    char id[MCP_SESSION_ID_BYTES];
+    bool is_named;       // it is found by its id
+    bool is_closed;      // it goes
+    uint32_t name_bytes; // of its server, 0: of all
+    char name[];
+};

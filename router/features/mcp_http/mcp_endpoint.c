@@ -1,0 +1,233 @@
+// MCP over HTTP: `/mcp/NAME` serves the server of [child NAME]. This is the feature's registration.
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/base/text.h"
+#include "router/audit/audit.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
+#include "router/features/http/http_routes.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_post.h"
+#include "router/features/mcp_http/mcp_reply.h"
+#include "router/features/mcp_http/mcp_session.h"
+#include "router/features/mcp_http/mcp_stream.h"
+#include "router/features/mcp_http/mcp_table.h"
+#include "router/rights/authz.h"
+
+static const char below[] = "/mcp/";
+
+// --- Who is meant
+
+struct place {
+    const char *name; // of the server
+    size_t bytes;
+};
+
+static bool is_there(const struct shard *shard, const struct place *place) {
+    const struct child_record *record = child_record_find(shard->hub, place->name, place->bytes);
+    return record && child_record_is_mcp(record);
+}
+
+// Refuses a user who may not call the server, whether or not it is there.
+static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
+                     const struct place *place) {
+    struct text data;
+    if (!exchange->user || authz_calls_server(exchange->user, place->name, place->bytes))
+        return true;
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(RULE_CALL));
+    stats_count(&shard->stats, COUNT_REFUSED_CALL);
+    audit_refused_stream(shard, exchange->connection, exchange->user, place->name, place->bytes,
+                         ERROR_NOT_ALLOWED, &data);
+    mcp_reply_error(shard, exchange, 403, to, ERROR_NOT_ALLOWED, &data);
+    return false;
+}
+
+// Whether there is such a server that its user may call; else the request was answered.
+static bool find(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
+                 const struct place *place) {
+    struct text data;
+    if (!may_call(shard, exchange, to, place))
+        return false;
+    if (is_there(shard, place))
+        return true;
+    text_init(&data);
+    reply_data_string(&data, "agent", place->name, place->bytes);
+    mcp_reply_error(shard, exchange, 404, to, ERROR_AGENT_NOT_FOUND, &data);
+    return false;
+}
+
+static struct place place_of(const struct mcp_arrival *arrival) {
+    struct span path = arrival->request.line.path;
+    assert(path.bytes > sizeof below - 1);
+    return (struct place){(const char *)arrival->head + path.at + sizeof below - 1,
+                          path.bytes - (sizeof below - 1)};
+}
+
+// --- Requests
+
+static void refuse_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
+                          const char *fault) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    mcp_reply_error(shard, exchange, status, (struct reply_to){0}, ERROR_INVALID_REQUEST, &data);
+}
+
+static bool is_json(const struct mcp_arrival *arrival) {
+    return !http_repeated(&arrival->request, HTTP_CONTENT_TYPE) &&
+           http_media_type_is(arrival->head, arrival->request.fields[HTTP_CONTENT_TYPE], "application/json");
+}
+
+static void refuse_end(struct shard *shard, const struct mcp_post *post) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the hub is ending");
+    mcp_reply_later(shard, post->exchange, 503, post->to, 1000, &data);
+}
+
+static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
+    struct mcp_post post;
+    bool json, events;
+    struct place place = place_of(arrival);
+    char name[AGENT_ID_BYTES_MAX];
+    if (!is_json(arrival)) {
+        refuse_status(shard, arrival->exchange, 415, "the content must be application/json");
+        return;
+    }
+    if (!mcp_post_accepts(arrival, &json, &events)) {
+        refuse_status(shard, arrival->exchange, 406, "the answer is application/json or text/event-stream");
+        return;
+    }
+    if (!mcp_post_read(shard, arrival, &post) || !find(shard, arrival->exchange, post.to, &place))
+        return;
+    memcpy(name, place.name, place.bytes); // the head goes
+    if (post.message.lookup.kind == BODY_REQUEST && shard->phase != HUB_SERVING)
+        refuse_end(shard, &post);
+    else
+        mcp_session_post(shard, &post, name, place.bytes);
+}
+
+static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival, bool ends) {
+    struct place place = place_of(arrival);
+    bool json, events;
+    if (!find(shard, arrival->exchange, (struct reply_to){0}, &place))
+        return;
+    if (!http_has_field(&arrival->request, HTTP_MCP_SESSION_ID)) {
+        mcp_reply_status(shard, arrival->exchange, 405, "Allow: POST\r\n");
+        return;
+    }
+    mcp_post_accepts(arrival, &json, &events);
+    if (!ends && !events)
+        refuse_status(shard, arrival->exchange, 406, "the answer is text/event-stream");
+    else if (ends)
+        mcp_session_delete(shard, arrival, place.name, place.bytes);
+    else
+        mcp_session_listen(shard, arrival, place.name, place.bytes);
+}
+
+static void serve(struct shard *shard, struct mcp_arrival *arrival) {
+    assert(shard->index == 0 && shard->mcp_http);
+    switch (arrival->request.method) {
+    case HTTP_POST:
+        serve_post(shard, arrival);
+        break;
+    case HTTP_GET:
+    case HTTP_DELETE:
+        serve_stream(shard, arrival, arrival->request.method == HTTP_DELETE);
+        break;
+    default:
+        assert(false);
+    }
+}
+
+// --- A connection that has gone
+
+static void gone(struct shard *shard, struct mcp_exchange *exchange) {
+    struct mcp_call *call = exchange->call;
+    struct mcp_client *listener = exchange->listener;
+    exchange->call = NULL;
+    exchange->listener = NULL;
+    if (call)
+        call->http = NULL;
+    if (listener) {
+        listener->listener = NULL;
+        listener->used_ms = shard_now_ms(shard);
+    }
+    mcp_exchange_end(shard, exchange);
+    if (call && call->is_initialize) // whose session nobody could ever use
+        mcp_table_close(shard, call->client);
+    else if (call && call->is_modern)
+        mcp_call_cancel(shard, call);
+}
+
+// --- Routes
+
+static void preflight(const struct http_call *call) {
+    struct exchange *http = call->exchange;
+    struct span asked = call->request.fields[HTTP_ACCESS_CONTROL_REQUEST_HEADERS];
+    struct text lines;
+    http->http.fields = "Access-Control-Allow-Methods: POST, GET, DELETE\r\nAccess-Control-Max-Age: 600\r\n";
+    if (!asked.bytes || http_repeated(&call->request, HTTP_ACCESS_CONTROL_REQUEST_HEADERS))
+        return;
+    text_init(&lines);
+    text_put(&lines, "Access-Control-Allow-Headers: ");
+    text_add(&lines, call->head + asked.at, asked.bytes);
+    text_add(&lines, "\r\n", sizeof "\r\n");
+    if (lines.failed)
+        text_deinit(&lines);
+    else
+        http->http.lines = lines.bytes;
+}
+
+enum { TAKES = HTTP_TAKES_GET | HTTP_TAKES_POST | HTTP_TAKES_DELETE };
+
+static const struct http_route routes[] = {
+    {.path = below,
+     .is_below = true,
+     .methods = TAKES,
+     .serves_drain = true,
+     .bears = true,
+     .serve = mcp_exchange_take,
+     .preflight = preflight},
+};
+
+static const char *start(struct shard *shard) {
+    if (!mcp_table_open(shard))
+        return "MCP over HTTP";
+    mcp_exchange_set(serve, gone);
+    http_routes_add(routes, sizeof routes / sizeof *routes);
+    return NULL;
+}
+
+static void close_all(struct shard *shard) {
+    for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
+        if (client)
+            mcp_table_close(shard, client);
+    }
+}
+
+static void drain(struct shard *shard) {
+    if (shard->phase == HUB_CLOSING)
+        close_all(shard);
+}
+
+static bool holds_phase(const struct shard *shard) {
+    return shard->phase == HUB_STOPPED && shard->mcp_exchanges_out > 0;
+}
+
+const struct feature mcp_http_feature = {
+    .name = "mcp http",
+    .start = start,
+    .close = mcp_table_free,
+    .mail = mcp_exchange_take_mail,
+    .drain = drain,
+    .holds_phase = holds_phase,
+};

@@ -1,0 +1,321 @@
+#include "router/features/mcp_http/mcp_exchange.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "core/base/text.h"
+#include "core/send/envelope.h"
+#include "core/send/line_breaks.h"
+#include "core/wire/sse.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+#include "router/features/feature_list.h"
+#include "router/features/http/http_response.h"
+
+static mcp_exchange_serve *serve_arrival;
+static mcp_exchange_gone *tell_gone;
+
+void mcp_exchange_set(mcp_exchange_serve *serve, mcp_exchange_gone *gone) {
+    serve_arrival = serve;
+    tell_gone = gone;
+}
+
+// Kinds of mail.
+enum {
+    MAIL_MCP_REQUEST, // to shard 0, to be served
+    MAIL_MCP_ANSWER,  // home, with its answer
+    MAIL_MCP_EVENT,   // a parcel: an event of its answer
+    MAIL_MCP_GONE,    // its connection has gone, which shard 0 is told
+    MAIL_MCP_LEFT,    // that comes home
+};
+
+static void post(struct shard *shard, uint32_t to, struct mail *mail, unsigned kind, uint8_t detail) {
+    assert(to != shard->index);
+    mail->kind = FEATURE_KIND(FEATURE_MCP_HTTP, kind);
+    mail->detail = detail;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
+}
+
+// --- On the connection's shard
+
+static void give(struct shard *shard, struct mcp_exchange *exchange) {
+    assert(!exchange->exchange && !exchange->content && !exchange->lines && shard->mcp_exchanges_out > 0);
+    shard->mcp_exchanges_out--;
+    memory_give(exchange->stream_lines);
+    quota_give(&shard->quota, exchange);
+}
+
+// The connection is being closed.
+static void leave(struct shard *shard, struct exchange *http) {
+    struct mcp_exchange *exchange = http->inbound;
+    assert(exchange->exchange == http);
+    http->inbound = NULL;
+    http->http.gone = NULL;
+    exchange->exchange = NULL;
+    exchange_miss(shard, http);
+    if (shard->index == 0) {
+        exchange->is_gone = true;
+        tell_gone(shard, exchange);
+        return;
+    }
+    exchange->gone_is_out = true;
+    post(shard, 0, &exchange->gone_mail, MAIL_MCP_GONE, 0);
+}
+
+// All bytes of the request, for shard 0 to copy.
+static bool pack(struct shard *shard, const struct http_call *call, struct mcp_exchange *exchange) {
+    const struct frame *frame = call->frame;
+    struct unit whole = {.sized = true, .bytes = frame->unit->bytes, .body_bytes = frame->unit->bytes};
+    struct frame bytes = frame_at(frame->buffer, frame->at, &whole);
+    exchange->request = parcel_forward(&shard->parcels, &bytes);
+    return exchange->request != NULL;
+}
+
+static void serve_here(struct shard *shard, const struct http_call *call, struct mcp_exchange *exchange) {
+    struct mcp_arrival arrival = {exchange, call->frame, call->head, call->request};
+    assert(shard->index == 0);
+    serve_arrival(shard, &arrival);
+}
+
+void mcp_exchange_take(struct shard *shard, struct http_call *call) {
+    struct mcp_exchange *exchange = quota_take_anyway(&shard->quota, sizeof *exchange);
+    const struct user *user = shard->settings->users ? identity_user(call->peer) : NULL;
+    if (exchange)
+        *exchange = (struct mcp_exchange){.exchange = call->exchange,
+                                          .connection = call->peer->name,
+                                          .user = user,
+                                          .is_1_0 = call->request.is_1_0,
+                                          .unit = *call->frame->unit,
+                                          .said_ms = shard_now_ms(shard)};
+    if (!exchange || (shard->index != 0 && !pack(shard, call, exchange))) {
+        quota_give(&shard->quota, exchange);
+        call->exchange->http.closes = true;
+        http_answer(shard, call->exchange, 503, NULL, NULL);
+        return;
+    }
+    shard->mcp_exchanges_out++;
+    exchange->mail.connection = exchange->gone_mail.connection = exchange->connection;
+    call->exchange->inbound = exchange;
+    call->exchange->http.gone = leave;
+    if (shard->index == 0)
+        serve_here(shard, call, exchange);
+    else
+        post(shard, 0, &exchange->mail, MAIL_MCP_REQUEST, 0);
+}
+
+enum { SAID_NOTIFICATION = 1 };
+
+// They go out with the first event.
+static void take_stream_lines(struct http_note *note, struct mcp_exchange *exchange) {
+    if (note->streams || !exchange->stream_lines)
+        return;
+    assert(!note->lines);
+    note->lines = exchange->stream_lines;
+    exchange->stream_lines = NULL;
+}
+
+static void deliver(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event, uint8_t said) {
+    const struct peer *peer = exchange->exchange ? peer_find(shard, exchange->connection) : NULL;
+    bool is_full =
+        peer && (said & SAID_NOTIFICATION) &&
+        (!send_has_room(shard, peer) || peer->exchange_bytes >= shard_limits(shard)->queue_bytes_max);
+    if (peer && !is_full) {
+        take_stream_lines(&exchange->exchange->http, exchange);
+        http_stream(shard, exchange->exchange, event);
+        return;
+    }
+    drop_one(shard, is_full ? COUNT_DROP_OVERLOADED : COUNT_DROP_TARGET_GONE, exchange->connection,
+             event->bytes);
+    send_release(shard, event);
+}
+
+static void answer_home(struct shard *shard, struct exchange *http, struct mcp_exchange *exchange) {
+    struct parcel *content = exchange->content;
+    char *lines = exchange->lines;
+    exchange->content = NULL;
+    exchange->lines = NULL;
+    if (http->http.streams || exchange->streams)
+        take_stream_lines(&http->http, exchange);
+    else
+        http->http.lines = lines;
+    if (exchange->fields)
+        http->http.fields = exchange->fields;
+    if (http->http.streams || exchange->streams) {
+        http->http.streams = true;
+        http->http.status = 200;
+        exchange_close(shard, http);
+    } else {
+        http_answer_parcel(shard, http, exchange->status, content);
+    }
+}
+
+// It was answered.
+static void come_home(struct shard *shard, struct mcp_exchange *exchange) {
+    struct exchange *http = exchange->exchange;
+    assert(connection_shard(exchange->connection) == shard->index);
+    exchange->exchange = NULL;
+    exchange->is_home = true;
+    if (http) {
+        http->inbound = NULL;
+        http->http.gone = NULL;
+        answer_home(shard, http, exchange);
+    } else {
+        if (exchange->content) {
+            drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, exchange->connection, exchange->content->bytes);
+            send_release(shard, exchange->content);
+        }
+        exchange->content = NULL;
+        memory_give(exchange->lines);
+        exchange->lines = NULL;
+    }
+    if (!exchange->gone_is_out)
+        give(shard, exchange);
+}
+
+// --- On shard 0
+
+static void come(struct shard *shard, struct mcp_exchange *exchange) {
+    struct parcel *request = exchange->request;
+    struct buffer *buffer = buffer_take_sized(&shard->buffers, exchange->unit.bytes);
+    assert(shard->index == 0 && request && request->piece_count == 1);
+    exchange->request = NULL;
+    if (buffer)
+        parcel_copy(request, buffer->bytes);
+    send_release(shard, request);
+    if (!buffer) {
+        mcp_exchange_answer(shard, exchange, 503, NULL, NULL, NULL);
+        return;
+    }
+    struct frame frame = frame_at(buffer, 0, &exchange->unit);
+    struct mcp_arrival arrival = {.exchange = exchange, .frame = &frame, .head = buffer->bytes};
+    http_read(arrival.head, frame.unit, &arrival.request);
+    serve_arrival(shard, &arrival);
+    buffer_drop(buffer);
+}
+
+static bool put_head(struct parcel *event, size_t body_bytes, const char *id, bool is_1_0) {
+    static const char hex[] = "0123456789abcdef";
+    char head[32 + SSE_HEAD_BYTES_MAX], line[SSE_HEAD_BYTES_MAX];
+    size_t line_bytes = sse_head(line, NULL, id, id ? strlen(id) : 0), at = 0;
+    uint64_t bytes = line_bytes + body_bytes + 2; // and two line feeds
+    if (!is_1_0) {
+        for (int shift = 60; shift >= 0; shift -= 4)
+            if (bytes >> shift)
+                head[at++] = hex[bytes >> shift & 15];
+        head[at++] = '\r';
+        head[at++] = '\n';
+    }
+    memcpy(head + at, line, line_bytes);
+    return parcel_set_head(event, head, at + line_bytes);
+}
+
+// Each event, or comment, is a chunk of its own.
+static const struct wire wire_event = {.name = "event", .tail = "\n\n", .tail_bytes = 2};
+static const struct wire wire_event_chunk = {.name = "event chunk", .tail = "\n\n\r\n", .tail_bytes = 4};
+
+static struct parcel *comment(struct shard *shard, const struct mcp_exchange *exchange) {
+    struct text text;
+    text_init(&text);
+    text_put(&text, exchange->is_1_0 ? ":\n\n" : "3\r\n:\n\n\r\n");
+    struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
+    if (parcel)
+        parcel->dressed = true;
+    else
+        text_deinit(&text);
+    return parcel;
+}
+
+static bool dress(struct parcel *body, const char *id, bool is_1_0) {
+    assert(!body->dressed && body->hole_count == 0 && !body->shares);
+    line_breaks_settle(body, &wire_sse);
+    if (!put_head(body, body->bytes, id, is_1_0))
+        return false;
+    parcel_dress(body, is_1_0 ? &wire_event : &wire_event_chunk);
+    return true;
+}
+
+void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
+                      bool is_notification) {
+    uint8_t said = is_notification || !body ? SAID_NOTIFICATION : 0;
+    uint32_t to = connection_shard(exchange->connection);
+    assert(shard->index == 0);
+    struct parcel *event = body ? body : comment(shard, exchange);
+    if (exchange->is_gone || !event || (body && !dress(body, id, exchange->is_1_0))) {
+        drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY,
+                 exchange->connection, event ? event->bytes : 0);
+        if (event)
+            send_release(shard, event);
+        return;
+    }
+    exchange->streams = true;
+    exchange->said_ms = shard_now_ms(shard);
+    event->hub_id = 0;
+    event->lane = LANE_NORMAL;
+    if (to == shard->index) {
+        deliver(shard, exchange, event, said);
+        return;
+    }
+    event->to = exchange;
+    event->mail.connection = exchange->connection;
+    post(shard, to, &event->mail, MAIL_MCP_EVENT, said);
+}
+
+void mcp_exchange_answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
+                         const char *fields, char *lines, struct parcel *content) {
+    uint32_t to = connection_shard(exchange->connection);
+    assert(shard->index == 0 && !exchange->call && !exchange->listener);
+    exchange->is_answered = true;
+    exchange->status = (uint16_t)status;
+    exchange->fields = fields;
+    exchange->lines = lines;
+    exchange->content = content;
+    if (to == shard->index)
+        come_home(shard, exchange);
+    else
+        post(shard, to, &exchange->mail, MAIL_MCP_ANSWER, 0);
+}
+
+void mcp_exchange_end(struct shard *shard, struct mcp_exchange *exchange) {
+    exchange->streams = true;
+    mcp_exchange_answer(shard, exchange, 200, NULL, NULL, NULL);
+}
+
+// --- Mail
+
+void mcp_exchange_take_mail(struct shard *shard, struct mail *mail, unsigned kind) {
+    struct parcel *event;
+    struct mcp_exchange *exchange;
+    switch (kind) {
+    case MAIL_MCP_REQUEST:
+        come(shard, list_entry(mail, struct mcp_exchange, mail));
+        break;
+    case MAIL_MCP_EVENT:
+        event = list_entry(mail, struct parcel, mail);
+        deliver(shard, event->to, event, mail->detail);
+        break;
+    case MAIL_MCP_ANSWER:
+        come_home(shard, list_entry(mail, struct mcp_exchange, mail));
+        break;
+    case MAIL_MCP_GONE:
+        exchange = list_entry(mail, struct mcp_exchange, gone_mail);
+        if (!exchange->is_answered) {
+            exchange->is_gone = true;
+            tell_gone(shard, exchange);
+        }
+        post(shard, connection_shard(mail->connection), mail, MAIL_MCP_LEFT, 0);
+        break;
+    case MAIL_MCP_LEFT:
+        exchange = list_entry(mail, struct mcp_exchange, gone_mail);
+        exchange->gone_is_out = false;
+        if (exchange->is_home)
+            give(shard, exchange);
+        break;
+    default:
+        assert(false);
+    }
+}

@@ -1,0 +1,72 @@
+// One request of HTTP to an MCP path, from its coming to the end of its answer. The request comes on the shard of its
+// connection, and is served on shard 0, where MCP's servers and clients are. Where that is another shard the exchange
+// travels there as mail, and comes home as mail with its answer. Events of a stream go ahead of that, each as a parcel.
+#pragma once
+
+#include "core/send/parcel.h"
+#include "core/wire/http_request.h"
+#include "router/engine/shard/hub.h"
+#include "router/features/http/http_call.h"
+
+struct mcp_call;
+struct mcp_client;
+struct user;
+
+struct mcp_exchange {
+    struct mail mail;      // on the way to shard 0, and home
+    struct mail gone_mail; // tells shard 0 that the connection is being closed
+    // Of the connection's shard.
+    struct exchange *exchange; // NULL: the connection is gone
+    bool gone_is_out;          // gone_mail is on its way
+    bool is_home;              // it was answered, and waits for gone_mail alone
+    // Constant on the way.
+    uint64_t connection;
+    const struct user *user; // who asks; NULL: users aren't on
+    bool is_1_0;
+    struct unit unit;       // of the request
+    struct parcel *request; // its bytes, on the way to shard 0
+    // Of shard 0.
+    bool is_gone;                // the connection is
+    bool is_answered;            // it goes home, or has come there
+    bool streams;                // the answer is a stream of events
+    uint64_t said_ms;            // when something of the answer last went out, or the request came
+    struct mcp_call *call;       // that waits for it; or NULL
+    struct mcp_client *listener; // whose stream it is; or NULL
+    char *stream_lines; // more of a stream's head, in memory of its own, set before its first event; or NULL
+    // The answer, on the way home.
+    uint16_t status;
+    const char *fields;     // more of the head, static; or NULL
+    char *lines;            // likewise, in memory of its own
+    struct parcel *content; // or NULL
+};
+
+// A request that shard 0 serves.
+struct mcp_arrival {
+    struct mcp_exchange *exchange;
+    const struct frame *frame;
+    const uint8_t *head; // from the unit's start
+    struct http_request request;
+};
+
+// Called on shard 0 with each; set once, before any shard runs.
+typedef void mcp_exchange_serve(struct shard *shard, struct mcp_arrival *arrival);
+// Called on shard 0 when the connection has gone before the exchange's end, which is to come now.
+typedef void mcp_exchange_gone(struct shard *shard, struct mcp_exchange *exchange);
+void mcp_exchange_set(mcp_exchange_serve *serve, mcp_exchange_gone *gone);
+
+// The route's serve.
+void mcp_exchange_take(struct shard *shard, struct http_call *call);
+// The feature's mail.
+void mcp_exchange_take_mail(struct shard *shard, struct mail *mail, unsigned kind);
+
+// --- On shard 0. Each that ends it frees it, or sends it home: it may not be used any more.
+
+// Says an event: a body, which is taken; or a comment where it is NULL. The first one begins the stream. `id` may be NULL.
+// A notification that finds the connection's queue full is dropped and counted there.
+void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
+                      bool is_notification);
+// Ends the stream.
+void mcp_exchange_end(struct shard *shard, struct mcp_exchange *exchange);
+// Answers with a status, `fields`, `lines` and content, of which the last two are taken, and each may be NULL.
+void mcp_exchange_answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
+                         const char *fields, char *lines, struct parcel *content);

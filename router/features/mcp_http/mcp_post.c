@@ -1,0 +1,203 @@
+#include "router/features/mcp_http/mcp_post.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/wire/http_block.h"
+#include "router/engine/request/validate.h"
+#include "router/features/mcp_http/mcp_reply.h"
+
+// --- The head
+
+// A weight of 0 takes what stands before it back (RFC 9110, section 12.4.2).
+static bool has_weight(const uint8_t *text, size_t bytes) {
+    for (size_t at = 0; at + 2 < bytes; at++) {
+        if (text[at] != ';')
+            continue;
+        size_t key = at + 1;
+        while (key < bytes && (text[key] == ' ' || text[key] == '\t'))
+            key++;
+        if (key + 2 >= bytes || (text[key] | 32) != 'q' || text[key + 1] != '=')
+            continue;
+        for (size_t digit = key + 2; digit < bytes && text[digit] != ';'; digit++)
+            if (text[digit] >= '1' && text[digit] <= '9')
+                return true;
+        return false;
+    }
+    return true;
+}
+
+static bool range_is(const uint8_t *text, size_t bytes, const char *range) {
+    return bytes == strlen(range) && strncasecmp((const char *)text, range, bytes) == 0;
+}
+
+static void take_range(const uint8_t *text, size_t bytes, bool *json, bool *events) {
+    const uint8_t *end = bytes ? memchr(text, ';', bytes) : NULL;
+    size_t type = end ? (size_t)(end - text) : bytes;
+    while (type > 0 && (text[type - 1] == ' ' || text[type - 1] == '\t'))
+        type--;
+    if (!has_weight(text, bytes))
+        return;
+    bool all = range_is(text, type, "*/*");
+    *json |= all || range_is(text, type, "application/*") || range_is(text, type, "application/json");
+    *events |= all || range_is(text, type, "text/*") || range_is(text, type, "text/event-stream");
+}
+
+bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *events) {
+    struct span name, value;
+    uint32_t at = 0;
+    *json = *events = !http_has_field(&arrival->request, HTTP_ACCEPT);
+    while (http_next_with(arrival->head, arrival->frame->unit, &at, "accept", &name, &value)) {
+        if (name.bytes != sizeof "accept" - 1)
+            continue;
+        const uint8_t *text = arrival->head + value.at, *end = text + value.bytes;
+        while (text < end) {
+            const uint8_t *comma = memchr(text, ',', (size_t)(end - text));
+            const uint8_t *stop = comma ? comma : end;
+            while (text < stop && (*text == ' ' || *text == '\t'))
+                text++;
+            take_range(text, (size_t)(stop - text), json, events);
+            text = comma ? comma + 1 : end;
+        }
+    }
+    return *json || *events;
+}
+
+// --- The body
+
+static const char *const param_keys[MCP_PARAMS_COUNT] = {
+#define X(param, text) [param] = text,
+    MCP_PARAMS(X)
+#undef X
+};
+
+static const char *const meta_keys[MCP_META_KEYS_COUNT] = {
+#define X(key, text) [key] = text,
+    MCP_META_KEYS(X)
+#undef X
+};
+
+static bool is_plain(const uint8_t *body, struct span key, const char *text) {
+    return key.bytes == strlen(text) + 2 && memcmp(body + key.at + 1, text, key.bytes - 2) == 0;
+}
+
+// Finds members of an object; the first one that occurs twice or has an escape in its key is returned, else NULL.
+static const char *read_members(const uint8_t *body, struct span object, const char *const *keys,
+                                size_t count, struct json_item *out) {
+    struct json_walk walk;
+    json_walk_begin(&walk, body, object);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        for (size_t index = 0; index < count; index++) {
+            bool plain = is_plain(body, item.key, keys[index]);
+            if (!plain && !(memchr(body + item.key.at, '\\', item.key.bytes) &&
+                            json_string_is(body, item.key, keys[index])))
+                continue;
+            if (!plain || out[index].type != JSON_NONE)
+                return keys[index];
+            out[index] = item;
+        }
+    }
+    return NULL;
+}
+
+static const char *read_params(struct mcp_post *post) {
+    const struct lookup *lookup = &post->message.lookup;
+    const uint8_t *body = post->message.body;
+    if (!lookup_has(lookup, KEY_PARAMS))
+        return NULL;
+    const char *twice =
+        read_members(body, lookup->value[KEY_PARAMS], param_keys, MCP_PARAMS_COUNT, post->params);
+    bool has_meta = lookup_has(lookup, KEY_META) && lookup->type[KEY_META] == JSON_OBJECT;
+    if (!twice && has_meta)
+        twice = read_members(body, lookup->value[KEY_META], meta_keys, MCP_META_KEYS_COUNT, post->meta);
+    return twice;
+}
+
+static const char *const faults[] = {
+    [LOOKUP_NOT_JSON] = "the body is not JSON",
+    [LOOKUP_NOT_UTF8] = "the body is not UTF-8",
+    [LOOKUP_TOO_DEEP] = "the body is nested too deeply",
+    [LOOKUP_AMBIGUOUS] = "this key must occur once, in its own case and without escapes",
+    [LOOKUP_NOT_MESSAGE] = "the body is neither a request, a notification nor a response",
+    [LOOKUP_BAD_ID] = "an id must be a string or a number within the limit",
+    [LOOKUP_GOOD] = "the body must be one message",
+};
+
+static bool refuse(struct shard *shard, struct mcp_post *post, enum error error, const char *fault,
+                   const char *key) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    if (key)
+        reply_data_text(&data, "key", key);
+    mcp_reply_error(shard, post->exchange, 400, post->to, error, &data);
+    return false;
+}
+
+static bool judge(struct shard *shard, struct mcp_post *post) {
+    const struct lookup *lookup = &post->message.lookup;
+    bool is_call = lookup->kind == BODY_REQUEST || lookup->kind == BODY_NOTIFICATION;
+    if (lookup->verdict == LOOKUP_AMBIGUOUS)
+        return refuse(shard, post, ERROR_INVALID_REQUEST, faults[lookup->verdict],
+                      lookup_key_text(lookup->fault_key));
+    if (lookup->verdict != LOOKUP_GOOD || (!is_call && lookup->kind != BODY_RESPONSE))
+        return refuse(shard, post, lookup->verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST,
+                      faults[lookup->verdict], NULL);
+    if (lookup->kind != BODY_NOTIFICATION) {
+        struct span id = lookup->value[KEY_ID];
+        post->to = (struct reply_to){.id = post->message.body + id.at, .id_bytes = id.bytes};
+    }
+    if (!is_call)
+        return true;
+    if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] != JSON_OBJECT)
+        return refuse(shard, post, ERROR_INVALID_REQUEST, "params must be an object", NULL);
+    const char *twice = read_params(post);
+    return !twice || refuse(shard, post, ERROR_INVALID_REQUEST, faults[LOOKUP_AMBIGUOUS], twice);
+}
+
+bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post) {
+    struct message *message = &post->message;
+    memset(post, 0, offsetof(struct mcp_post, message));
+    memset(&post->to, 0, sizeof *post - offsetof(struct mcp_post, to));
+    post->exchange = arrival->exchange;
+    post->head = arrival->head;
+    post->http = &arrival->request;
+    post->unit = *arrival->frame->unit;
+    post->frame = *arrival->frame;
+    post->frame.unit = &post->unit;
+    post->method = MCP_OTHER;
+    mcp_post_accepts(arrival, &post->takes_json, &post->takes_events);
+    if (post->unit.body_bytes == 0)
+        return refuse(shard, post, ERROR_PARSE, "there is no body", NULL);
+    message_begin(message, NULL, NULL);
+    message->frame = &post->frame;
+    message->body = frame_body(&post->frame);
+    validate_look_up(shard, message);
+    if (!judge(shard, post))
+        return false;
+    if (message->lookup.kind == BODY_RESPONSE)
+        return true;
+    size_t bytes = json_string_decode(message->body, message->lookup.value[KEY_METHOD], message->method,
+                                      sizeof message->method);
+    message->method_long = bytes == SIZE_MAX;
+    message->method_bytes = message->method_long ? 0 : bytes;
+    if (!message->method_long)
+        post->method = mcp_method(message->method, bytes);
+    message_narrow(message);
+    return true;
+}
+
+void mcp_post_frame(struct mcp_post *post) {
+    struct frame *frame = &post->frame;
+    uint32_t at = frame->at + http_make_framed(frame->buffer->bytes + frame->at, &post->unit);
+    *frame = frame_at(frame->buffer, at, &post->unit);
+    assert(post->message.body == frame_body(frame));
+    post->head = NULL;
+    post->http = NULL;
+}
+
+size_t mcp_post_text(const struct mcp_post *post, const struct json_item *item, char *out, size_t capacity) {
+    return item->type == JSON_STRING ? json_string_decode(post->message.body, item->value, out, capacity)
+                                     : SIZE_MAX;
+}

@@ -1,0 +1,87 @@
+#include "router/features/mcp_http/mcp_reply.h"
+
+#include <assert.h>
+#include <string.h>
+
+// Answers with a body, which is taken.
+static void answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status, char *lines,
+                   struct text *body) {
+    struct parcel *parcel = body->failed ? NULL : parcel_own(&shard->parcels, body->bytes, body->length);
+    if (!parcel) {
+        text_deinit(body);
+        status = 503;
+    }
+    mcp_exchange_answer(shard, exchange, status, NULL, lines, parcel);
+}
+
+static void put_error(struct text *body, struct reply_to to, int code, const char *message,
+                      const struct text *data) {
+    text_init(body);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    if (to.id_bytes)
+        text_add(body, to.id, to.id_bytes);
+    else
+        text_put(body, "null");
+    text_put(body, ",\"error\":{\"code\":");
+    text_number(body, code);
+    text_put(body, ",\"message\":");
+    text_string(body, message, strlen(message));
+    text_put(body, ",\"data\":");
+    if (data && data->length)
+        text_add(body, data->bytes, data->length);
+    else
+        text_put(body, "{");
+    body->failed |= data && data->failed;
+    text_put(body, "}}}");
+}
+
+static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
+                   int code, const char *message, char *lines, struct text *data) {
+    struct text body;
+    put_error(&body, to, code, message, data);
+    if (data)
+        text_deinit(data);
+    stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    answer(shard, exchange, status, lines, &body);
+}
+
+void mcp_reply_error(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
+                     enum error error, struct text *data) {
+    refuse(shard, exchange, status, to, error_code_mcp(error), error_text(error), NULL, data);
+}
+
+void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
+                     uint64_t ms, struct text *data) {
+    struct text lines;
+    text_init(&lines);
+    text_put(&lines, "Retry-After: ");
+    text_number(&lines, (int64_t)(ms + 999) / 1000);
+    text_add(&lines, "\r\n", sizeof "\r\n");
+    if (lines.failed)
+        text_deinit(&lines);
+    refuse(shard, exchange, status, to, error_code_mcp(ERROR_OVERLOADED), error_text(ERROR_OVERLOADED),
+           lines.failed ? NULL : lines.bytes, data);
+}
+
+void mcp_reply_code(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to, int code,
+                    const char *text, struct text *data) {
+    refuse(shard, exchange, 400, to, code, text, NULL, data);
+}
+
+void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
+                      const char *result, size_t bytes) {
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_add(&body, to.id, to.id_bytes);
+    text_put(&body, ",\"result\":");
+    text_add(&body, result, bytes);
+    text_put(&body, "}");
+    stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
+    answer(shard, exchange, 200, NULL, &body);
+}
+
+void mcp_reply_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
+                      const char *fields) {
+    mcp_exchange_answer(shard, exchange, status, fields, NULL, NULL);
+}

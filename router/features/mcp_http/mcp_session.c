@@ -1,0 +1,202 @@
+#include "router/features/mcp_http/mcp_session.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "router/engine/send/exchange.h"
+#include "router/features/mcp_http/mcp_answer.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_client.h"
+#include "router/features/mcp_http/mcp_reply.h"
+#include "router/features/mcp_http/mcp_stream.h"
+#include "router/features/mcp_http/mcp_table.h"
+#include "router/forwarding/responses.h"
+#include "router/methods/cancel_request.h"
+#include "router/rights/authn.h"
+#include "router/routing/route.h"
+
+static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
+                   enum error error, const char *fault) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    mcp_reply_error(shard, exchange, status, to, error, &data);
+}
+
+// --- Finding it
+
+static bool is_elsewhere(const struct mcp_client *session, const struct mcp_exchange *exchange,
+                         const char *name, size_t bytes) {
+    return session->user != exchange->user || session->name_bytes != bytes ||
+           memcmp(session->name, name, bytes) != 0;
+}
+
+static bool has_legacy_version(const uint8_t *head, const struct http_request *request) {
+    struct span version = request->fields[HTTP_MCP_PROTOCOL_VERSION];
+    return !http_has_field(request, HTTP_MCP_PROTOCOL_VERSION) ||
+           (!http_repeated(request, HTTP_MCP_PROTOCOL_VERSION) &&
+            mcp_legacy_version((const char *)head + version.at, version.bytes));
+}
+
+// The session that a request names; NULL: there is none, and the request was answered.
+static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchange, const uint8_t *head,
+                               const struct http_request *request, struct reply_to to, const char *name,
+                               size_t bytes) {
+    struct span id = request->fields[HTTP_MCP_SESSION_ID];
+    if (!http_has_field(request, HTTP_MCP_SESSION_ID) || http_repeated(request, HTTP_MCP_SESSION_ID)) {
+        refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED, "Mcp-Session-Id must be there, once");
+        return NULL;
+    }
+    struct mcp_client *session = mcp_table_find(shard, head + id.at, id.bytes);
+    if (!session || is_elsewhere(session, exchange, name, bytes)) {
+        refuse(shard, exchange, 404, to, ERROR_NOT_INITIALIZED, "there is no such session");
+        return NULL;
+    }
+    if (!has_legacy_version(head, request)) {
+        refuse(shard, exchange, 400, to, ERROR_INVALID_REQUEST,
+               "MCP-Protocol-Version must be one of sessions");
+        return NULL;
+    }
+    session->used_ms = shard_now_ms(shard);
+    return session;
+}
+
+// --- Answers
+
+static char *session_line(const struct mcp_client *session) {
+    struct text line;
+    text_init(&line);
+    text_put(&line, "Mcp-Session-Id: ");
+    text_add(&line, session->id, sizeof session->id);
+    text_add(&line, "\r\n", sizeof "\r\n");
+    if (!line.failed)
+        return line.bytes;
+    text_deinit(&line);
+    return NULL;
+}
+
+// The server has sessions: this is one from now on. Else its words are all that there is.
+static void answer_initialize(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    struct mcp_client *session = call->client;
+    bool is_open = answer && !call->exchange->is_error;
+    if (is_open)
+        mcp_stream_answer(shard, call, answer, 200, session_line(session));
+    else
+        mcp_answer_give(shard, call, answer);
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+    if (!is_open)
+        mcp_table_close(shard, session);
+}
+
+static void answer_call(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    mcp_answer_give(shard, call, answer);
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+}
+
+// --- Messages
+
+// Speaks for the session from now on.
+static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+    mcp_post_frame(post);
+    post->message.peer = session->seat;
+    post->frame = route_sign(shard, session->seat, &post->frame);
+}
+
+static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *session, bool is_initialize) {
+    struct mcp_call *call = mcp_call_begin(shard, session, post->exchange);
+    if (!call) {
+        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, "there is no memory for the request");
+        if (is_initialize)
+            mcp_table_close(shard, session);
+        return;
+    }
+    struct exchange *exchange = call->exchange;
+    call->answered = is_initialize ? answer_initialize : answer_call;
+    call->is_initialize = is_initialize;
+    call->takes_json = post->takes_json;
+    call->takes_events = post->takes_events;
+    speak(shard, post, session);
+    post->message.exchange = exchange;
+    route_attached(shard, &post->message);
+    exchange_close(shard, exchange);
+}
+
+static void open_session(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
+    struct mcp_client *session = NULL;
+    if (http_has_field(post->http, HTTP_MCP_SESSION_ID) || post->message.lookup.kind != BODY_REQUEST) {
+        refuse(shard, post->exchange, 400, post->to, ERROR_INVALID_REQUEST,
+               "initialize is a request that opens a session");
+        return;
+    }
+    if (mcp_table_has_room(shard, post->exchange->user))
+        session = mcp_client_create(shard, MCP_CLIENT_SESSION, post->exchange->user, name, bytes);
+    if (session && !mcp_table_add(shard, session)) {
+        mcp_table_close(shard, session);
+        session = NULL;
+    }
+    if (!session) {
+        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED,
+               "there is no room for one more session");
+        return;
+    }
+    post->exchange->stream_lines = session_line(session); // it may have to begin before the server answers
+    ask(shard, post, session, true);
+}
+
+// Nothing is answered, whatever comes of it.
+static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+    struct mcp_exchange *exchange = post->exchange;
+    struct message *message = &post->message;
+    speak(shard, post, session);
+    if (message->lookup.kind == BODY_RESPONSE) {
+        responses_route(shard, message);
+    } else if (post->method == MCP_CANCELLED) {
+        if (shard->settings->users)
+            authn_charge(shard, session->seat, message->frame->body.bytes);
+        cancel_request_route(shard, message);
+    } else {
+        route_attached(shard, message);
+    }
+    mcp_reply_status(shard, exchange, 202, NULL);
+}
+
+void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
+    assert(shard->index == 0 && post->head);
+    bool is_request = post->message.lookup.kind == BODY_REQUEST;
+    if (post->method == MCP_INITIALIZE) {
+        open_session(shard, post, name, bytes);
+        return;
+    }
+    struct mcp_client *session = find(shard, post->exchange, post->head, post->http, post->to, name, bytes);
+    if (!session)
+        return;
+    if (is_request && post->method == MCP_PING)
+        mcp_reply_result(shard, post->exchange, post->to, "{}", 2);
+    else if (is_request)
+        ask(shard, post, session, false);
+    else
+        tell(shard, post, session);
+}
+
+// --- GET and DELETE
+
+void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
+                        size_t bytes) {
+    struct mcp_client *session =
+        find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
+    if (session)
+        mcp_stream_open(shard, session, arrival->exchange);
+}
+
+void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
+                        size_t bytes) {
+    struct mcp_client *session =
+        find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
+    if (!session)
+        return;
+    mcp_table_close(shard, session);
+    mcp_reply_status(shard, arrival->exchange, 204, NULL);
+}

@@ -1,0 +1,111 @@
+#include "router/features/mcp_http/mcp_table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/engine/shard/annex.h"
+
+bool mcp_table_open(struct shard *shard) {
+    assert(shard->index == 0 && !shard->mcp_http);
+    struct mcp_http *table = memory_take_zeroed(1, sizeof *table);
+    if (!table)
+        return false;
+    uint8_t words[SIPHASH_BYTES];
+    siphash_name(&shard->hub->settings.secrets.sessions, "mcp over http", 13, words);
+    memcpy(table->names.words, words, sizeof words);
+    list_init(&table->clients);
+    hash_table_init(&table->by_id, &shard->quota);
+    shard->mcp_http = table;
+    return true;
+}
+
+void mcp_table_free(struct shard *shard) {
+    if (!shard->mcp_http)
+        return;
+    assert(list_empty(&shard->mcp_http->clients));
+    hash_table_deinit(&shard->mcp_http->by_id);
+    memory_give(shard->mcp_http);
+    shard->mcp_http = NULL;
+}
+
+bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
+    uint32_t max = shard_limits(shard)->mcp_sessions_max, own = 0;
+    const struct mcp_http *table = shard->mcp_http;
+    if (table->count >= max)
+        return false;
+    for (const struct list *node = table->clients.next; user && node != &table->clients; node = node->next)
+        own += list_entry(node, struct mcp_client, link)->user == user;
+    return own < (max + 3) / 4 || !user;
+}
+
+static uint64_t hash_of(const struct shard *shard, const void *id) {
+    return siphash_table(&shard->hub->settings.secrets.tables, id, MCP_SESSION_ID_BYTES);
+}
+
+static bool name(struct shard *shard, struct mcp_client *client) {
+    static const char digits[] = "0123456789abcdef";
+    struct mcp_http *table = shard->mcp_http;
+    uint64_t named[2] = {client->seat->name, ++table->made};
+    uint8_t bytes[SIPHASH_BYTES];
+    assert(client->kind == MCP_CLIENT_SESSION && !client->is_named);
+    siphash_name(&table->names, named, sizeof named, bytes);
+    for (size_t index = 0; index < sizeof bytes; index++) {
+        client->id[2 * index] = digits[bytes[index] >> 4];
+        client->id[2 * index + 1] = digits[bytes[index] & 15];
+    }
+    client->is_named = hash_table_add(&table->by_id, &client->by_id, hash_of(shard, client->id));
+    return client->is_named;
+}
+
+bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
+    assert(list_empty(&client->link) && client->kind != MCP_CLIENT_REQUEST);
+    if (client->kind == MCP_CLIENT_SESSION && !name(shard, client))
+        return false;
+    list_append(&shard->mcp_http->clients, &client->link);
+    shard->mcp_http->count++;
+    return true;
+}
+
+void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
+    if (client->is_named)
+        hash_table_remove(&shard->mcp_http->by_id, &client->by_id);
+    client->is_named = false;
+    if (list_empty(&client->link))
+        return;
+    list_remove(&client->link);
+    shard->mcp_http->count--;
+}
+
+struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {
+    if (bytes != MCP_SESSION_ID_BYTES)
+        return NULL;
+    struct hash_node *node = hash_table_find(&shard->mcp_http->by_id, hash_of(shard, id));
+    for (; node; node = hash_table_next(node)) {
+        struct mcp_client *client = hash_table_entry(node, struct mcp_client, by_id);
+        if (memcmp(client->id, id, bytes) == 0)
+            return client;
+    }
+    return NULL;
+}
+
+struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
+                                       size_t bytes) {
+    const struct list *all = &shard->mcp_http->clients;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct mcp_client *client = list_entry(node, struct mcp_client, link);
+        if (client->kind == MCP_CLIENT_USER && client->user == user && client->name_bytes == bytes &&
+            memcmp(client->name, name, bytes) == 0)
+            return client;
+    }
+    return NULL;
+}
+
+void mcp_table_close(struct shard *shard, struct mcp_client *client) {
+    assert(client->seat->annex->mcp_client == client);
+    if (client->is_closed)
+        return;
+    client->is_closed = true;
+    mcp_table_remove(shard, client);
+    peer_close(shard, client->seat, COUNTERS_COUNT);
+}

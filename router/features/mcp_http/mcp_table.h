@@ -1,0 +1,33 @@
+// The clients that last: sessions, found by their ids, and users of servers with an instance for each. All on shard 0.
+#pragma once
+
+#include "core/base/hash_table.h"
+#include "core/base/siphash.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/mcp_http/mcp_client_types.h"
+
+struct mcp_http {
+    struct list clients;      // struct mcp_client.link
+    struct hash_table by_id;  // struct mcp_client.by_id
+    struct siphash_key names; // of session ids, which are published
+    uint64_t made;            // how many there have been
+    uint32_t count;           // of clients
+};
+
+// False without memory.
+bool mcp_table_open(struct shard *shard);
+// All clients have gone.
+void mcp_table_free(struct shard *shard);
+// Whether this user may have one more that lasts.
+bool mcp_table_has_room(const struct shard *shard, const struct user *user);
+// Adds one that lasts. A session gets its id, by which it is found from now on. False without memory.
+bool mcp_table_add(struct shard *shard, struct mcp_client *client);
+// Ends a client, with all that it has under way. Once the work at hand is over it is no more.
+void mcp_table_close(struct shard *shard, struct mcp_client *client);
+// Takes a client out, if it is there.
+void mcp_table_remove(struct shard *shard, struct mcp_client *client);
+// The session with this id; NULL: there is none.
+struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes);
+// The client for all modern requests of a user at a server; likewise.
+struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
+                                       size_t bytes);
