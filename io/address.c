@@ -15,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "io/io.h"
+
 enum { HOST_BYTES_MAX = INET6_ADDRSTRLEN, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
 static const char TCP_SCHEME[] = "tcp";
@@ -265,4 +267,12 @@ int address_default_unix(char *uri, size_t capacity) {
     bool fits =
         bytes >= 0 && (size_t)bytes < capacity && path_bytes < sizeof((struct sockaddr_un *)0)->sun_path;
     return fits ? 0 : -ENAMETOOLONG;
+}
+
+void address_of_origin(const struct io_origin *origin, char out[ADDRESS_ORIGIN_BYTES]) {
+    if (origin->is_user)
+        snprintf(out, ADDRESS_ORIGIN_BYTES, "uid %u", origin->user);
+    else if (!inet_ntop(origin->is_v4 ? AF_INET : AF_INET6, origin->address, out, ADDRESS_ORIGIN_BYTES))
+        out[0] = '\0';
+    assert(out[0]);
 }

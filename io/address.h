@@ -34,3 +34,10 @@ unsigned address_port(const struct address *address);
 // Where the hub's Unix socket is by default: $XDG_RUNTIME_DIR/patchbay.sock; else /run/patchbay/patchbay.sock
 // for root; else patchbay-<uid>/patchbay.sock under /tmp. Writes its URI. 0, or -ENAMETOOLONG.
 int address_default_unix(char *uri, size_t capacity);
+
+struct io_origin;
+
+enum { ADDRESS_ORIGIN_BYTES = 64 };
+
+// Writes where a connection comes from, as logs have it: 192.0.2.1, 2001:db8::1, or uid 1000 of a Unix socket.
+void address_of_origin(const struct io_origin *origin, char out[ADDRESS_ORIGIN_BYTES]);

@@ -134,7 +134,7 @@ void io_unwatch(struct io *io, int socket, uint64_t token);
 // Where a connection comes from: of a Unix socket the user whose process connected, else the address, without its
 // port; IPv4's has four bytes. All zero when the peer has gone.
 struct io_origin {
-    bool is_user;
+    bool is_user, is_v4;
     uint32_t user;
     uint8_t address[16];
 };

@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include "core/child/log_line.h"
+#include "core/child/secret_filter.h"
+#include "io/keeper_secrets.h"
 #include "io/log.h"
 #include "io/privdrop.h"
 #include "io/process_name.h"
@@ -34,6 +36,8 @@ struct keeper_child {
     uint32_t end_ms;
     uint64_t kill_at_ms; // SIGKILL to the group; 0: not yet
     int complaints;      // its standard error; -1: at its end
+    char *secrets;       // io/keeper_secrets.h
+    struct secret_filter filter;
     struct log_lines lines;
     char name[256];
 };
@@ -90,23 +94,29 @@ static uint64_t clock_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static void take_output(void *context, const char *bytes, size_t count) {
+    const struct log_sink *sink = context;
+    log_lines_add(&sink->child->lines, (const uint8_t *)bytes, count, clock_ms(), write_line, context);
+}
+
 static void end_log(struct keeper_state *state, struct keeper_child *child) {
     struct log_sink sink = {state, child};
     if (child->complaints < 0)
         return;
     close(child->complaints);
     child->complaints = -1;
+    secret_filter_end(&child->filter, take_output, &sink);
     log_lines_end(&child->lines, clock_ms(), write_line, &sink);
 }
 
 // Reads what a program says on standard error; at its end, or when nobody is left, ends its log.
 static void read_stderr(struct keeper_state *state, struct keeper_child *child) {
-    static uint8_t bytes[READ_BYTES];
+    static char bytes[READ_BYTES];
     struct log_sink sink = {state, child};
     for (unsigned left = READS_A_TURN; left > 0 && child->complaints >= 0; left--) {
         ssize_t count = read(child->complaints, bytes, sizeof bytes);
         if (count > 0)
-            log_lines_add(&child->lines, bytes, (size_t)count, clock_ms(), write_line, &sink);
+            secret_filter_add(&child->filter, bytes, (size_t)count, take_output, &sink);
         else if (count < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         else
@@ -444,6 +454,7 @@ static void sweep(struct keeper_state *state) {
         atomic_store(&state->shared->places[child->place].group, 0);
         report(state, KEEPER_GONE, child->place, child->serial, 0);
         *link = child->next;
+        free(child->secrets);
         free(child);
     }
 }
@@ -490,10 +501,15 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     for (uint32_t word = 0; words && word < command->words; word++)
         words[word] = next_text(&text, end);
     program.variables = text;
-    pid_t process = child && words ? fork_program(&program, sockets, &child->complaints) : -1;
-    int error = child && words ? errno : ENOMEM;
+    bool has_memory = child && words &&
+                      keeper_secrets_read(program.variables, program.variable_count, &child->secrets,
+                                          &child->filter.secrets_bytes);
+    pid_t process = has_memory ? fork_program(&program, sockets, &child->complaints) : -1;
+    int error = has_memory ? errno : ENOMEM;
     free(words);
     if (process < 0) {
+        if (child)
+            free(child->secrets);
         free(child);
         report(state, KEEPER_FAILED, command->place, command->serial, error);
         return;
@@ -503,6 +519,7 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     child->group = process;
     atomic_store(&state->shared->places[command->place].group, (int32_t)process);
     child->end_ms = command->value;
+    child->filter.secrets = child->secrets;
     snprintf(child->name, sizeof child->name, "%s", program.name);
     child->next = state->children;
     state->children = child;

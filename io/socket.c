@@ -36,6 +36,7 @@ void io_peer_origin(struct io *io, int socket, struct io_origin *out) {
     if (getpeername(socket, (struct sockaddr *)&name, &bytes))
         return; // it has gone
     if (name.ss_family == AF_INET) {
+        out->is_v4 = true;
         memcpy(out->address, &((const struct sockaddr_in *)&name)->sin_addr, sizeof(struct in_addr));
     } else if (name.ss_family == AF_INET6) {
         memcpy(out->address, &((const struct sockaddr_in6 *)&name)->sin6_addr, sizeof(struct in6_addr));

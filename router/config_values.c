@@ -34,7 +34,9 @@ static void store(struct config *config, const struct option *option, uint64_t v
 
 static bool refuse(struct config *config, const struct option *option, const char *text,
                    const char *expected) {
-    bool is_shown = !(option->traits & OPTION_SECRET) && strlen(text) < SHOWN_BYTES;
+    const char *url = strstr(text, "://");
+    bool bears_credential = url && strchr(url, '@'); // of a server, where no server is expected
+    bool is_shown = !(option->traits & OPTION_SECRET) && !bears_credential && strlen(text) < SHOWN_BYTES;
     return config_complain(config, option->name, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
                            is_shown ? text : "", is_shown ? "'" : "");
 }

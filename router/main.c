@@ -546,6 +546,7 @@ int main(int argc, char **argv) {
     if (program.resolver.process)
         resolver_close(&program.resolver);
     listen_sockets_close(&program.listening);
+    log_tell_suppressed();
     if (status == 0)
         log_write(LOG_STOPPED, LOG_NO_FIELDS, "the hub has drained and ends");
     return status;

@@ -8,6 +8,7 @@
 #include "core/agents/agent.h"
 #include "core/base/memory.h"
 #include "core/base/text.h"
+#include "core/log/log_secret.h"
 
 // --- Command lines
 
@@ -428,4 +429,23 @@ bool restart_ended(struct restart *restart, const struct restart_policy *policy,
     restart->ends += restart->ends < UINT32_MAX;
     restart->failures += failed;
     return !failed || restart->failures <= policy->limit;
+}
+
+// --- Secrets
+
+size_t child_settings_hide(const struct child_settings *settings, char *text, size_t bytes) {
+    const char *variable = settings->variables.bytes;
+    for (size_t left = settings->variable_count; left > 0; left--, variable += strlen(variable) + 1) {
+        const char *value = *variable == 'S' ? strchr(variable, '=') + 1 : "";
+        bytes = log_hide_secret(text, bytes, value, strlen(value), true);
+    }
+    return bytes;
+}
+
+bool child_settings_has_files(const struct child_settings *settings) {
+    const char *variable = settings->variables.bytes;
+    for (size_t left = settings->variable_count; left > 0; left--, variable += strlen(variable) + 1)
+        if (*variable == 'F')
+            return true;
+    return false;
 }

@@ -69,6 +69,7 @@ struct child_settings {
     struct text command;           // words, each with a zero byte behind it
     size_t command_words;
     // "Pname", "Sname=value", "Fname=path", each with a zero byte behind it: passed, set, read from a file.
+    // A start's command may have "Oname=value", too: set by the hub, and no secret.
     struct text variables;
     size_t variable_count;
     bool pass_given;
@@ -91,6 +92,11 @@ const char *child_settings_set(struct child_settings *settings, const char *key,
 const char *child_settings_finish(struct child_settings *settings);
 // Whether two sections say the same.
 bool child_settings_same(const struct child_settings *one, const struct child_settings *other);
+
+// Hides the values that the section sets in `bytes` bytes of text, which may have been cut; returns how many bytes there are then.
+size_t child_settings_hide(const struct child_settings *settings, char *text, size_t bytes);
+// Whether secrets come from files, which nobody but the child reads.
+bool child_settings_has_files(const struct child_settings *settings);
 
 // Writes the child's capabilities as long as the child hasn't told any itself: a JSON object.
 void child_settings_capabilities(const struct child_settings *settings, struct text *out);

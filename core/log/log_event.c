@@ -41,8 +41,8 @@ static const struct log_kind kinds[LOG_EVENTS_COUNT] = {
     [LOG_SPANS_DROPPED] = {"spans_dropped", LOG_LEVEL_WARNING},
     [LOG_TAP_STARTED] = {"tap_started", LOG_LEVEL_INFO, .fields = {"user"}},
     [LOG_TAP_ENDED] = {"tap_ended", LOG_LEVEL_INFO, .fields = {"user"}},
-    [LOG_CONNECTION_OPENED] = {"connection_opened", LOG_LEVEL_DEBUG},
-    [LOG_CONNECTION_CLOSED] = {"connection_closed", LOG_LEVEL_DEBUG, .fields = {"reason"}},
+    [LOG_CONNECTION_OPENED] = {"connection_opened", LOG_LEVEL_DEBUG, .fields = {"connection", "transport"}},
+    [LOG_CONNECTION_CLOSED] = {"connection_closed", LOG_LEVEL_DEBUG, .fields = {"reason", "connection"}},
 };
 
 const struct log_kind *log_kind_of(enum log_event event) {
@@ -73,6 +73,7 @@ static void put(struct line *line, const char *text) {
 static size_t encode(enum log_format format, const uint8_t *bytes, size_t length, char out[8]) {
     char plain[4];
     size_t count = length, used = 0;
+    assert(length <= sizeof plain);
     if (length > 0)
         memcpy(plain, bytes, length);
     else
@@ -104,6 +105,7 @@ static void put_text(struct line *line, const char *text, size_t bytes, size_t l
 
 // Whether logfmt has a value without quotes.
 static bool is_plain(const char *text, size_t bytes) {
+    assert(text || bytes == 0);
     for (size_t at = 0; at < bytes; at++)
         if ((unsigned char)text[at] <= ' ' || (unsigned char)text[at] >= 0x7f || text[at] == '"' ||
             text[at] == '=' || text[at] == '\\')
@@ -113,6 +115,7 @@ static bool is_plain(const char *text, size_t bytes) {
 
 static void begin_field(struct line *line, const char *name) {
     bool is_json = line->format == LOG_FORMAT_JSON;
+    assert(line->format != LOG_FORMAT_TEXT && name && *name);
     if (line->has_field)
         put(line, is_json ? "," : " ");
     line->has_field = true;
@@ -124,6 +127,7 @@ static void begin_field(struct line *line, const char *name) {
 
 static void put_field(struct line *line, const char *name, const struct log_field *field, size_t later) {
     char digits[24];
+    assert(!field->is_number || !field->text);
     if (!field->is_number && !field->text)
         return;
     begin_field(line, name);

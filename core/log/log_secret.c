@@ -78,6 +78,7 @@ static const struct form {
 
 static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
     size_t head = strlen(form->head);
+    assert(at < bytes && head > 0);
     bool is_head = bytes - at >= head && (form->is_own ? strncmp(text + at, form->head, head) == 0
                                                        : strncasecmp(text + at, form->head, head) == 0);
     return is_head && (!form->is_word || at == 0 || !is_base64url(text[at - 1]));
@@ -101,18 +102,19 @@ size_t log_hide_credentials(char *text, size_t bytes) {
 // How many bytes of the text's end are the beginning of the secret.
 static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes) {
     size_t count = bytes < secret_bytes ? bytes : secret_bytes;
+    assert(secret_bytes >= LOG_SECRET_BYTES_MIN);
     while (count >= LOG_SECRET_BYTES_MIN && memcmp(text + bytes - count, secret, count) != 0)
         count--;
     return count >= LOG_SECRET_BYTES_MIN ? count : 0;
 }
 
-size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes) {
+size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes, bool is_cut) {
     if (secret_bytes < LOG_SECRET_BYTES_MIN)
         return bytes;
     char *found;
     for (size_t at = 0; (found = memmem(text + at, bytes - at, secret, secret_bytes));)
         at = put_stars(text, &bytes, (size_t)(found - text), secret_bytes);
-    size_t cut = cut_bytes(text, bytes, secret, secret_bytes);
+    size_t cut = !is_cut ? 0 : cut_bytes(text, bytes, secret, secret_bytes);
     if (cut > 0)
         put_stars(text, &bytes, bytes - cut, cut);
     return bytes;

@@ -2,6 +2,7 @@
 // bytes as many stars.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // A shorter secret is a word such as `on`, and would take half of the lines with it.
@@ -11,6 +12,6 @@ enum { LOG_SECRET_BYTES_MIN = 4 };
 // `patchbay token new`, a JWT, the seed of an nkey.
 // Returns how many bytes there are then.
 size_t log_hide_credentials(char *text, size_t bytes);
-// Hides each place of this secret, and its beginning where the text ends in it with LOG_SECRET_BYTES_MIN bytes or more:
-// the text may have been cut. A secret of fewer bytes than LOG_SECRET_BYTES_MIN isn't hidden.
-size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes);
+// Hides each place of this secret, unless it has fewer than LOG_SECRET_BYTES_MIN bytes. `is_cut`: more text stood behind this one, so the
+// beginning of the secret is hidden, too, where the text ends in LOG_SECRET_BYTES_MIN bytes of it or more.
+size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes, bool is_cut);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "io/address.h"
+#include "io/log.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/message/source_agent.h"
 #include "router/engine/request/refuse.h"
@@ -82,12 +84,26 @@ static bool save_id(struct shard *shard, struct identity *identity, const struct
     return true;
 }
 
+static void log_refused(struct shard *shard, const struct peer *peer) {
+    struct io_origin origin;
+    char address[ADDRESS_ORIGIN_BYTES];
+    assert(peer->connection.socket >= 0);
+    if (!log_is_written(LOG_CREDENTIAL_REFUSED))
+        return;
+    io_peer_origin(shard->io, peer->connection.socket, &origin);
+    address_of_origin(&origin, address);
+    if (!log_write(LOG_CREDENTIAL_REFUSED, LOG_FIELDS(log_text(address)), "a wrong credential came from %s",
+                   address))
+        shard_note_suppressed(shard);
+}
+
 // The peer stays until it has been told, and says nothing more.
 static void begin_delay(struct shard *shard, struct identity *identity, enum authn_attempt attempt) {
     struct peer *peer = identity->peer;
     uint32_t delay_ms =
         authn_throttle_add(&shard->hub->authn_throttle, identity->origin, shard_now_ms(shard));
     assert(attempt != ATTEMPT_NONE && delay_ms >= AUTHN_THROTTLE_DELAY_MS);
+    log_refused(shard, peer);
     identity->attempt = attempt;
     peer->awaited++;
     wheel_disarm(&identity->timer);

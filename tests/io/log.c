@@ -48,7 +48,7 @@ static void levels(void **state) {
     log_write(LOG_NOTICE, LOG_NO_FIELDS, "two %d", 2);
     assert_false(log_is_written(LOG_RELOADED));
     log_set(LOG_FORMAT_TEXT, LOG_LEVEL_DEBUG);
-    log_write(LOG_CONNECTION_CLOSED, LOG_FIELDS(log_text("why")), "three");
+    log_write(LOG_CONNECTION_CLOSED, LOG_FIELDS(log_text("why"), log_number(1)), "three");
     log_write(LOG_READY, LOG_NO_FIELDS, "four");
     log_mute(true);
     log_write(LOG_NOTICE, LOG_NO_FIELDS, "five");

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "io/log.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/credential.h"
 
@@ -123,6 +124,8 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     peer_speaks(shard, peer, transport);
     shard->peers.slots[slot] = peer;
     stats_count(&shard->stats, COUNT_CONNECTIONS_OPENED);
+    log_write(LOG_CONNECTION_OPENED, LOG_FIELDS(log_number((int64_t)peer->name), log_text(transport->name)),
+              "connection %llu of %s opened", (unsigned long long)peer->name, transport->name);
     if (!enters(shard, peer, secure)) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
@@ -268,11 +271,20 @@ void peer_settle(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTERS_COUNT);
 }
 
+static void log_closed(const struct peer *peer, int counter) {
+    const char *reason = counter == COUNTERS_COUNT ? "ended" : stats_name((enum counter)counter);
+    assert(reason);
+    if (peer->connection.socket >= 0 && reason)
+        log_write(LOG_CONNECTION_CLOSED, LOG_FIELDS(log_text(reason), log_number((int64_t)peer->name)),
+                  "connection %llu closed: %s", (unsigned long long)peer->name, reason);
+}
+
 void peer_close(struct shard *shard, struct peer *peer, int counter) {
     assert(counter >= 0 && counter <= COUNTERS_COUNT);
     if (peer->state == PEER_CLOSING)
         return;
     move(shard, peer, PEER_CLOSING);
+    log_closed(peer, counter);
     if (counter != COUNTERS_COUNT)
         stats_count(&shard->stats, (enum counter)counter);
 }

@@ -58,8 +58,9 @@ static void put_string(struct text *out, const char *string) {
     text_add(out, string ? string : "", string ? strlen(string) + 1 : 1);
 }
 
+// A variable of the hub's own, which is no secret.
 static void put_variable(struct text *out, const char *name, const char *value) {
-    text_put(out, "S");
+    text_put(out, "O");
     text_put(out, name);
     text_put(out, "=");
     put_string(out, value);

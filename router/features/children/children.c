@@ -249,12 +249,25 @@ static void not_started(struct child *child, int32_t error) {
     child->fault_number = error;
 }
 
+// As a shell tells it: a signal is 128 and its number.
+static void log_end(const struct child *child) {
+    assert(child->has_status);
+    bool is_signal = WIFSIGNALED(child->status);
+    int number = is_signal ? WTERMSIG(child->status) : WEXITSTATUS(child->status);
+    log_write(LOG_CHILD_ENDED,
+              LOG_FIELDS(log_text(child->record->name), log_number(is_signal ? 128 + number : number)),
+              "child %s: it ended %s %d", child->record->name, is_signal ? "by signal" : "with status",
+              number);
+}
+
 static void take_report(struct shard *shard, const struct keeper_report *report) {
     struct child *child = child_of(shard->children, report);
     if (!child)
         return;
     switch ((enum keeper_report_kind)report->kind) {
     case KEEPER_STARTED:
+        log_write(LOG_CHILD_STARTED, LOG_FIELDS(log_text(child->record->name)), "child %s: process %d",
+                  child->record->name, report->value);
         child_started(shard, child, report->value);
         break;
     case KEEPER_FAILED:
@@ -265,6 +278,7 @@ static void take_report(struct shard *shard, const struct keeper_report *report)
     case KEEPER_EXITED: // what it wrote before comes first, up to the end of its output
         child->status = report->value;
         child->has_status = true;
+        log_end(child);
         child_exited(shard, child);
         break;
     case KEEPER_GONE:

@@ -30,8 +30,8 @@ void nats_fault_said(struct link *link, const uint8_t *bytes, uint32_t count) {
     if (!is_due(link, bytes, count))
         return;
     memcpy(said, bytes, count);
-    size_t left = log_hide_secret(said, count, url->password, strlen(url->password));
-    left = log_hide_secret(said, left, url->token, strlen(url->token));
+    size_t left = log_hide_secret(said, count, url->password, strlen(url->password), true);
+    left = log_hide_secret(said, left, url->token, strlen(url->token), true);
     size_t length = log_escape((const uint8_t *)said, left, text);
     assert(length <= sizeof text);
     cluster_server_text(url, server);

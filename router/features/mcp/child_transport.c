@@ -36,13 +36,20 @@ static struct child *child_at(const struct peer *peer) {
 // --- Unreadable output
 
 static void show(struct shard *shard, struct child *child, const uint8_t *bytes, uint32_t count) {
-    char text[4 * SHOWN_BYTES];
+    char shown[SHOWN_BYTES], text[4 * SHOWN_BYTES];
     uint64_t now_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_CHILDREN_UNREADABLE);
     if (child->junk_ms && now_ms - child->junk_ms < SHOWN_PAUSE_MS)
         return;
     child->junk_ms = now_ms;
-    size_t length = log_escape(bytes, count < SHOWN_BYTES ? count : SHOWN_BYTES, text);
+    if (child_settings_has_files(child->settings)) {
+        child_log(child, "its standard output can't be read: %u bytes, which may hold its secrets", count);
+        return;
+    }
+    size_t part = count < SHOWN_BYTES ? count : SHOWN_BYTES;
+    memcpy(shown, bytes, part);
+    part = child_settings_hide(child->settings, shown, part);
+    size_t length = log_escape((const uint8_t *)shown, part, text);
     child_log(child, "its standard output can't be read: %.*s", (int)length, text);
 }
 

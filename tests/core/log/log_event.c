@@ -56,7 +56,7 @@ static void the_journal_reads_the_level(void **state) {
     assert_string_equal(made(LOG_CONFIG_FAULT, LOG_FORMAT_TEXT, true, "a: b", unknown, 3), "<3>a: b\n");
     assert_string_equal(made(LOG_NOTICE, LOG_FORMAT_TEXT, true, "a", NULL, 0), "<4>patchbayd: a\n");
     assert_string_equal(made(LOG_RELOADED, LOG_FORMAT_TEXT, true, "a", NULL, 0), "<6>patchbayd: a\n");
-    assert_string_equal(made(LOG_CONNECTION_OPENED, LOG_FORMAT_TEXT, true, "a", NULL, 0),
+    assert_string_equal(made(LOG_CONNECTION_OPENED, LOG_FORMAT_TEXT, true, "a", unknown, 2),
                         "<7>patchbayd: a\n");
     assert_memory_equal(made(LOG_READY, LOG_FORMAT_LOGFMT, true, "a", NULL, 0), "<6>time=", 8);
     assert_memory_equal(made(LOG_READY, LOG_FORMAT_JSON, true, "a", NULL, 0), "<6>{\"time\":", 11);

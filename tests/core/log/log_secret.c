@@ -58,7 +58,7 @@ static void a_secret_that_is_known(void **state) {
     for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
         char text[64];
         strcpy(text, table[at].before);
-        text[log_hide_secret(text, strlen(text), table[at].secret, strlen(table[at].secret))] = '\0';
+        text[log_hide_secret(text, strlen(text), table[at].secret, strlen(table[at].secret), true)] = '\0';
         if (at == 6)
             assert_string_equal(text, "******a");
         else
@@ -76,7 +76,7 @@ static void each_beginning(void **state) {
         memcpy(text, all, bytes);
         size_t left = log_hide_credentials(text, bytes);
         assert_true(left <= bytes);
-        left = log_hide_secret(text, left, "s3cret", 6);
+        left = log_hide_secret(text, left, "s3cret", 6, true);
         assert_true(left <= bytes);
         free(text);
     }

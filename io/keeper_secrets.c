@@ -1,0 +1,72 @@
+#include "io/keeper_secrets.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/child/secret_filter.h"
+#include "core/log/log_secret.h"
+#include "io/plain_file.h"
+
+enum { FILE_BYTES_MAX = 64 << 10 };
+
+struct secrets {
+    char *texts;
+    size_t bytes;
+    bool failed;
+};
+
+static void add(struct secrets *secrets, const char *text, size_t count) {
+    bool is_hidden = count >= LOG_SECRET_BYTES_MIN && count <= SECRET_FILTER_SECRET_BYTES_MAX;
+    char *texts = is_hidden ? realloc(secrets->texts, secrets->bytes + count + 1) : NULL;
+    secrets->failed |= is_hidden && !texts;
+    if (!texts)
+        return;
+    memcpy(texts + secrets->bytes, text, count);
+    texts[secrets->bytes + count] = '\0';
+    secrets->texts = texts;
+    secrets->bytes += count + 1;
+}
+
+// A secret of several lines, such as a key, is one of each line: a log has lines.
+static void add_lines(struct secrets *secrets, const char *text, size_t bytes) {
+    for (size_t at = 0; at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t count = end ? (size_t)(end - text) - at : bytes - at, kept = count;
+        while (kept > 0 && text[at + kept - 1] == '\r')
+            kept--;
+        add(secrets, text + at, kept);
+        at += count + 1;
+    }
+}
+
+static void add_file(struct secrets *secrets, const char *path) {
+    char *text = malloc(FILE_BYTES_MAX);
+    size_t bytes = 0;
+    secrets->failed |= !text;
+    int file = text ? plain_file_open(path) : -1;
+    if (file >= 0 && plain_file_read(file, text, FILE_BYTES_MAX, &bytes) == 0 && !memchr(text, '\0', bytes))
+        add_lines(secrets, text, bytes);
+    if (file >= 0)
+        close(file);
+    if (text)
+        explicit_bzero(text, bytes);
+    free(text);
+}
+
+bool keeper_secrets_read(const char *variables, uint32_t count, char **texts, size_t *bytes) {
+    struct secrets secrets = {NULL, 0, false};
+    for (; count > 0; count--, variables += strlen(variables) + 1) {
+        const char *value = strchr(variables, '=');
+        assert(*variables == 'P' || value);
+        if (*variables == 'S')
+            add(&secrets, value + 1, strlen(value + 1));
+        else if (*variables == 'F')
+            add_file(&secrets, value + 1);
+    }
+    *texts = secrets.texts;
+    *bytes = secrets.bytes;
+    return !secrets.failed;
+}
