@@ -136,6 +136,17 @@ void text_string(struct text *text, const char *string, size_t bytes) {
     text_add(text, "\"", 1);
 }
 
+bool text_read_digits(const void *text, size_t bytes, uint64_t max, uint64_t *number) {
+    const uint8_t *at = text;
+    assert(max <= (UINT64_MAX - 9) / 10);
+    *number = 0;
+    for (const uint8_t *end = at + bytes; at < end; at++) {
+        if ((uint8_t)(*at - '0') > 9 || (*number = *number * 10 + (*at - '0')) > max)
+            return false;
+    }
+    return bytes > 0;
+}
+
 // --- Units
 
 struct unit {

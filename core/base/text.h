@@ -32,6 +32,9 @@ void text_string(struct text *text, const char *string, size_t bytes);
 // Writes `number` in decimal at `out`, without a terminating zero, and returns the number of digits, 20 at
 // most. A number with fewer than 8 digits takes 8 bytes of `out` all the same.
 size_t text_digits(char *out, uint64_t number);
+// Reads a number that is written in decimal digits alone, of which zeros may come first. False: the text is none, or
+// means more than `max`.
+bool text_read_digits(const void *text, size_t bytes, uint64_t max, uint64_t *number);
 
 // --- Units
 

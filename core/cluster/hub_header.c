@@ -12,22 +12,12 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
     return key.bytes == strlen(text) && memcmp(bytes + key.at, text, key.bytes) == 0;
 }
 
-static uint32_t read_time(const uint8_t *bytes, struct span digits) {
-    uint32_t time_ms = 0;
-    if (digits.bytes == 0 || digits.bytes > 7)
-        return 0;
-    for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
-        if ((uint8_t)(bytes[at] - '0') > 9)
-            return 0;
-        time_ms = time_ms * 10 + (uint32_t)(bytes[at] - '0');
-    }
-    return time_ms <= TIME_MS_MAX ? time_ms : 0;
-}
-
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct hub_header *out) {
+    uint64_t time_ms;
     assert(out->given);
     if (key_is(bytes, key, "time"))
-        out->time_ms = read_time(bytes, value);
+        out->time_ms =
+            text_read_digits(bytes + value.at, value.bytes, TIME_MS_MAX, &time_ms) ? (uint32_t)time_ms : 0;
     else if (key_is(bytes, key, "user"))
         out->user = value;
     else if (key_is(bytes, key, "agent"))

@@ -28,25 +28,16 @@ static bool is_node(const uint8_t *text) {
 
 bool hub_name_read(struct hub_name *out, const void *text, size_t bytes) {
     const uint8_t *at = text;
-    uint64_t number = 0;
+    uint64_t number;
     if (bytes < NODE_BYTES + 2 || bytes > HUB_NAME_BYTES_MAX || !is_node(at) || at[NODE_BYTES] != '-' ||
         at[NODE_BYTES + 1] == '0')
         return false;
-    for (size_t digit = NODE_BYTES + 1; digit < bytes; digit++) {
-        if ((uint8_t)(at[digit] - '0') > 9)
-            return false;
-        number = number * 10 + (at[digit] - '0');
-    }
-    if (number > UINT32_MAX)
+    if (!text_read_digits(at + NODE_BYTES + 1, bytes - NODE_BYTES - 1, UINT32_MAX, &number))
         return false;
     memcpy(out->text, text, bytes);
     out->bytes = (uint8_t)bytes;
     out->number = (uint32_t)number;
     return true;
-}
-
-bool hub_name_same(const struct hub_name *one, const struct hub_name *other) {
-    return one->bytes == other->bytes && memcmp(one->text, other->text, one->bytes) == 0;
 }
 
 int hub_name_compare_nodes(const struct hub_name *one, const struct hub_name *other) {

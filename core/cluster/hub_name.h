@@ -20,7 +20,6 @@ struct hub_name {
 void hub_name_write(struct hub_name *out, const char node[NODE_BYTES], uint32_t number);
 // Reads a name. False: the text is no name of a hub.
 bool hub_name_read(struct hub_name *out, const void *text, size_t bytes);
-bool hub_name_same(const struct hub_name *one, const struct hub_name *other);
 // Below 0, 0 or above 0, as the NODE of `one` is lesser, the same or greater.
 int hub_name_compare_nodes(const struct hub_name *one, const struct hub_name *other);
 

@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#include "core/base/text.h"
+
 enum { PORT_MAX = 65535 };
 
 // --- Credentials
@@ -61,19 +63,6 @@ static bool is_of_v6(char letter) {
     return digit_of(letter) < 16 || letter == ':' || letter == '.';
 }
 
-static bool read_port(const char *text, size_t bytes, uint16_t *out) {
-    uint32_t port = 0;
-    if (bytes == 0 || bytes > 5)
-        return false;
-    for (size_t at = 0; at < bytes; at++) {
-        if (text[at] < '0' || text[at] > '9')
-            return false;
-        port = port * 10 + (uint32_t)(text[at] - '0');
-    }
-    *out = (uint16_t)port;
-    return port > 0 && port <= PORT_MAX;
-}
-
 bool nats_url_place(const char *text, size_t bytes, struct nats_url *out) {
     assert(text || bytes == 0);
     bool bracketed = bytes > 0 && text[0] == '[';
@@ -84,8 +73,11 @@ bool nats_url_place(const char *text, size_t bytes, struct nats_url *out) {
     for (size_t at = 0; at < count; at++)
         if (!(bracketed ? is_of_v6(begin[at]) : is_of_name(begin[at])))
             return false;
-    if (!read_port(text + behind + 1, bytes - behind - 1, &out->port))
+    uint64_t port;
+    if (bytes - behind > 1 + 5 || !text_read_digits(text + behind + 1, bytes - behind - 1, PORT_MAX, &port) ||
+        port == 0)
         return false;
+    out->port = (uint16_t)port;
     assert(count < sizeof out->host);
     memcpy(out->host, begin, count);
     out->host[count] = '\0';
@@ -134,41 +126,21 @@ enum nats_url_fault nats_url_read_as(const char *text, size_t bytes, bool secure
 
 // --- INFO
 
-static void take(const uint8_t *text, const struct json_item *item, struct nats_info *out) {
-    bool on = item->type == JSON_TRUE;
-    if (json_string_is(text, item->key, "max_payload") && item->type == JSON_NUMBER)
-        (void)json_number_whole(text, item->value, &out->payload_bytes_max);
-    else if (json_string_is(text, item->key, "headers"))
-        out->headers = on;
-    else if (json_string_is(text, item->key, "auth_required"))
-        out->auth_required = on;
-    else if (json_string_is(text, item->key, "tls_required"))
-        out->tls_required = on;
-    else if (json_string_is(text, item->key, "tls_available"))
-        out->tls_available = on;
-    else if (json_string_is(text, item->key, "ldm"))
-        out->lame_duck = on;
-    else if (json_string_is(text, item->key, "connect_urls") && item->type == JSON_ARRAY)
-        out->connect_urls = item->value;
-    else if (json_string_is(text, item->key, "nonce") && item->type == JSON_STRING)
-        out->nonce = item->value;
-}
-
 bool nats_info_read(const uint8_t *text, struct span argument, struct nats_info *out) {
-    struct json_walk walk;
-    struct json_item item;
-    enum json_step step;
     *out = (struct nats_info){0};
-    if (argument.bytes < 2 || text[argument.at] != '{')
+    assert(text || argument.bytes == 0);
+    if (argument.bytes < 2 || text[argument.at] != '{' || !json_valid(text + argument.at, argument.bytes))
         return false;
-    uint32_t end = argument.at + argument.bytes, behind = json_skip_container(text, argument.at, end);
-    if (behind > end)
-        return false;
-    json_walk_begin(&walk, text, (struct span){argument.at, behind - argument.at});
-    while ((step = json_next(&walk, &item)) == JSON_ITEM)
-        take(text, &item, out);
-    assert(step == JSON_END || step == JSON_BAD);
-    return step == JSON_END && out->payload_bytes_max > 0;
+    struct json_item urls = json_member(text, argument, "connect_urls"),
+                     nonce = json_member(text, argument, "nonce");
+    out->payload_bytes_max = json_member_whole(text, argument, "max_payload");
+    out->headers = json_member_true(text, argument, "headers");
+    out->tls_required = json_member_true(text, argument, "tls_required");
+    out->tls_available = json_member_true(text, argument, "tls_available");
+    out->lame_duck = json_member_true(text, argument, "ldm");
+    out->connect_urls = urls.type == JSON_ARRAY ? urls.value : (struct span){0, 0};
+    out->nonce = nonce.type == JSON_STRING ? nonce.value : (struct span){0, 0};
+    return out->payload_bytes_max > 0;
 }
 
 // --- Credentials

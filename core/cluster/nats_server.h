@@ -38,7 +38,6 @@ bool nats_url_place(const char *text, size_t bytes, struct nats_url *out);
 struct nats_info {
     uint64_t payload_bytes_max;
     bool headers;
-    bool auth_required;
     bool tls_required, tls_available; // TLS must, or may, begin behind INFO
     bool lame_duck;                   // it will go soon
     struct span connect_urls;         // an array, of others in its cluster; bytes 0: it names none

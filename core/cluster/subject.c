@@ -22,11 +22,6 @@ static const struct {
 #undef X
 };
 
-const char *subject_kind_text(enum subject_kind kind) {
-    assert(kind < SUBJECT_KINDS_COUNT);
-    return kinds[kind].text;
-}
-
 // A table, since each byte of a name passes through it at each crossing.
 static const bool plain[256] = {
     ['0' ... '9'] = true,
@@ -35,48 +30,13 @@ static const bool plain[256] = {
     ['-'] = true,
 };
 
-static bool is_plain(uint8_t byte) {
-    return plain[byte];
-}
-
-enum { BLOCK_BYTES = 16 };
-
-// Without a branch, so that all of them are judged together.
-static bool is_plain_block(const uint8_t text[BLOCK_BYTES]) {
-    uint8_t others = 0;
-    for (unsigned at = 0; at < BLOCK_BYTES; at++) {
-        uint8_t byte = text[at], letter = (uint8_t)((byte | 32) - 'a'), digit = (uint8_t)(byte - '0');
-        others |= (uint8_t)(letter >= 26) & (uint8_t)(digit >= 10) & (uint8_t)(byte != '-');
-    }
-    return !others;
-}
-
-// Nearly all names are, throughout.
-static bool all_plain(const uint8_t *text, size_t bytes) {
-    size_t at = 0;
-    assert(text || bytes == 0);
-    for (; bytes - at >= BLOCK_BYTES; at += BLOCK_BYTES)
-        if (!is_plain_block(text + at))
-            return false;
-    if (at > 0)
-        return at == bytes || is_plain_block(text + bytes - BLOCK_BYTES);
-    while (at < bytes && is_plain(text[at]))
-        at++;
-    return at == bytes;
-}
-
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes) {
     static const char digits[] = "0123456789ABCDEF";
     size_t to = 0;
     assert(name || bytes == 0);
-    if (bytes <= SUBJECT_NAME_BYTES_MAX && all_plain((const uint8_t *)name, bytes)) {
-        if (bytes)
-            memcpy(out, name, bytes);
-        return bytes;
-    }
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = (uint8_t)name[at];
-        if (is_plain(byte) && to < SUBJECT_NAME_BYTES_MAX) {
+        if (plain[byte] && to < SUBJECT_NAME_BYTES_MAX) {
             out[to++] = (char)byte;
             continue;
         }
@@ -97,16 +57,11 @@ static unsigned digit_of(uint8_t byte) {
 size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t bytes) {
     size_t to = 0;
     assert(token || bytes == 0);
-    if (bytes <= capacity && all_plain(token, bytes)) {
-        if (bytes)
-            memcpy(out, token, bytes);
-        return bytes;
-    }
     for (size_t at = 0; at < bytes; at++) {
         uint8_t byte = token[at];
         if (to == capacity)
             return SIZE_MAX;
-        if (is_plain(byte)) {
+        if (plain[byte]) {
             out[to++] = (char)byte;
             continue;
         }
@@ -114,7 +69,7 @@ size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t
             return SIZE_MAX;
         byte = (uint8_t)(digit_of(token[at + 1]) << 4 | digit_of(token[at + 2]));
         at += 2;
-        if (is_plain(byte))
+        if (plain[byte])
             return SIZE_MAX;
         out[to++] = (char)byte;
     }
@@ -124,7 +79,7 @@ size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t
 bool subject_is_cluster(const char *name) {
     size_t bytes = strlen(name);
     for (size_t at = 0; at < bytes; at++)
-        if (!is_plain((uint8_t)name[at]) && name[at] != '_')
+        if (!plain[(uint8_t)name[at]] && name[at] != '_')
             return false;
     return bytes > 0 && bytes <= CLUSTER_NAME_BYTES_MAX;
 }
@@ -154,21 +109,18 @@ size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, const str
 
 size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct hub_name *hub,
                          enum subject_kind kind, uint64_t number) {
-    assert(kind > SUBJECT_NAME && kind <= SUBJECT_GONE && hub->bytes);
-    char *to = put(put(put_root(out, cluster), "hub.", 4), hub->text, hub->bytes);
-    *to++ = '.';
+    assert(kind > SUBJECT_NAME && (kind <= SUBJECT_GONE) == (hub != NULL) && (!hub || hub->bytes));
+    char *to = put(put_root(out, cluster), hub ? "hub." : "hubs.", hub ? 4 : 5);
+    if (hub) {
+        to = put(to, hub->text, hub->bytes);
+        *to++ = '.';
+    }
     to = put(to, kinds[kind].text, kinds[kind].bytes);
     if (number) {
         *to++ = '.';
         to += text_digits(to, number);
     }
     return (size_t)(to - out);
-}
-
-size_t subject_write_hubs(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind) {
-    assert(kind > SUBJECT_GONE && kind < SUBJECT_KINDS_COUNT);
-    char *to = put(put_root(out, cluster), "hubs.", 5);
-    return (size_t)(put(to, kinds[kind].text, kinds[kind].bytes) - out);
 }
 
 // Takes a token, and the dot behind it, off the front.
@@ -194,14 +146,10 @@ static enum subject_kind kind_of(const uint8_t *text, struct span token, unsigne
 // 0: it is no number as hubs write one.
 static uint64_t read_number(const uint8_t *text, struct span digits) {
     uint64_t number = 0;
-    if (digits.bytes == 0 || digits.bytes > 16 || text[digits.at] == '0')
-        return 0;
-    for (uint32_t at = digits.at; at < digits.at + digits.bytes; at++) {
-        if ((uint8_t)(text[at] - '0') > 9)
-            return 0;
-        number = number * 10 + (text[at] - '0');
-    }
-    return number;
+    bool is_plain_form = digits.bytes > 0 && text[digits.at] != '0';
+    return is_plain_form && text_read_digits(text + digits.at, digits.bytes, UINT64_C(1) << 54, &number)
+               ? number
+               : 0;
 }
 
 static enum subject_kind read_hub(const uint8_t *text, struct span rest, struct subject *out) {

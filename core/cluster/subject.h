@@ -70,12 +70,9 @@ bool subject_is_cluster(const char *name);
 // Writes a subject of one of the first eight kinds; returns its bytes.
 size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct realm *realm,
                      enum subject_kind kind, const char *token, size_t bytes);
-// Writes a subject under hub.HUB; `number`: of an answer, of held, else 0. Returns its bytes.
+// Writes a subject under hub.HUB, or under hubs, where `hub` is NULL; `number`: of an answer, of held, else 0. Returns
+// its bytes.
 size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct hub_name *hub,
                          enum subject_kind kind, uint64_t number);
-// Writes a subject under hubs; returns its bytes.
-size_t subject_write_hubs(char out[SUBJECT_BYTES_MAX], const char *cluster, enum subject_kind kind);
 // Reads a subject of this cluster.
 void subject_read(const char *cluster, const uint8_t *text, struct span subject, struct subject *out);
-// The text of a kind; static.
-const char *subject_kind_text(enum subject_kind kind);

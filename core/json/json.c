@@ -152,6 +152,22 @@ struct json_item json_member(const uint8_t *text, struct span value, const char 
     return (struct json_item){0};
 }
 
+bool json_member_true(const uint8_t *text, struct span value, const char *key) {
+    return json_member(text, value, key).type == JSON_TRUE;
+}
+
+uint64_t json_member_whole(const uint8_t *text, struct span value, const char *key) {
+    struct json_item item = json_member(text, value, key);
+    uint64_t number = 0;
+    return item.type == JSON_NUMBER && json_number_whole(text, item.value, &number) ? number : 0;
+}
+
+size_t json_member_text(const uint8_t *text, struct span value, const char *key, char *out, size_t capacity) {
+    struct json_item item = json_member(text, value, key);
+    assert(out || capacity == 0);
+    return item.type == JSON_STRING ? json_string_decode(text, item.value, out, capacity) : SIZE_MAX;
+}
+
 // --- Numbers
 
 // Decodes number tokens exactly, however they are written.

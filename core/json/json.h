@@ -53,6 +53,11 @@ enum json_step json_next(struct json_walk *walk, struct json_item *item);
 // The first member of the object `value` whose key means `key`; type JSON_NONE when there is none or it is no
 // object.
 struct json_item json_member(const uint8_t *text, struct span value, const char *key);
+// The same of one type: whether the member is true; a whole number, 0 where it is none; a string, decoded, of which
+// SIZE_MAX is returned where it is none or has more than `capacity` bytes, else the number of bytes.
+bool json_member_true(const uint8_t *text, struct span value, const char *key);
+uint64_t json_member_whole(const uint8_t *text, struct span value, const char *key);
+size_t json_member_text(const uint8_t *text, struct span value, const char *key, char *out, size_t capacity);
 
 // Decodes a string: its escapes undone, as UTF-8 (a lone surrogate becomes U+FFFD). Writes up to `capacity`
 // bytes and no zero byte. Returns the number of bytes. Returns SIZE_MAX when it would be more than capacity

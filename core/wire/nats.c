@@ -8,9 +8,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/wire/field.h"
 
-enum { SIZE_DIGITS_MAX = 9, WORDS_MAX = 5 };
+enum { SIZE_MAX_READ = 999999999, WORDS_MAX = 5 };
 
 static const struct verb {
     const char *name;
@@ -43,37 +44,16 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     return NATS_VERBS;
 }
 
-static void take_word(struct line *line, uint32_t from, uint32_t end) {
-    if (from == end)
-        return; // between two blanks
-    if (line->count < WORDS_MAX)
-        line->words[line->count] = (struct span){from, end - from};
-    line->count++;
-}
-
-// Subjects are long, and each byte of what comes from other hubs counts.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
-    uint32_t word = at;
     assert(at <= end);
-#ifdef __SSE2__
-    for (; end - at >= 16; at += 16) {
-        __m128i text = _mm_loadu_si128((const __m128i *)(bytes + at));
-        __m128i blanks =
-            _mm_or_si128(_mm_cmpeq_epi8(text, _mm_set1_epi8(' ')), _mm_cmpeq_epi8(text, _mm_set1_epi8('\t')));
-        for (unsigned stops = (unsigned)_mm_movemask_epi8(blanks); stops; stops &= stops - 1) {
-            uint32_t stop = at + (uint32_t)__builtin_ctz(stops);
-            take_word(line, word, stop);
-            word = stop + 1;
-        }
+    while (at < end) {
+        uint32_t word = at;
+        while (at < end && !is_blank(bytes[at]))
+            at++;
+        if (at > word && line->count++ < WORDS_MAX)
+            line->words[line->count - 1] = (struct span){word, at - word};
+        at += at < end;
     }
-#endif
-    for (; at < end; at++) {
-        if (!is_blank(bytes[at]))
-            continue;
-        take_word(line, word, at);
-        word = at + 1;
-    }
-    take_word(line, word, end);
 }
 
 static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
@@ -90,15 +70,10 @@ static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
 }
 
 static bool read_size(const uint8_t *bytes, struct span word, uint32_t *out) {
-    if (word.bytes == 0 || word.bytes > SIZE_DIGITS_MAX)
-        return false;
-    *out = 0;
-    for (uint32_t at = word.at; at < word.at + word.bytes; at++) {
-        if (!field_is_digit(bytes[at]))
-            return false;
-        *out = *out * 10 + (bytes[at] - '0');
-    }
-    return true;
+    uint64_t size;
+    bool good = text_read_digits(bytes + word.at, word.bytes, SIZE_MAX_READ, &size);
+    *out = good ? (uint32_t)size : 0;
+    return good;
 }
 
 // MSG subject sid [reply] bytes; HMSG subject sid [reply] bytes-of-headers bytes-of-all.

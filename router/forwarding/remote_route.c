@@ -90,10 +90,9 @@ void remote_route_approval(struct shard *shard, const struct text *body) {
     uint64_t bytes, link = remote_target_link(shard);
     if (!link)
         return;
-    struct hub_envelope envelope = {.subject = subject,
-                                    .is_json = true,
-                                    .subject_bytes = subject_write_hubs(
-                                        subject, shard->hub->settings.cluster->name, SUBJECT_HUBS_APPROVAL)};
+    struct hub_envelope envelope = {.subject = subject, .is_json = true};
+    envelope.subject_bytes =
+        subject_write_hub(subject, shard->hub->settings.cluster->name, NULL, SUBJECT_HUBS_APPROVAL, 0);
     char *copy = memory_take(body->length);
     if (copy)
         memcpy(copy, body->bytes, body->length);

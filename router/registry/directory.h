@@ -10,12 +10,11 @@ struct directory_query {
     struct mail mail; // its connection: who asks
     struct list link; // in shard.inquiries, of shard 0
     struct exchange *exchange;
-    size_t bytes_max;              // of the result
-    const struct user *user;       // who asks, of an edition that stays; NULL: users aren't on
-    uint64_t number;               // under which it was asked; 0: it wasn't yet
-    uint64_t asked_ms;             // when the other hubs were
-    struct hub_name *awaited_hubs; // hubs that haven't answered, on shard 0; or NULL
-    uint32_t awaited_count;
+    size_t bytes_max;           // of the result
+    const struct user *user;    // who asks, of an edition that stays; NULL: users aren't on
+    uint64_t number;            // under which it was asked; 0: it wasn't yet
+    uint64_t asked_ms;          // when the other hubs were
+    uint32_t awaited_hubs;      // that haven't answered, on shard 0
     struct text remote_agents;  // agents, with commas between them
     uint64_t counted_bytes;     // of memory that this takes at most
     struct hub_name hub;        // this one's name; bytes 0: there is no link, and so no name

@@ -45,7 +45,7 @@ joined('3.5 s of silence end what a hub had, and cancel what it asked', { hubs: 
   ]);
   assertError(ended.json, -32050);
   assert.deepEqual(cancel.json.params, { id: json.id });
-  assert.equal(gone.text, '');
+  assert.equal(gone.text, '{}');
   assert.ok(Date.now() - begun > 3000 && Date.now() - begun < 5000, `it took ${Date.now() - begun} ms`);
   assert.equal((await stats(source)).cluster_requests_lost, 1);
   played.drop();

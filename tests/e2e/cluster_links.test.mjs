@@ -183,10 +183,10 @@ async function naming(urls) {
   return server;
 }
 
-test('of the servers that a server names the last are kept, and none without a port', async () => {
+test('of the servers that a server names the first are kept, and none without a port', async () => {
   const broker = await Broker.start();
   const gone = Array.from({ length: 32 }, (_, at) => `127.0.0.1:${at + 1}`);
-  const server = await naming(['127.0.0.1:0', '[::1]:0', ...gone, `127.0.0.1:${broker.port}`]);
+  const server = await naming(['127.0.0.1:0', '[::1]:0', `127.0.0.1:${broker.port}`, ...gone]);
   const hub = await Hub.start(joining(`nats://127.0.0.1:${server.address().port}`));
   await linked(hub);
   // It was the next one: none of those that are gone was tried.

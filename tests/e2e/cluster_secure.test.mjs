@@ -115,7 +115,7 @@ for (const [name, which] of [['another one', 'elsewhere'], ['one of a stranger',
     await broker.kill();
     await there.close();
     assert.equal(heard.length, 0);
-    assert.match(hub.stderr, /the NATS server 127\.0\.0\.1:\d+: .*(mismatch|issuer|self.signed)/i);
+    assert.match(hub.stderr, /cluster: server 127\.0\.0\.1:\d+: .*(mismatch|issuer|self.signed)/i);
   });
 
 test('servers that are named before TLS aren\'t told a password, since they aren\'t dialled; with a key they are', async () => {

@@ -53,7 +53,7 @@ test('a name that means nothing: the next server, which needs no scheme of its o
   assert.equal((await (await hub.peer()).ask('work', { targetAgent: 'a' })).result, 1);
   await linked(hub);
   await hub.stop();
-  assert.match(hub.stderr, new RegExp(`the NATS server ${NOWHERE}:4222: `));
+  assert.match(hub.stderr, new RegExp(`cluster: server ${NOWHERE}:4222: `));
   await broker.kill();
 });
 
@@ -155,7 +155,7 @@ test('who looks names up has ended: that is said at once, and who is here is ser
   const source = await hub.peer();
   await until('it was asked', async () => (await source.ask('hub/stats')).result.cluster_dials_failed > 0);
   process.kill(Number(resolver()), 'SIGKILL');
-  await until('that is said', async () => /patchbayd: the NATS server .*: who looks names up has ended/.test(hub.stderr));
+  await until('that is said', async () => /patchbayd: cluster: server .*: who looks names up has ended/.test(hub.stderr));
   (await hub.agent('a')).serve(() => 1);
   assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 1);
   await hub.stop();

@@ -17,9 +17,7 @@ void cluster_members_deinit(struct cluster_members *members) {
 
 struct cluster_member *cluster_members_find(struct cluster_members *members, const struct hub_name *hub) {
     assert(hub->bytes);
-    if (!members->found || hub_name_compare_nodes(&members->found->hub, hub) != 0)
-        members->found = name_map_get(&members->by_node, hub->text, NODE_BYTES);
-    return members->found;
+    return name_map_get(&members->by_node, hub->text, NODE_BYTES);
 }
 
 struct cluster_member *cluster_members_add(struct cluster_members *members, const struct hub_name *hub,
@@ -51,27 +49,17 @@ void cluster_members_hear(struct cluster_members *members, struct cluster_member
     list_append(&members->all, &member->link);
 }
 
-static void count(struct cluster_members *members, const struct cluster_member *member, uint32_t change) {
-    assert(member->has_beaten);
-    if (member->is_served)
-        members->served += change;
-    else
-        members->unserved += change;
-}
-
-void cluster_members_judge(struct cluster_members *members, struct cluster_member *member, bool is_served) {
-    if (member->has_beaten)
-        count(members, member, UINT32_MAX); // one less
-    member->has_beaten = true;
-    member->is_served = is_served;
-    count(members, member, 1);
+void cluster_members_count(struct cluster_members *members) {
+    members->served = members->unserved = 0;
+    for (const struct list *node = members->all.next; node != &members->all; node = node->next) {
+        const struct cluster_member *member = list_entry(node, struct cluster_member, link);
+        members->served += member->is_served;
+        members->unserved += member->has_beaten && !member->is_served;
+    }
 }
 
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member) {
     assert(list_empty(&member->owes) && list_empty(&member->asked));
-    if (member->has_beaten)
-        count(members, member, UINT32_MAX);
-    members->found = NULL;
     name_map_remove(&members->by_node, member->hub.text, NODE_BYTES);
     list_remove(&member->link);
     quota_give(members->kept, member);

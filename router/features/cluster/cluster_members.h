@@ -17,22 +17,20 @@ struct cluster_member {
         asked; // struct outbound_request.link, inbound_request.by_hub: what it took, what it asked
     struct hub_name hub;
     uint64_t heard_ms;
-    bool is_served;     // it speaks this hub's protocol, and has its REALM
-    bool has_beaten;    // and so it is known what it speaks
-    bool has_answered;  // of this tick: it has been told of some requests
-    bool is_new;        // names are to be compared with it
-    uint64_t protocol;  // as it says
-    struct realm realm; // likewise
-    uint64_t dropped;   // events that it could not publish, as it says
-    uint64_t logged_ms; // when it was last said that it isn't served; 0: it wasn't
+    bool is_served;        // it speaks this hub's protocol, and has its REALM
+    bool has_beaten;       // and so it is known what it speaks
+    bool is_new;           // names are to be compared with it
+    uint64_t served_since; // the number of a claim or list that was given last when it came to be served
+    uint64_t protocol;     // as it says
+    struct realm realm;    // likewise
+    uint64_t dropped;      // events that it could not publish, as it says
+    uint64_t logged_ms;    // when it was last said that it isn't served; 0: it wasn't
     uint8_t name_bytes;
     char name[CLUSTER_MEMBER_NAME_BYTES_MAX]; // --hub-name
 };
 
 struct cluster_members {
     struct name_map by_node;
-    struct cluster_member
-        *found;      // last: most of what comes is of the hub that said the message before; or NULL
     struct list all; // who was heard longest ago is first
     uint32_t served, unserved;
     struct quota *kept;
@@ -48,7 +46,7 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
                                            uint64_t now_ms);
 // It was heard.
 void cluster_members_hear(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms);
-// It has beaten: whether it is served.
-void cluster_members_judge(struct cluster_members *members, struct cluster_member *member, bool is_served);
+// Counts anew who is served, and who has beaten and isn't.
+void cluster_members_count(struct cluster_members *members);
 // It owes nothing, and has asked nothing.
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member);

@@ -6,6 +6,7 @@
 
 #include "core/log/log_escape.h"
 #include "io/log.h"
+#include "router/engine/send/reply.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/features/cluster/outbound_request.h"
@@ -28,7 +29,7 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
     const struct realm *own = &link->shard->settings->realm, *realm = &member->realm;
     char why[160], theirs[4 * REALM_BYTES_MAX];
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(!member->is_served);
     if (member->logged_ms && now_ms - member->logged_ms < UNSERVED_LOG_MS)
         return;
     member->logged_ms = now_ms;
@@ -44,15 +45,10 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
 
 // --- Who is there
 
-static struct cluster_members *members_of(struct link *link) {
-    assert(link->peer);
-    return &link->members;
-}
-
 // What other shards are told of them.
 static void publish_counts(struct link *link) {
     struct shard *shard = link->shard;
-    assert(shard->index == 0);
+    cluster_members_count(&link->members);
     stats_gauge(&shard->stats, GAUGE_HUBS, link->members.served);
     stats_gauge(&shard->stats, GAUGE_HUBS_UNSERVED, link->members.unserved);
     atomic_store_explicit(&shard->hub->hubs_unserved, link->members.unserved, memory_order_relaxed);
@@ -72,8 +68,9 @@ void heartbeat_end(struct link *link, struct cluster_member *member) {
 
 // Requests that it asked and that aren't forwarded yet are ended first.
 static void forget(struct link *link, struct cluster_member *member) {
+    assert(link->peer);
     lose(link, member);
-    cluster_members_remove(members_of(link), member);
+    cluster_members_remove(&link->members, member);
     publish_counts(link);
 }
 
@@ -86,12 +83,13 @@ static void replace(struct link *link, struct cluster_member *member, const stru
     log_member(member, "replaced", what);
     member->hub = *hub;
     member->is_new = true;
+    member->served_since = link->numbers;
 }
 
 struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub) {
-    struct cluster_members *members = members_of(link);
+    struct cluster_members *members = &link->members;
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(hub->bytes && link->hub.bytes);
     if (hub_name_compare_nodes(hub, &link->hub) == 0)
         return NULL;
     struct cluster_member *member = cluster_members_find(members, hub);
@@ -107,32 +105,17 @@ struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *
 
 // --- Beats
 
-// A string, as far as it has room; its bytes.
-static size_t read_text(const uint8_t *body, struct json_item item, char *out, size_t capacity) {
-    size_t bytes = item.type == JSON_STRING ? json_string_decode(body, item.value, out, capacity) : 0;
-    return bytes == SIZE_MAX ? 0 : bytes;
-}
-
-static uint64_t read_number(const uint8_t *body, struct json_item item) {
-    uint64_t number = 0;
-    return item.type == JSON_NUMBER && json_number_whole(body, item.value, &number) ? number : 0;
-}
-
-// It could not publish some events since: who has subscribed here is told, once a second at most.
-static void note_dropped(struct link *link, struct cluster_member *member, uint64_t dropped) {
-    if (member->has_beaten && dropped > member->dropped)
-        link->is_missing = true;
-    member->dropped = dropped;
-}
-
 static void take_served(struct link *link, struct cluster_member *member) {
-    bool was_served = member->has_beaten && member->is_served, was_known = member->has_beaten;
-    bool is_served =
+    bool was_served = member->is_served, was_known = member->has_beaten;
+    assert(member->hub.bytes);
+    member->has_beaten = true;
+    member->is_served =
         member->protocol == CLUSTER_PROTOCOL && realm_same(&member->realm, &link->shard->settings->realm);
-    assert(link->shard->index == 0);
-    cluster_members_judge(members_of(link), member, is_served);
-    publish_counts(link);
-    if (!is_served)
+    if (!was_known || was_served != member->is_served)
+        publish_counts(link);
+    if (!was_served)
+        member->served_since = link->numbers;
+    if (!member->is_served)
         log_unserved(link, member);
     else if (!was_served)
         log_member(member, "there", "is there");
@@ -140,77 +123,71 @@ static void take_served(struct link *link, struct cluster_member *member) {
         heartbeat_beat(link); // who has just come knows nobody yet
 }
 
-bool heartbeat_take(struct link *link, const uint8_t *body, uint32_t bytes) {
-    struct span all = {0, bytes};
+// A string, as far as it has room; else none.
+static size_t read_text(const struct hub_message *message, const char *key, char *out, size_t capacity) {
+    size_t bytes = json_member_text(message->body, message->json, key, out, capacity);
+    return bytes == SIZE_MAX ? 0 : bytes;
+}
+
+bool heartbeat_take(struct link *link, const struct hub_message *message) {
     struct hub_name hub;
     char text[HUB_NAME_BYTES_MAX];
-    assert(link->shard->index == 0);
-    if (!bytes || !json_valid(body, bytes))
-        return false;
-    size_t name_bytes = read_text(body, json_member(body, all, "hub"), text, sizeof text);
-    if (!hub_name_read(&hub, text, name_bytes))
+    assert(!message->member);
+    if (!hub_name_read(&hub, text, read_text(message, "hub", text, sizeof text)))
         return false;
     struct cluster_member *member = heartbeat_hear(link, &hub);
     if (!member)
         return true;
-    if (json_member(body, all, "leaving").type == JSON_TRUE) {
+    if (json_member_true(message->body, message->json, "leaving")) {
         log_member(member, "left", "has left");
         forget(link, member);
         return true;
     }
-    member->protocol = read_number(body, json_member(body, all, "protocol"));
-    member->realm.bytes =
-        read_text(body, json_member(body, all, "realm"), member->realm.text, sizeof member->realm.text);
-    member->name_bytes =
-        (uint8_t)read_text(body, json_member(body, all, "name"), member->name, sizeof member->name);
-    note_dropped(link, member, read_number(body, json_member(body, all, "dropped")));
+    member->protocol = json_member_whole(message->body, message->json, "protocol");
+    member->realm.bytes = read_text(message, "realm", member->realm.text, sizeof member->realm.text);
+    member->name_bytes = (uint8_t)read_text(message, "name", member->name, sizeof member->name);
+    uint64_t dropped = json_member_whole(message->body, message->json, "dropped");
+    // It could not publish some events since: who has subscribed here is told, once a second at most.
+    link->is_missing |= member->has_beaten && dropped > member->dropped;
+    member->dropped = dropped;
     take_served(link, member);
     return true;
 }
 
-static void put_beat(struct text *json, const struct link *link, bool leaves) {
+static void publish_beat(struct link *link, bool leaves) {
     const struct shard *shard = link->shard;
-    const char *name = shard->hub->settings.cluster->hub_name;
-    assert(link->shard->index == 0);
-    text_put(json, "{\"protocol\":");
-    text_number(json, CLUSTER_PROTOCOL);
-    text_put(json, ",\"realm\":");
-    text_string(json, shard->settings->realm.text, shard->settings->realm.bytes);
-    text_put(json, ",\"hub\":");
-    text_string(json, link->hub.text, link->hub.bytes);
-    text_put(json, ",\"agents\":");
-    text_number(json, (int64_t)shard->agents.count);
-    text_put(json, ",\"dropped\":");
-    text_number(json, (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
-    text_put(json, ",\"name\":");
-    text_string(json, name, strlen(name));
-    text_put(json, leaves ? ",\"leaving\":true}" : "}");
+    const struct realm *realm = &shard->settings->realm;
+    struct text json;
+    assert(link->state == LINK_UP);
+    text_init(&json);
+    reply_data_number(&json, "protocol", CLUSTER_PROTOCOL);
+    reply_data_string(&json, "realm", realm->text, realm->bytes);
+    reply_data_string(&json, "hub", link->hub.text, link->hub.bytes);
+    reply_data_number(&json, "agents", (int64_t)shard->agents.count);
+    reply_data_number(&json, "dropped",
+                      (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
+    reply_data_text(&json, "name", shard->hub->settings.cluster->hub_name);
+    text_put(&json, leaves ? ",\"leaving\":true}" : "}");
+    nats_publish(link, &(struct hub_words){.kind = SUBJECT_HUBS_BEAT}, &json);
 }
 
 void heartbeat_beat(struct link *link) {
-    struct text json;
-    assert(link->state == LINK_UP);
     link->beat_ms = shard_now_ms(link->shard);
-    text_init(&json);
-    put_beat(&json, link, false);
-    nats_publish_to(link, NULL, SUBJECT_HUBS_BEAT, 0, &json);
+    publish_beat(link, false);
 }
 
 void heartbeat_farewell(struct shard *shard) {
     struct link *link = shard->link;
-    struct text json;
     assert(shard->phase == HUB_CLOSING);
-    if (!link || link->state != LINK_UP || !link->peer || link->peer->state != PEER_OPEN)
+    if (!link || !link_is_open(link))
         return;
-    text_init(&json);
-    put_beat(&json, link, true);
-    nats_publish_to(link, NULL, SUBJECT_HUBS_BEAT, 0, &json);
+    publish_beat(link, true);
     link->has_left = true;
 }
 
 void heartbeat_realm(struct link *link) {
-    struct list *all = &members_of(link)->all;
-    assert(link->shard->index == 0);
+    struct list *all = &link->members.all;
+    assert(link->state == LINK_UP);
     for (struct list *node = all->next; node != all; node = node->next) {
         struct cluster_member *member = list_entry(node, struct cluster_member, link);
         member->logged_ms = 0;
@@ -223,15 +200,18 @@ void heartbeat_realm(struct link *link) {
 // --- Each tick
 
 static void expire(struct link *link) {
-    struct list *all = &members_of(link)->all;
+    struct list *all = &link->members.all;
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(link->peer);
     while (!list_empty(all) && link->peer->state == PEER_OPEN) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
         if (now_ms - member->heard_ms < CLUSTER_GONE_MS)
             return;
         log_member(member, "silent", "is silent");
-        nats_publish_to(link, &member->hub, SUBJECT_GONE, 0, NULL);
+        struct text json;
+        text_init(&json);
+        text_put(&json, "{}");
+        nats_publish(link, &(struct hub_words){.kind = SUBJECT_GONE, .hub = &member->hub}, &json);
         forget(link, member);
     }
 }
@@ -248,7 +228,6 @@ static void tell_missing(struct link *link) {
 }
 
 void heartbeat_tick(struct link *link) {
-    assert(link->shard->index == 0);
     expire(link);
     if (link->peer->state != PEER_OPEN || shard_now_ms(link->shard) - link->beat_ms < CLUSTER_BEAT_MS)
         return;

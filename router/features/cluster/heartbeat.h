@@ -1,14 +1,13 @@
 // How hubs know that others are there: each beats once a second, and is gone once it has said nothing for 3.5 s. On shard 0.
 #pragma once
 
-#include "core/cluster/hub_header.h"
-#include "router/features/cluster/link.h"
+#include "router/features/cluster/hub_message.h"
 
 // Somebody has said something under this hub's name. NULL: it is this hub's own, of a link that has ended, or there is no memory to
 // know it by; then nothing of the message counts.
 struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub);
 // A beat: what a hub says of itself. False: it can't be read.
-bool heartbeat_take(struct link *link, const uint8_t *body, uint32_t bytes);
+bool heartbeat_take(struct link *link, const struct hub_message *message);
 // Another hub takes this one for gone: what is under way between them ends here, too.
 void heartbeat_end(struct link *link, struct cluster_member *member);
 // This hub's REALM is another one: who is served is judged anew.

@@ -1,4 +1,4 @@
-// What the server brings, opened: what the hub says of a message, and the message itself.
+// A message that the server brings, taken apart: who says it, under which subject, and what its payload holds.
 #pragma once
 
 #include "core/base/errors.h"
@@ -6,19 +6,30 @@
 #include "core/wire/nats.h"
 #include "router/features/cluster/link_state.h"
 
-// A message as a peer would have sent it: the payload is its frame. Without the hub's line the payload is a bare body.
+// The payload is a frame as a peer would have sent it, or JSON of a hub's own, or, without the hub's line, a bare body.
 struct hub_message {
+    const struct frame *arrival; // the server's words, with the payload as their body
+    const struct nats_message *said;
+    const uint8_t *bytes; // of the arrival: all spans are theirs but `json`
+    struct subject subject, reply;
     struct hub_header header;
+    struct cluster_member *member; // the hub that says it; NULL: no hub does
+    const uint8_t *body;           // the payload
+    struct span json; // of the payload, where that is valid JSON; bytes 0: it isn't, or wasn't judged
+    // Once it was opened: the frame, and how many bytes of a body are over the limit.
     struct unit unit;
     struct frame frame;
-    uint64_t excess; // bytes of a body over the limit; 0: its header block is, or nothing
+    uint64_t excess;
 };
 
-// Reads the frame; the header has been read. False where it can't be read, or is larger than what may come in, and *error says which.
-bool hub_message_read(struct shard *shard, const struct frame *frame, struct hub_message *out,
-                      enum error *error);
-// Whether a body is an array, which hubs don't send each other.
-bool hub_message_is_array(const struct frame *frame);
+// Opens the payload as a frame, once. Not ERROR_NONE: it can't be read, or is larger than what may come in.
+enum error hub_message_open(struct shard *shard, struct hub_message *message);
+// Whether the body is an array, which hubs don't send each other.
+bool hub_message_is_array(const struct hub_message *message);
+// The user in whose name it is said; NULL: nobody, or one who isn't known.
+const struct user *hub_message_user(const struct link *link, const struct hub_message *message);
+// Under which number its hub takes the answer; 0: nowhere.
+uint64_t hub_message_reply(const struct hub_message *message);
 // What came can't be read, or isn't for anybody here.
 static inline void hub_message_count_unreadable(struct shard *shard) {
     stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);

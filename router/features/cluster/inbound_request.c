@@ -42,26 +42,18 @@ static struct inbound_request *inbound_request_find(const struct inbound_request
         number ? hash_table_find(&requests->by_number, hash_of(requests, hub, number)) : NULL;
     for (; node; node = hash_table_next(node)) {
         struct inbound_request *request = hash_table_entry(node, struct inbound_request, node);
-        if (request->hub == hub && request->number == number)
+        if (request->place.hub == hub && request->place.number == number)
             return request;
     }
     return NULL;
 }
 
 static void give(struct inbound_requests *requests, struct inbound_request *request) {
-    if (request->reply_bytes)
+    if (!request->place.hub)
         quota_give(requests->kept, request);
     else
         freelist_give(&requests->spares, requests->kept, request);
 }
-
-// Where a request is answered.
-struct reply_place {
-    struct cluster_member *hub;
-    uint64_t number;
-    const uint8_t *reply; // of a client
-    uint32_t reply_bytes;
-};
 
 static struct inbound_request *enter(struct link *link, struct exchange *exchange,
                                      const struct reply_place *place,
@@ -69,19 +61,19 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
     struct inbound_requests *requests = &link->inbound;
     uint32_t bytes = place->hub ? 0 : place->reply_bytes;
     struct inbound_request *request = bytes ? NULL : freelist_take(&requests->spares);
-    assert(link->shard->index == 0);
+    assert(place->hub || place->reply_bytes);
     if (!request)
         request = quota_take(requests->kept, sizeof *request + bytes);
     if (!request)
         return NULL;
     *request = (struct inbound_request){.exchange = exchange,
-                                        .hub = place->hub,
-                                        .number = place->number,
+                                        .place = *place,
                                         .came_ms = shard_now_ms(link->shard),
-                                        .subscription = subscription,
-                                        .reply_bytes = bytes};
-    if (bytes)
+                                        .subscription = subscription};
+    if (bytes) {
         memcpy(request->reply, place->reply, bytes);
+        request->place.reply = request->reply;
+    }
     if (place->hub &&
         !hash_table_add(&requests->by_number, &request->node, hash_of(requests, place->hub, place->number))) {
         give(requests, request);
@@ -100,7 +92,7 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
 static void leave(struct inbound_requests *requests, struct inbound_request *request) {
     assert(request->exchange->inbound == request);
     request->exchange->inbound = NULL;
-    if (request->hub)
+    if (request->place.hub)
         hash_table_remove(&requests->by_number, &request->node);
     list_remove(&request->by_hub);
     list_remove(&request->untold);
@@ -126,19 +118,11 @@ void inbound_request_deinit(struct inbound_requests *requests) {
 static size_t put_reply(const struct link *link, const struct reply_place *place,
                         char out[SUBJECT_BYTES_MAX]) {
     const char *cluster = link->shard->hub->settings.cluster->name;
-    assert(link->shard->index == 0);
+    assert(!place->hub == !place->number);
     if (place->hub)
         return subject_write_hub(out, cluster, &place->hub->hub, SUBJECT_ANSWER, place->number);
     memcpy(out, place->reply, place->reply_bytes);
     return place->reply_bytes;
-}
-
-static struct reply_place place_of(const struct inbound_request *request) {
-    assert(!request->hub == !request->number);
-    return (struct reply_place){.hub = request->hub,
-                                .number = request->number,
-                                .reply = (const uint8_t *)request->reply,
-                                .reply_bytes = request->reply_bytes};
 }
 
 // An answer, which is taken over; ERROR_NONE, or why it can't go, and then it is the caller's still.
@@ -146,7 +130,6 @@ static enum error send_answer(struct link *link, const struct reply_place *place
                               uint64_t *bytes) {
     char subject[SUBJECT_BYTES_MAX];
     struct hub_envelope envelope = {.subject = subject, .is_bare = !place->hub};
-    assert(link->shard->index == 0);
     envelope.subject_bytes = put_reply(link, place, subject);
     enum error error = remote_target_put_head(link->shard, parcel, &envelope, bytes);
     if (!error)
@@ -163,7 +146,6 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
     struct text text;
     struct reply_to to = {.id = digits,
                           .id_bytes = place->number ? (uint32_t)text_digits(digits, place->number) : 0};
-    assert(link->shard->index == 0);
     reply_put_error(&text, to, error, data);
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (!parcel)
@@ -175,35 +157,6 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
     drop_one(shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
     if (place->hub) // which would wait for it
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-}
-
-// What an answer of the hub's own that has no id begins with (engine/send/reply.c).
-static const char without_id[] = "{\"jsonrpc\":\"2.0\",\"id\":null,";
-
-// Whether an answer bears no id, and the hub that asked would find nobody for it: so it gets its number.
-static bool lacks_id(const struct inbound_request *request, const struct parcel *parcel) {
-    const struct piece *first = &parcel->pieces[0];
-    assert(parcel->piece_count > 0);
-    return request->hub && first->count > sizeof without_id &&
-           memcmp(first->bytes, without_id, sizeof without_id - 1) == 0;
-}
-
-static bool put_id(struct parcel *parcel, uint64_t number) {
-    const struct piece *first = &parcel->pieces[0];
-    struct text text;
-    text_init(&text);
-    text_put(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(&text, (int64_t)number);
-    text_put(&text, ",");
-    text_add(&text, (const char *)first->bytes + sizeof without_id - 1,
-             first->count - (sizeof without_id - 1));
-    char *own = text.failed ? NULL : parcel_text_take(parcel, text.length);
-    if (own) {
-        memcpy(own, text.bytes, text.length);
-        parcel_retext(parcel, own, text.length);
-    }
-    text_deinit(&text);
-    return own != NULL;
 }
 
 // What its name has been asked for so far, and how that went.
@@ -219,15 +172,11 @@ static void note_answer(struct link *link, const struct inbound_request *request
 }
 
 static void answer(struct link *link, const struct inbound_request *request, struct parcel *parcel) {
-    struct reply_place place = place_of(request);
+    const struct reply_place *place = &request->place;
     uint64_t bytes = 0;
     struct text data;
-    enum error error = ERROR_NONE;
-    assert(link->shard->index == 0);
-    if (lacks_id(request, parcel) && !put_id(parcel, request->number))
-        error = ERROR_OVERLOADED;
-    if (!error)
-        error = send_answer(link, &place, parcel, &bytes);
+    enum error error = send_answer(link, place, parcel, &bytes);
+    assert(request->exchange->inbound == request);
     if (!error)
         return;
     drop_one(link->shard,
@@ -237,7 +186,7 @@ static void answer(struct link *link, const struct inbound_request *request, str
     text_init(&data);
     if (error == ERROR_FRAME_TOO_LARGE)
         remote_target_put_sizes(link->shard, &data, bytes);
-    send_error(link, &place, error, &data);
+    send_error(link, place, error, &data);
     text_deinit(&data);
 }
 
@@ -259,7 +208,7 @@ void inbound_request_respond(struct shard *shard, struct peer *peer, struct exch
 
 // Its hub needn't be told any more that it was taken.
 static void tell(struct inbound_request *request) {
-    assert(request->hub);
+    assert(request->place.hub);
     list_remove(&request->untold);
     list_init(&request->untold);
 }
@@ -274,9 +223,9 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
     enum counter reason = COUNT_DROP_PROGRESS_UNKNOWN;
     uint64_t bytes;
     assert(!parcel->hub_id);
-    if (request && request->hub) {
+    if (request && request->place.hub) {
         envelope.subject_bytes = subject_write_hub(subject, shard->hub->settings.cluster->name,
-                                                   &request->hub->hub, SUBJECT_PROGRESS, 0);
+                                                   &request->place.hub->hub, SUBJECT_PROGRESS, 0);
         enum error error = remote_target_put_head(shard, parcel, &envelope, &bytes);
         if (!error) {
             tell(request);
@@ -295,16 +244,16 @@ void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchang
     struct inbound_request *request = exchange->inbound;
     struct text json;
     assert(shard->index == 0);
-    if (!link || !request || !request->hub)
+    if (!link || !request || !request->place.hub)
         return;
     text_init(&json);
-    text_put(&json, "{\"waitMs\":");
-    text_number(&json, (int64_t)(shard_limits(shard)->gate_wait_ns / 1000000));
-    text_put(&json, ",\"checkpoint\":");
-    text_string(&json, checkpoint, bytes);
+    reply_data_number(&json, "waitMs", (int64_t)(shard_limits(shard)->gate_wait_ns / 1000000));
+    reply_data_string(&json, "checkpoint", checkpoint, bytes);
     text_put(&json, "}");
     tell(request);
-    nats_publish_to(link, &request->hub->hub, SUBJECT_HELD, request->number, &json);
+    struct hub_words words = {
+        .kind = SUBJECT_HELD, .hub = &request->place.hub->hub, .number = request->place.number};
+    nats_publish(link, &words, &json);
 }
 
 // --- In whose name
@@ -327,16 +276,16 @@ static void end_identity(struct link *link) {
 // --- Coming
 
 // Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
-static enum error read_target(struct link *link, const uint8_t *bytes, const struct subject *subject,
-                              struct origin *origin) {
+static enum error read_target(struct link *link, const struct hub_message *message, struct origin *origin) {
+    const struct subject *subject = &message->subject;
     struct attachment *target = link->target;
     size_t at = subject->kind == SUBJECT_CAPABILITY;
     assert(!origin->target);
     if (!origin->hub.bytes || (subject->kind != SUBJECT_AGENT && subject->kind != SUBJECT_CAPABILITY))
         return ERROR_NONE;
     target->agent[0] = '@';
-    size_t count = subject_unescape(target->agent + at, AGENT_ID_BYTES_MAX - at, bytes + subject->token.at,
-                                    subject->token.bytes);
+    size_t count = subject_unescape(target->agent + at, AGENT_ID_BYTES_MAX - at,
+                                    message->bytes + subject->token.at, subject->token.bytes);
     if (count == SIZE_MAX || count == 0)
         return ERROR_AGENT_NOT_FOUND;
     target->bytes = (uint32_t)(at + count);
@@ -344,27 +293,21 @@ static enum error read_target(struct link *link, const uint8_t *bytes, const str
     return ERROR_NONE;
 }
 
-static void read_origin(struct link *link, const uint8_t *bytes, const struct hub_header *header,
-                        enum subject_kind kind, struct origin *origin) {
-    const struct users *users = link->shard->settings->users;
-    assert(link->shard->index == 0);
-    *origin = (struct origin){.kind = kind};
-    if (!header->given)
+static void read_origin(const struct link *link, const struct hub_message *message, struct origin *origin) {
+    struct span agent = message->header.agent;
+    *origin = (struct origin){.kind = message->subject.kind};
+    if (!message->header.given)
         return;
-    origin->hub = header->hub;
-    if (users && header->user.bytes)
-        origin->user = users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes);
-    if (header->agent.bytes <= AGENT_ID_BYTES_MAX) {
-        origin->agent_bytes = header->agent.bytes;
-        memcpy(origin->agent, bytes + header->agent.at, header->agent.bytes);
+    origin->hub = message->header.hub;
+    origin->user = hub_message_user(link, message);
+    if (agent.bytes <= AGENT_ID_BYTES_MAX) {
+        origin->agent_bytes = agent.bytes;
+        memcpy(origin->agent, message->bytes + agent.at, agent.bytes);
     }
 }
 
-static void refuse(struct link *link, const struct reply_place *place, enum error error,
-                   const struct hub_message *message) {
-    struct shard *shard = link->shard;
-    const struct limits *limits = shard_limits(shard);
-    uint64_t excess = error == ERROR_FRAME_TOO_LARGE ? message->excess : 0;
+static void refuse(struct link *link, const struct reply_place *place, enum error error, uint64_t excess) {
+    const struct limits *limits = shard_limits(link->shard);
     struct text data;
     assert(error != ERROR_NONE);
     if (!place->hub && !place->reply_bytes)
@@ -381,72 +324,60 @@ static void refuse(struct link *link, const struct reply_place *place, enum erro
 }
 
 static void route_request(struct link *link, struct hub_message *message, const struct reply_place *place,
-                          struct nats_subscription *subscription, const struct origin *origin) {
+                          const struct origin *origin) {
     struct shard *shard = link->shard;
     struct exchange *exchange = exchange_open(shard, link->peer);
-    assert(link->shard->index == 0);
+    struct span subject = message->said->subject;
     if (!exchange) {
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    if (enter(link, exchange, place, subscription))
+    if (enter(link, exchange, place,
+              nats_subscriptions_find(&link->subscriptions, (const char *)message->bytes + subject.at,
+                                      subject.bytes)))
         route_remote(shard, link->peer, &message->frame, exchange, origin);
     else
-        refuse(link, place, ERROR_OVERLOADED, message);
+        refuse(link, place, ERROR_OVERLOADED, 0);
     exchange_close(shard, exchange);
 }
 
 // Where it is answered. False: it can't be.
-static bool read_place(struct link *link, const uint8_t *bytes, const struct nats_message *said,
-                       const struct hub_header *header, struct cluster_member *member,
-                       struct reply_place *place) {
-    struct subject reply;
-    assert(link->shard->index == 0);
-    *place = (struct reply_place){.reply = bytes + said->reply.at, .reply_bytes = said->reply.bytes};
-    if (!header->given || !said->reply.bytes)
-        return said->reply.bytes <= SUBJECT_BYTES_MAX;
-    subject_read(link->shard->hub->settings.cluster->name, bytes, said->reply, &reply);
-    place->hub = member;
-    place->number = reply.number;
-    return reply.kind == SUBJECT_ANSWER && reply.number && reply.hub.bytes == header->hub.bytes &&
-           memcmp(bytes + reply.hub.at, header->hub.text, reply.hub.bytes) == 0 &&
-           !inbound_request_find(&link->inbound, member, reply.number);
+static bool read_place(struct link *link, const struct hub_message *message, struct reply_place *place) {
+    struct span reply = message->said->reply;
+    *place = (struct reply_place){.reply = message->bytes + reply.at, .reply_bytes = reply.bytes};
+    if (!message->header.given || !reply.bytes)
+        return reply.bytes <= SUBJECT_BYTES_MAX;
+    place->hub = message->member;
+    place->number = hub_message_reply(message);
+    return place->number && !inbound_request_find(&link->inbound, place->hub, place->number);
 }
 
-void inbound_request_take(struct link *link, const struct frame *frame, const struct nats_message *said,
-                          const struct subject *subject, const struct hub_header *header,
-                          struct cluster_member *member) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
+void inbound_request_take(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
-    struct hub_message message = {.header = *header};
     struct reply_place place;
     struct origin origin;
-    enum error error;
-    assert(link->shard->index == 0);
-    if (!read_place(link, bytes, said, header, member, &place)) {
+    assert(!message->header.given == !message->member);
+    if (!read_place(link, message, &place)) {
         hub_message_count_unreadable(shard);
         return;
     }
     stats_count(&shard->stats, COUNT_REQUESTS_FROM_HUBS);
-    read_origin(link, bytes, header, subject->kind, &origin);
-    if (hub_message_read(shard, frame, &message, &error))
-        error = hub_message_is_array(&message.frame) ? ERROR_METHOD_NOT_FOUND
-                                                     : read_target(link, bytes, subject, &origin);
-    if (!error && shard->settings->users && header->given && !origin.user) // who isn't named is told so below
-        error = ERROR_NOT_INITIALIZED;
+    read_origin(link, message, &origin);
+    enum error error = hub_message_open(shard, message);
+    if (!error)
+        error = hub_message_is_array(message) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
+    if (!error && shard->settings->users && message->header.given && !origin.user)
+        error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
     if (error) {
         hub_message_count_unreadable(shard);
-        refuse(link, &place, error, &message);
+        refuse(link, &place, error, message->excess);
         return;
     }
     begin_identity(link, &origin);
-    if (said->reply.bytes)
-        route_request(link, &message, &place,
-                      nats_subscriptions_find(&link->subscriptions, (const char *)bytes + said->subject.at,
-                                              said->subject.bytes),
-                      &origin);
+    if (message->said->reply.bytes)
+        route_request(link, message, &place, &origin);
     else
-        route_remote(shard, link->peer, &message.frame, NULL, &origin);
+        route_remote(shard, link->peer, &message->frame, NULL, &origin);
     end_identity(link);
 }
 
@@ -460,40 +391,32 @@ static struct pending *pending_of(struct link *link, const struct inbound_reques
     return pending;
 }
 
-// False: it isn't what it should be.
-static bool pass_cancel(struct link *link, struct message *message, const struct origin *origin,
-                        struct pending *pending) {
-    message->origin = origin;
-    route_query_read_method(message);
-    assert(!pending->cancelled);
-    return cancel_request_cross(link->shard, message, pending);
-}
-
-bool inbound_request_cancel(struct link *link, struct cluster_member *member, const struct frame *frame,
-                            const struct hub_header *header) {
-    struct hub_message hub_message = {.header = *header};
+bool inbound_request_cancel(struct link *link, struct hub_message *hub_message) {
     struct message message;
     struct origin origin;
-    enum error error;
     uint64_t number;
-    assert(link->shard->index == 0);
-    if (!hub_message_read(link->shard, frame, &hub_message, &error))
+    assert(hub_message->member);
+    if (hub_message_open(link->shard, hub_message) != ERROR_NONE)
         return false;
-    read_origin(link, frame->buffer->bytes + frame->at, header, SUBJECT_CANCEL, &origin);
+    read_origin(link, hub_message, &origin);
     message_begin(&message, link->peer, NULL);
-    message.frame = &hub_message.frame;
-    message.body = frame_body(&hub_message.frame);
+    message.frame = &hub_message->frame;
+    message.body = frame_body(&hub_message->frame);
     validate_look_up(link->shard, &message);
     if (message.lookup.verdict != LOOKUP_GOOD || message.lookup.kind != BODY_NOTIFICATION ||
         !cancel_request_number(&message, &number))
         return false;
-    struct inbound_request *request = inbound_request_find(&link->inbound, member, number);
+    struct inbound_request *request = inbound_request_find(&link->inbound, hub_message->member, number);
     struct pending *pending = request ? pending_of(link, request) : NULL;
     struct held_message *held =
         request && !pending ? gate_hold_find_exchange(link->peer, request->exchange) : NULL;
     if (held)
         gate_hold_cancel(link->shard, held);
-    return !pending || pending->cancelled || pass_cancel(link, &message, &origin, pending);
+    if (!pending || pending->cancelled)
+        return true;
+    message.origin = &origin;
+    route_query_read_method(&message);
+    return cancel_request_cross(link->shard, &message, pending);
 }
 
 // What isn't forwarded yet, or is held, ends; its answer is nobody's.
@@ -501,7 +424,7 @@ static void end_one(struct link *link, struct inbound_request *request) {
     struct shard *shard = link->shard;
     struct pending *pending = pending_of(link, request);
     struct held_message *held = pending ? NULL : gate_hold_find_exchange(link->peer, request->exchange);
-    assert(link->shard->index == 0);
+    assert(request->exchange->inbound == request);
     leave(&link->inbound, request);
     if (held)
         gate_hold_abandon(shard, held);
@@ -516,13 +439,10 @@ void inbound_request_lose(struct link *link, struct cluster_member *member) {
 }
 
 void inbound_request_end(struct link *link, struct cluster_member *member) {
-    assert(link->shard->index == 0);
+    assert(link->peer);
     for (struct list *node = member->asked.next; node != &member->asked; node = node->next) {
-        struct reply_place place = place_of(list_entry(node, struct inbound_request, by_hub));
-        struct text data;
-        text_init(&data);
-        send_error(link, &place, ERROR_TARGET_DISCONNECTED, &data);
-        text_deinit(&data);
+        send_error(link, &list_entry(node, struct inbound_request, by_hub)->place, ERROR_TARGET_DISCONNECTED,
+                   NULL);
     }
     inbound_request_lose(link, member);
 }
@@ -536,32 +456,32 @@ static void tell_hub(struct link *link, struct cluster_member *hub, uint64_t unt
     struct list *untold = &link->inbound.untold;
     uint32_t count = 0;
     struct text json;
-    assert(link->shard->index == 0);
+    assert(!list_empty(&link->inbound.untold));
     text_init(&json);
     for (struct list *node = untold->next, *next; node != untold && count < TAKEN_NUMBERS_MAX; node = next) {
         struct inbound_request *request = list_entry(node, struct inbound_request, untold);
         next = node->next;
         if (request->came_ms > until_ms)
             break;
-        if (request->hub != hub)
+        if (request->place.hub != hub)
             continue;
         text_put(&json, count++ ? "," : "[");
-        text_number(&json, (int64_t)request->number);
+        text_number(&json, (int64_t)request->place.number);
         tell(request);
     }
     text_put(&json, "]");
-    nats_publish_to(link, &hub->hub, SUBJECT_TAKEN, 0, &json);
+    nats_publish(link, &(struct hub_words){.kind = SUBJECT_TAKEN, .hub = &hub->hub}, &json);
 }
 
 void inbound_request_tick(struct link *link) {
     struct list *untold = &link->inbound.untold;
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(link->state == LINK_UP);
     freelist_shrink(&link->inbound.spares, link->inbound.kept);
     while (!list_empty(untold) && link->peer->state == PEER_OPEN) {
         struct inbound_request *oldest = list_entry(untold->next, struct inbound_request, untold);
         if (now_ms - oldest->came_ms < CLUSTER_TICK_MS)
             return;
-        tell_hub(link, oldest->hub, now_ms - CLUSTER_TICK_MS);
+        tell_hub(link, oldest->place.hub, now_ms - CLUSTER_TICK_MS);
     }
 }

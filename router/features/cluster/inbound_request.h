@@ -2,16 +2,12 @@
 // answered.
 #pragma once
 
-#include "core/wire/nats.h"
-#include "router/engine/shard/shard.h"
-#include "router/features/cluster/hub_requests.h"
+#include "router/features/cluster/link_state.h"
 
 struct cluster_member;
 struct exchange;
-struct hub_header;
+struct hub_message;
 struct link;
-struct nats_subscription;
-struct subject;
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
                           struct quota *kept);
@@ -20,12 +16,9 @@ void inbound_request_forget_all(struct inbound_requests *requests);
 void inbound_request_deinit(struct inbound_requests *requests);
 
 // One came for whom the subject names, or for the gate.
-void inbound_request_take(struct link *link, const struct frame *frame, const struct nats_message *said,
-                          const struct subject *subject, const struct hub_header *header,
-                          struct cluster_member *member);
+void inbound_request_take(struct link *link, struct hub_message *message);
 // A hub cancels one, in its source's words. False: it can't be read.
-bool inbound_request_cancel(struct link *link, struct cluster_member *member, const struct frame *frame,
-                            const struct hub_header *header);
+bool inbound_request_cancel(struct link *link, struct hub_message *message);
 // A hub is gone: what it has asked is cancelled.
 void inbound_request_lose(struct link *link, struct cluster_member *member);
 // A hub takes this one for gone: likewise, and all is answered, since what it sent right before it said so may be held

@@ -1,16 +1,120 @@
 #include "router/features/cluster/link.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netdb.h>
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/log/log_escape.h"
+#include "core/log/log_secret.h"
 #include "io/log.h"
 #include "router/engine/shard/feature.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/outbound_request.h"
 #include "router/features/feature_list.h"
 #include "router/registry/claim_table.h"
+
+// --- What goes wrong
+
+enum { FAULT_BYTES_MAX = 256 };
+
+static bool is_due(struct link *link, const void *bytes, uint32_t count) {
+    struct shard *shard = link->shard;
+    uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes, count),
+             now_ms = shard_now_ms(shard);
+    bool again = hash == link->fault_hash;
+    assert(count > 0 || bytes);
+    stats_count(&shard->stats, COUNT_LINK_FAULTS);
+    if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
+        return false;
+    link->fault_hash = hash;
+    link->fault_ms = now_ms;
+    return true;
+}
+
+// Which server a line of the log is about.
+static const char *name_of(struct link *link) {
+    cluster_server_text(&link_server(link)->url, link->server_text);
+    return link->server_text;
+}
+
+void link_note_said(struct link *link, const uint8_t *bytes, uint32_t count) {
+    const struct nats_url *url = &link_server(link)->url;
+    char said[FAULT_BYTES_MAX], text[4 * FAULT_BYTES_MAX];
+    count = count < FAULT_BYTES_MAX ? count : FAULT_BYTES_MAX;
+    if (!is_due(link, bytes, count))
+        return;
+    memcpy(said, bytes, count);
+    size_t left = log_hide_secret(said, count, url->password, strlen(url->password), true);
+    left = log_hide_secret(said, left, url->token, strlen(url->token), true);
+    size_t length = log_escape((const uint8_t *)said, left, text);
+    assert(length <= sizeof text);
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(name_of(link))), "cluster: server: %.*s", (int)length,
+              text);
+}
+
+void link_note_fault(struct link *link, const char *what) {
+    const char *server = name_of(link);
+    assert(what && *what);
+    if (is_due(link, what, (uint32_t)strlen(what)))
+        log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
+}
+
+// --- Where a server is that is known by its name
+
+static void listen_to_resolver(struct link_resolver *resolving, struct io *io) {
+    if (resolving->is_heard || !resolving->resolver)
+        return;
+    resolving->is_heard = true;
+    io_receive(io, resolving->resolver->socket, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER),
+               false);
+}
+
+// Forgets what was answered, and what may come.
+static void forget_addresses(struct link_resolver *resolving) {
+    resolving->answer.count = resolving->next = 0;
+    resolving->number++;
+}
+
+// False where nobody is there to be asked.
+static bool ask_resolver(struct link_resolver *resolving, struct io *io, const struct nats_url *url) {
+    struct resolver_question question = {.port = url->port};
+    static_assert(sizeof question.host == sizeof url->host, "a name fits");
+    if (!resolving->resolver)
+        return false;
+    forget_addresses(resolving);
+    question.number = resolving->number;
+    memcpy(question.host, url->host, sizeof question.host);
+    listen_to_resolver(resolving, io);
+    io_send_now(io, resolving->resolver->socket, &question, sizeof question);
+    return true;
+}
+
+// A packet comes whole. Whether it is the answer to what was asked last.
+static bool take_addresses(struct link_resolver *resolving, const struct io_event *event) {
+    struct resolver_answer answer;
+    if (event->result != sizeof answer)
+        return false;
+    memcpy(&answer, buffer_arrival(event->buffer), sizeof answer);
+    if (answer.number != resolving->number || answer.count > RESOLVER_ADDRESSES_MAX ||
+        resolving->answer.count)
+        return false;
+    resolving->answer = answer;
+    return true;
+}
+
+static bool hear_resolver(struct link_resolver *resolving, struct io *io, const struct io_event *event) {
+    bool fresh = take_addresses(resolving, event);
+    assert(resolving->is_heard);
+    buffer_drop(event->buffer);
+    resolving->is_heard = event->more;
+    if (!event->more && (event->result > 0 || event->result == -ENOBUFS || event->result == -EINTR))
+        listen_to_resolver(resolving, io);
+    else if (!event->more && event->result != -ECANCELED)
+        resolving->resolver = NULL; // it has gone
+    return fresh;
+}
 
 // --- Trying
 
@@ -34,11 +138,12 @@ static void rest(struct link *link) {
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms - jitter_ms(link, pause_ms));
     if (++link->resolving.next < link->resolving.answer.count)
         return; // the server is at another address, too
-    link_resolver_forget(&link->resolving);
+    forget_addresses(&link->resolving);
     link->server = (link->server + 1) % link->server_count;
 }
 
 void link_fail(struct link *link) {
+    assert(!link->peer);
     stats_count(&link->shard->stats, COUNT_DIALS_FAILED);
     rest(link);
 }
@@ -67,7 +172,7 @@ static void dial_resolved(struct link *link) {
 static void resolve(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->shard->index == 0);
-    if (!link_resolver_ask(&link->resolving, shard->io, &link_server(link)->url)) {
+    if (!ask_resolver(&link->resolving, shard->io, &link_server(link)->url)) {
         link_fail(link); // who looks names up has ended, which was said
         return;
     }
@@ -88,23 +193,6 @@ void link_dial(struct link *link) {
         resolve(link);
 }
 
-const char *link_resolved(struct shard *shard, const struct io_event *event) {
-    struct link *link = shard->link;
-    struct link_resolver *resolving = &link->resolving;
-    bool was_there = resolving->resolver != NULL, fresh = link_resolver_hear(resolving, shard->io, event);
-    if (was_there && !resolving->resolver)
-        return "who looks names up has ended: servers that are known by their names can't be found any more";
-    if (!fresh || link->state != LINK_RESOLVING)
-        return NULL;
-    wheel_disarm(&link->timer);
-    link->state = LINK_RESTING;
-    if (resolving->answer.count) {
-        dial_resolved(link);
-        return NULL;
-    }
-    return resolving->answer.fault ? gai_strerror(resolving->answer.fault) : "its name has no address";
-}
-
 void link_give_up(struct link *link) {
     if (link->state == LINK_RESOLVING) { // what comes of it is too late
         wheel_disarm(&link->timer);
@@ -113,6 +201,35 @@ void link_give_up(struct link *link) {
     }
     assert(link->state == LINK_DIALLING && link->socket >= 0);
     io_shutdown(link->shard->io, link->socket, SHUT_RDWR);
+}
+
+static void note_resolver_gone(struct link *link) {
+    assert(!link->resolving.resolver);
+    link_note_fault(
+        link, "who looks names up has ended: servers that are known by their names can't be found any more");
+    if (link->state == LINK_RESOLVING) // not in vain, until its time is up
+        link_give_up(link);
+    else if (link->state == LINK_RESTING && !timer_armed(&link->timer))
+        link_fail(link);
+}
+
+void link_resolved(struct shard *shard, const struct io_event *event) {
+    struct link *link = shard->link;
+    struct link_resolver *resolving = &link->resolving;
+    bool was_there = resolving->resolver != NULL, fresh = hear_resolver(resolving, shard->io, event);
+    if (was_there && !resolving->resolver) {
+        note_resolver_gone(link);
+    } else if (fresh && link->state == LINK_RESOLVING) {
+        const struct resolver_answer *answer = &resolving->answer;
+        wheel_disarm(&link->timer);
+        link->state = LINK_RESTING;
+        if (answer->count) {
+            dial_resolved(link);
+            return;
+        }
+        link_note_fault(link, answer->fault ? gai_strerror(answer->fault) : "its name has no address");
+        link_fail(link);
+    }
 }
 
 // A socket that connects becomes a peer's, unless the hub has begun to end.
@@ -135,46 +252,33 @@ void link_connected(struct shard *shard, const struct io_event *event) {
 
 // --- The peer
 
-// Each link has a number of its own, so that nothing of the one before is taken for its.
-static void take_name(struct link *link) {
+void link_entered(struct link *link, struct peer *peer) {
     struct hub *hub = link->shard->hub;
     char node[NODE_BYTES];
-    assert(link->shard->index == 0);
-    hub_node(hub, node);
-    uint32_t number = atomic_fetch_add_explicit(&hub->link_number, 1, memory_order_relaxed) + 1;
-    hub_name_write(&link->hub, node, number);
-    shard_set_hub(link->shard);
-}
-
-void link_entered(struct link *link, struct peer *peer) {
     assert(!link->peer && peer->name);
     link->peer = peer;
     link->state = LINK_GREETING;
     link->has_left = link->is_missing = false;
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
-    take_name(link);
+    hub_node(hub, node);
+    // Each link has a number of its own, so that nothing of the one before is taken for its.
+    hub_name_write(&link->hub, node,
+                   atomic_fetch_add_explicit(&hub->link_number, 1, memory_order_relaxed) + 1);
+    shard_set_hub(link->shard);
     wheel_arm(&link->shard->wheel, &link->timer, link->entered_ms + CLUSTER_TICK_MS);
 }
 
 void link_welcomed(struct link *link) {
     struct shard *shard = link->shard;
-    const struct nats_url *url = &link_server(link)->url;
+    const char *server = name_of(link);
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
-    link_resolver_forget(&link->resolving); // the next time its name may mean another place
+    forget_addresses(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, COUNT_LINKS_OPENED);
-    char server[CLUSTER_SERVER_TEXT_BYTES];
-    cluster_server_text(url, server);
     log_write(LOG_LINK_UP, LOG_FIELDS(log_text(server)), "cluster: link to %s stands, as hub %.*s", server,
               link->hub.bytes, link->hub.text);
-}
-
-// Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
-static bool has_stood(const struct link *link) {
-    assert(link->state < LINK_UP || shard_now_ms(link->shard) >= link->up_ms);
-    return link->state == LINK_UP && shard_now_ms(link->shard) - link->up_ms >= LINK_STOOD_MS;
 }
 
 // All beyond it has gone: what other hubs asked here is cancelled, what was asked there ends on its sources' shards.
@@ -183,11 +287,11 @@ static void forget_members(struct link *link) {
     assert(link->shard->index == 0);
     while (!list_empty(all)) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
-        outbound_request_forget(&link->outbound, member);
+        outbound_request_forget(&link->outbound, &member->owes);
         inbound_request_lose(link, member);
         cluster_members_remove(&link->members, member);
     }
-    outbound_request_forget_all(&link->outbound);
+    outbound_request_forget(&link->outbound, &link->outbound.untaken);
     inbound_request_forget_all(&link->inbound);
     stats_gauge(&link->shard->stats, GAUGE_HUBS, 0);
     stats_gauge(&link->shard->stats, GAUGE_HUBS_UNSERVED, 0);
@@ -196,9 +300,10 @@ static void forget_members(struct link *link) {
 
 void link_lost(struct link *link) {
     struct shard *shard = link->shard;
-    const struct nats_url *url = &link_server(link)->url;
+    const char *server = name_of(link);
     bool was_up = link->state == LINK_UP;
-    if (has_stood(link))
+    // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
+    if (was_up && shard_now_ms(shard) - link->up_ms >= LINK_STOOD_MS)
         link->pause_ms = LINK_PAUSE_MS_MIN;
     assert(link->peer && link->socket < 0);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
@@ -207,11 +312,8 @@ void link_lost(struct link *link) {
     link->peer = NULL;
     nats_subscriptions_forget(&link->subscriptions);
     stats_count(&shard->stats, was_up ? COUNT_LINKS_LOST : COUNT_DIALS_FAILED);
-    if (was_up) {
-        char server[CLUSTER_SERVER_TEXT_BYTES];
-        cluster_server_text(url, server);
+    if (was_up)
         log_write(LOG_LINK_DOWN, LOG_FIELDS(log_text(server)), "cluster: link to %s lost", server);
-    }
     rest(link);
 }
 
@@ -219,7 +321,7 @@ void link_lost(struct link *link) {
 
 static struct link *make(struct shard *shard, const struct transport *transport) {
     const struct siphash_key *key = &shard->hub->settings.secrets.tables;
-    struct link *link = memory_take_zeroed(1, sizeof *link);
+    struct link *link = memory_take_zeroed(1, sizeof *link + sizeof *link->target + 1 + AGENT_ID_BYTES_MAX);
     assert(shard->index == 0);
     if (!link)
         return NULL;
@@ -228,24 +330,13 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->socket = -1;
     link->pause_ms = LINK_PAUSE_MS_MIN;
     link->numbers = LINK_NUMBERS_FROM;
+    link->target = (struct attachment *)(link + 1);
     timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));
     nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
     cluster_members_init(&link->members, key, &shard->quota);
     outbound_request_init(&link->outbound, key, &shard->quota);
     inbound_request_init(&link->inbound, key, &shard->quota);
-    link->target = memory_take_zeroed(1, sizeof *link->target + 1 + AGENT_ID_BYTES_MAX);
     return link;
-}
-
-static void drop(struct link *link) {
-    assert(!link->peer && link->socket < 0);
-    wheel_disarm(&link->timer);
-    outbound_request_deinit(&link->outbound);
-    inbound_request_deinit(&link->inbound); // they know under which name they came
-    cluster_members_deinit(&link->members);
-    nats_subscriptions_deinit(&link->subscriptions);
-    memory_give(link->target);
-    memory_give(link);
 }
 
 bool link_open(struct shard *shard, const struct transport *transport) {
@@ -253,19 +344,16 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     assert(shard->index == 0 && !shard->link);
     if (!settings)
         return true;
-    struct link *link = make(shard, transport);
-    if (!link)
-        return false;
-    shard->claims = claim_table_create(&shard->hub->settings.secrets.tables);
-    if (!shard->claims || !link->target) {
-        claim_table_destroy(shard->claims);
-        shard->claims = NULL;
-        drop(link);
+    struct claim_table *asking = claim_table_create(&shard->hub->settings.secrets.tables);
+    struct link *link = asking ? make(shard, transport) : NULL;
+    if (!link) {
+        claim_table_destroy(asking);
         return false;
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
+    shard->claims = asking;
     shard->link = link;
     link_dial(link);
     return true;
@@ -275,8 +363,14 @@ void link_free(struct shard *shard) {
     struct link *link = shard->link;
     if (!link)
         return;
-    drop(link);
+    assert(!link->peer && link->socket < 0);
+    wheel_disarm(&link->timer);
+    outbound_request_deinit(&link->outbound);
+    inbound_request_deinit(&link->inbound); // they know under which name they came
+    cluster_members_deinit(&link->members);
+    nats_subscriptions_deinit(&link->subscriptions);
     claim_table_destroy(shard->claims);
+    memory_give(link);
     shard->claims = NULL;
     shard->link = NULL;
 }
@@ -286,7 +380,10 @@ void link_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (!link)
         return;
-    link_resolver_stop(&link->resolving, shard->io);
+    if (link->resolving.is_heard && link->resolving.resolver)
+        io_cancel(shard->io, link->resolving.resolver->socket,
+                  FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
+    link->resolving.resolver = NULL;
     if (link->state == LINK_RESTING)
         wheel_disarm(&link->timer);
     if (link->state == LINK_DIALLING || link->state == LINK_RESOLVING)

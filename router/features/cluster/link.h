@@ -15,9 +15,8 @@
 bool link_open(struct shard *shard, const struct transport *transport);
 // Lets go of all that it has, after the last turn. NULL is allowed.
 void link_free(struct shard *shard);
-// IO_RECEIVED with CLUSTER_TOKEN_RESOLVER. Why the name that was asked for can't be looked up, static text, and then the server is to be left by
-// link_fail; NULL: it could, or nobody waits for that any more.
-const char *link_resolved(struct shard *shard, const struct io_event *event);
+// IO_RECEIVED with CLUSTER_TOKEN_RESOLVER, whose buffer is dropped.
+void link_resolved(struct shard *shard, const struct io_event *event);
 // IO_CONNECTED with CLUSTER_TOKEN_LINK.
 void link_connected(struct shard *shard, const struct io_event *event);
 // Its pause is over: dials the next server. The one that is dialled is given up.
@@ -34,3 +33,7 @@ bool link_at_rest(const struct shard *shard);
 void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);
 void link_lost(struct link *link);
+
+// Logs what the server calls a fault, or what is wrong with it: the same once a minute, and nothing more often than once a second.
+void link_note_said(struct link *link, const uint8_t *bytes, uint32_t count);
+void link_note_fault(struct link *link, const char *what);

@@ -3,12 +3,15 @@
 
 #include <assert.h>
 
+#include "core/base/hash_table.h"
+#include "core/base/list.h"
 #include "core/base/wheel.h"
+#include "io/io.h"
+#include "io/resolver.h"
+#include "router/engine/message/remote_mail.h"
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/cluster_members.h"
-#include "router/features/cluster/hub_requests.h"
-#include "router/features/cluster/link_resolver.h"
 #include "router/features/cluster/nats_subscriptions.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
@@ -21,6 +24,13 @@ enum link_state {
     LINK_JOINING,
     LINK_UP
 };
+
+// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND).
+enum {
+    CLUSTER_TOKEN_LINK,
+    CLUSTER_TOKEN_RESOLVER
+}; // the link's socket, until it is a peer's; who looks names up
+enum { CLUSTER_TIMER_LINK };
 
 enum {
     LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
@@ -45,18 +55,82 @@ enum {
 // Claims and lists have numbers from here on: no request has one of them.
 #define LINK_NUMBERS_FROM (UINT64_C(1) << 53)
 
+// --- Requests between hubs: this one's at others, others' here
+
+struct exchange;
+struct nats_subscription;
+
+struct outbound_request {
+    union {
+        struct hash_node node; // of outbound_requests.by_number
+        struct remote_end end; // once it is over, as it travels
+    };
+    struct list link; // in outbound_requests.untaken, or among what its taker owes
+    uint64_t number;
+    uint64_t sent_ms;
+    struct cluster_member *taker; // the hub that has it; NULL: none has said so yet
+    bool is_cancelled;            // its source waits for its answer still
+};
+
+struct outbound_requests {
+    struct hash_table by_number;
+    struct list untaken; // oldest first
+    struct freelist spares;
+    uint64_t secret; // of the hash
+    struct quota *kept;
+};
+
+// Where a request is answered.
+struct reply_place {
+    struct cluster_member *hub; // that asked; NULL: a client did
+    uint64_t number;            // under which it did; 0: a client did
+    const uint8_t *reply;       // of a client
+    uint32_t reply_bytes;
+};
+
+struct inbound_request {
+    struct list by_hub;        // among what its hub has asked, or what no hub has
+    struct list untold;        // in inbound_requests.untold, until its hub knows that it was taken
+    struct hash_node node;     // of inbound_requests.by_number, where a hub asked
+    struct exchange *exchange; // whose answer is its
+    struct reply_place place;  // a client's subject lies behind this
+    uint64_t came_ms;
+    struct nats_subscription *subscription; // under which it came; NULL: that is gone
+    uint8_t reply[];
+};
+
+struct inbound_requests {
+    struct hash_table by_number;
+    struct list untold; // oldest first
+    struct list strays; // of clients
+    struct freelist spares;
+    uint64_t secret; // of the hash
+    struct quota *kept;
+};
+
+// --- The link
+
+// Where a server is that is known by its name: asked each time anew.
+struct link_resolver {
+    const struct resolver *resolver; // NULL: names aren't looked up
+    bool is_heard;                   // what it says is received
+    uint32_t number;                 // of what was asked last
+    uint32_t next;                   // of the addresses
+    struct resolver_answer answer;   // its addresses stay as long as they are dialled; count 0: there is none
+};
+
 struct link {
     struct shard *shard;
     const struct transport *transport; // that is spoken there
     enum link_state state;
-    // Those of the settings, and behind them what servers have named, the last of them in the place of the oldest.
+    // Those of the settings, and behind them what the server has named.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
-    uint32_t server_count, server;  // the one that is dialled, or that the link is to
-    uint32_t learned;               // that servers have named
-    struct link_resolver resolving; // of a server whose host is a name: where it is
-    int socket;                     // while it is DIALLING
-    uint32_t pause_ms;              // before the next try, unless the link has stood
-    uint64_t rolls;                 // of the dice
+    uint32_t server_count, server;               // the one that is dialled, or that the link is to
+    struct link_resolver resolving;              // of a server whose host is a name: where it is
+    char server_text[CLUSTER_SERVER_TEXT_BYTES]; // as the log names it
+    int socket;                                  // while it is DIALLING
+    uint32_t pause_ms;                           // before the next try, unless the link has stood
+    uint64_t rolls;                              // of the dice
     struct timer timer;
     bool has_left;                     // it has said that it goes
     bool is_missing;                   // other hubs have lost events for subscribers here, who are to be told
@@ -84,6 +158,11 @@ struct link {
 static inline const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
     return &link->servers[link->server];
+}
+
+// Whether other hubs can be spoken to.
+static inline bool link_is_open(const struct link *link) {
+    return link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN;
 }
 
 // Whose peer this is; NULL: it is being closed.

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "io/log.h"
+#include "router/engine/send/reply.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/cluster/nats_connect.h"
+#include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/claim_table.h"
 #include "router/registry/registry.h"
@@ -16,48 +17,26 @@ static struct order *order_at(struct list *node) {
     return list_entry(node, struct order, by_table);
 }
 
-static bool is_open(const struct link *link) {
-    return link->state == LINK_UP && link->peer->state == PEER_OPEN;
-}
-
 // --- Saying
-
-static void publish_name(struct link *link, const char *id, size_t bytes, uint64_t number, const char *user,
-                         struct text *json) {
-    char subject[SUBJECT_BYTES_MAX], token[SUBJECT_NAME_BYTES_MAX];
-    size_t token_bytes = subject_escape(token, id, bytes);
-    assert(token_bytes > 0);
-    struct hub_words words = {.subject = subject, .answer = number, .user = user, .json = json->bytes};
-    words.json_bytes = json->length;
-    words.subject_bytes = subject_write(subject, link->shard->hub->settings.cluster->name, &link->realm,
-                                        SUBJECT_NAME, token, token_bytes);
-    if (json->failed)
-        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-    else
-        nats_publish(link, &words);
-    text_deinit(json);
-}
 
 static void begin_words(struct text *json, const char *id, size_t bytes) {
     text_init(json);
-    text_put(json, "{\"agentId\":");
-    text_string(json, id, bytes);
+    reply_data_string(json, "agentId", id, bytes);
 }
 
-static void publish_claim(struct link *link, const struct order *order) {
-    struct text json;
-    assert(link->shard->index == 0);
-    begin_words(&json, order->agent_id, order->agent_id_bytes);
-    text_put(&json, link->shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
-    publish_name(link, order->agent_id, order->agent_id_bytes, order->claim_number,
-                 order->owner ? order->owner->name : NULL, &json);
+// False: no subject can bear the name.
+static bool publish_name(struct link *link, const char *id, size_t bytes, uint64_t number, const char *user,
+                         struct text *json) {
+    struct hub_words words = {
+        .kind = SUBJECT_NAME, .name = id, .name_bytes = bytes, .number = number, .user = user};
+    assert(id && bytes > 0);
+    return nats_publish(link, &words, json);
 }
 
-// What hub holds it, and for how long.
+// What this hub holds, and for how long.
 static void put_holding(struct text *json, const struct shard *shard, const struct agent *agent) {
     assert(agent->held_since_ms <= shard_now_ms(shard));
-    text_put(json, ",\"ageMs\":");
-    text_number(json, (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
+    reply_data_number(json, "ageMs", (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
     if (agent->child)
         text_put(json,
                  child_record_is_mcp(agent->child) ? ",\"child\":true,\"mcp\":true" : ",\"child\":true");
@@ -83,7 +62,7 @@ static void judge(struct link *link, struct cluster_member *member, const char *
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, id, bytes);
     struct text json;
-    assert(link->shard->index == 0);
+    assert(bytes <= AGENT_ID_BYTES_MAX);
     if (!agent || !is_lesser(link, member) || (is_child && agent->child))
         return;
     bool stays = agent->child || (!is_child && shard_now_ms(shard) - agent->held_since_ms >= age_ms);
@@ -93,7 +72,7 @@ static void judge(struct link *link, struct cluster_member *member, const char *
     }
     begin_words(&json, id, bytes);
     text_put(&json, "}");
-    nats_publish_to(link, &member->hub, SUBJECT_YIELD, 0, &json);
+    nats_publish(link, &(struct hub_words){.kind = SUBJECT_YIELD, .hub = &member->hub}, &json);
 }
 
 // What is said of a name.
@@ -104,46 +83,35 @@ struct name_words {
     char id[AGENT_ID_BYTES_MAX];
 };
 
-static bool is_true(const uint8_t *body, struct span all, const char *key) {
-    return json_member(body, all, key).type == JSON_TRUE;
-}
-
 static void read_words(const uint8_t *body, struct span all, struct name_words *out) {
-    struct json_item id = json_member(body, all, "agentId"), age = json_member(body, all, "ageMs");
-    out->bytes =
-        id.type == JSON_STRING ? json_string_decode(body, id.value, out->id, sizeof out->id) : SIZE_MAX;
+    out->bytes = json_member_text(body, all, "agentId", out->id, sizeof out->id);
     if (out->bytes != SIZE_MAX && !agent_id_valid(out->id, out->bytes))
         out->bytes = SIZE_MAX;
-    out->is_held = is_true(body, all, "held");
-    out->takes_over = is_true(body, all, "takeover");
-    out->is_child = is_true(body, all, "child");
-    out->is_mcp = is_true(body, all, "mcp");
-    out->attaches = is_true(body, all, "attach");
-    out->age_ms = 0;
-    out->has_age = age.type == JSON_NUMBER && json_number_whole(body, age.value, &out->age_ms);
+    out->is_held = json_member_true(body, all, "held");
+    out->takes_over = json_member_true(body, all, "takeover");
+    out->is_child = json_member_true(body, all, "child");
+    out->is_mcp = json_member_true(body, all, "mcp");
+    out->attaches = json_member_true(body, all, "attach");
+    out->has_age = json_member(body, all, "ageMs").type == JSON_NUMBER;
+    out->age_ms = json_member_whole(body, all, "ageMs");
 }
 
-void name_claim_compare(struct link *link, struct cluster_member *member, const uint8_t *body,
-                        struct span agents) {
+void name_claim_compare(struct link *link, const struct hub_message *message, struct span agents) {
     struct json_walk walk;
     struct name_words words;
     assert(agents.bytes > 0);
-    json_walk_begin(&walk, body, agents);
+    json_walk_begin(&walk, message->body, agents);
     for (struct json_item item; link->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
-        if (item.type != JSON_OBJECT)
-            continue;
-        read_words(body, item.value, &words);
+        read_words(message->body, item.value, &words);
         if (words.bytes != SIZE_MAX)
-            judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
+            judge(link, message->member, words.id, words.bytes, words.age_ms, words.is_child);
     }
 }
 
-bool name_claim_yield(struct link *link, const uint8_t *body, uint32_t bytes) {
+bool name_claim_yield(struct link *link, const struct hub_message *message) {
     struct name_words words;
-    assert(link->shard->index == 0);
-    if (!bytes || !json_valid(body, bytes))
-        return false;
-    read_words(body, (struct span){0, bytes}, &words);
+    assert(message->member);
+    read_words(message->body, message->json, &words);
     if (words.bytes == SIZE_MAX)
         return false;
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
@@ -165,7 +133,7 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
                     const struct user *user) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
-    assert(link->shard->index == 0);
+    assert(words->bytes != SIZE_MAX);
     if (agent && words->takes_over && may_be_taken(shard, agent, user))
         return !registry_yield(shard, link->peer->name, agent);
     if (agent)
@@ -182,42 +150,36 @@ static void answer_held(struct link *link, struct cluster_member *member, const 
                         uint64_t number) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
+    struct hub_words to = {.kind = SUBJECT_ANSWER, .hub = &member->hub, .number = number};
     struct text json;
-    assert(link->shard->index == 0);
+    assert(number);
     begin_words(&json, words->id, words->bytes);
     text_put(&json, ",\"held\":true");
     if (agent)
         put_holding(&json, shard, agent);
     text_put(&json, "}");
-    nats_publish_to(link, &member->hub, SUBJECT_ANSWER, number, &json);
+    nats_publish(link, &to, &json);
 }
 
-bool name_claim_take(struct link *link, struct cluster_member *member, const struct hub_header *header,
-                     const uint8_t *bytes, struct span token, uint64_t reply, const uint8_t *body,
-                     uint32_t body_bytes) {
-    struct shard *shard = link->shard;
-    const struct users *users = shard->settings->users;
+bool name_claim_take(struct link *link, const struct hub_message *message) {
+    struct cluster_member *member = message->member;
+    uint64_t reply = hub_message_reply(message);
     struct name_words words;
-    assert(link->shard->index == 0);
-    if (!body_bytes || !json_valid(body, body_bytes))
+    assert(message->member);
+    read_words(message->body, message->json, &words);
+    if (words.bytes == SIZE_MAX)
         return false;
-    read_words(body, (struct span){0, body_bytes}, &words);
-    if (words.bytes == SIZE_MAX || !token.bytes)
-        return false;
-    const struct agent *agent = agents_find(&shard->agents, words.id, words.bytes);
-    if (words.attaches || words.has_age) { // nobody claims the name
-        if (words.has_age && agent)
-            judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
-        bool is_told = agent && (words.attaches ? !agent->here_only : !is_lesser(link, member));
-        if (reply && is_told)
-            answer_held(link, member, &words, reply);
-        return true;
-    }
-    const struct user *user =
-        users && header->user.bytes
-            ? users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes)
-            : NULL;
-    if (is_held(link, member, &words, user) && reply)
+    const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
+    bool is_told = false;
+    if (words.has_age && agent) // nobody claims the name
+        judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
+    if (words.attaches)
+        is_told = agent && !agent->here_only;
+    else if (words.has_age)
+        is_told = agent && !is_lesser(link, member);
+    else
+        is_told = is_held(link, member, &words, hub_message_user(link, message));
+    if (is_told && reply)
         answer_held(link, member, &words, reply);
     return true;
 }
@@ -234,17 +196,16 @@ static struct attach_query *attach_of(const struct shard *shard, uint64_t number
     return NULL;
 }
 
-bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_t number, const uint8_t *body,
-                       uint32_t bytes) {
+void name_claim_answer(struct link *link, const struct hub_message *message) {
     struct shard *shard = link->shard;
+    struct cluster_member *member = message->member;
+    uint64_t number = message->subject.number;
     struct order *order = claim_table_number(shard->claims, number);
     struct attach_query *query = order ? NULL : attach_of(shard, number);
     struct name_words words = {.bytes = SIZE_MAX};
-    assert(link->shard->index == 0);
-    if (member && bytes && json_valid(body, bytes))
-        read_words(body, (struct span){0, bytes}, &words);
-    else if (member)
-        return false;
+    assert(message->subject.number);
+    if (member)
+        read_words(message->body, message->json, &words);
     if (order && (!member || words.is_held))
         registry_claimed(shard, order, words.is_held);
     else if (query && (!member || words.is_held))
@@ -254,20 +215,20 @@ bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_
                                           : ATTACH_HELD);
     else if (member && words.is_held && words.bytes != SIZE_MAX)
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
-    return true;
 }
 
 // --- Asking
 
 static void ask(struct link *link, struct order *order) {
     struct shard *shard = link->shard;
-    char token[SUBJECT_NAME_BYTES_MAX];
+    struct text json;
     assert(!order->claim_number);
     claim_table_sent(shard->claims, order, ++link->numbers, shard_now_ms(shard));
-    if (subject_escape(token, order->agent_id, order->agent_id_bytes))
-        publish_claim(link, order);
-    else
-        registry_claimed(shard, order, false); // a name that no subject can bear exists here alone
+    begin_words(&json, order->agent_id, order->agent_id_bytes);
+    text_put(&json, shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
+    if (!publish_name(link, order->agent_id, order->agent_id_bytes, order->claim_number,
+                      order->owner ? order->owner->name : NULL, &json))
+        registry_claimed(shard, order, false); // it exists here alone
 }
 
 // Those that nobody was asked for are the last ones.
@@ -280,7 +241,7 @@ static struct list *first_unasked(const struct shard *shard) {
 
 static void ask_attachments(struct link *link) {
     struct list *all = &link->shard->attach_queries;
-    assert(link->shard->index == 0);
+    assert(link_is_open(link));
     for (struct list *node = all->next; node != all; node = node->next) {
         struct attach_query *query = list_entry(node, struct attach_query, link);
         struct text json;
@@ -296,7 +257,7 @@ static void ask_attachments(struct link *link) {
 
 static void close_all(struct link *link) {
     struct shard *shard = link->shard;
-    assert(link->shard->index == 0);
+    assert(!link_is_open(link));
     while (!list_empty(&shard->claims->orders))
         registry_claimed(shard, order_at(shard->claims->orders.next), false);
     while (!list_empty(&shard->attach_queries))
@@ -314,7 +275,6 @@ static struct order *first_unconfirmed(const struct shard *shard) {
 static void follow_confirmations(struct link *link) {
     struct shard *shard = link->shard;
     bool any = false;
-    assert(link->shard->index == 0);
     if (link->state < LINK_JOINING || link->peer->state != PEER_OPEN) {
         for (struct order *order; (order = first_unconfirmed(shard));)
             registry_confirmed(shard, order);
@@ -333,7 +293,6 @@ static void follow_confirmations(struct link *link) {
 
 void name_claim_link_stands(struct link *link) {
     const struct list *orders = &link->shard->barrier;
-    assert(link->shard->index == 0);
     for (struct list *node = orders->next; node != orders; node = node->next)
         list_entry(node, struct order, by_barrier)->barrier_ping = 0;
     link->said_serial = link->shard->agents.serials; // lists are compared
@@ -351,7 +310,7 @@ void name_claim_pong(struct link *link) {
 void name_claim_follow(struct link *link) {
     struct claim_table *asking = link->shard->claims;
     assert(link->shard->index == 0);
-    asking->open = is_open(link);
+    asking->open = link_is_open(link);
     if (!asking->open) {
         close_all(link);
         follow_confirmations(link);
@@ -360,11 +319,11 @@ void name_claim_follow(struct link *link) {
     struct list *node = first_unasked(link->shard);
     if (node != &asking->orders)
         nats_follow_registry(link); // the names are subscribed before they are asked for
-    for (struct list *next; node != &asking->orders && is_open(link); node = next) {
+    for (struct list *next; node != &asking->orders && link_is_open(link); node = next) {
         next = node->next;
         ask(link, order_at(node));
     }
-    if (is_open(link))
+    if (link_is_open(link))
         ask_attachments(link);
     follow_confirmations(link);
 }
@@ -376,7 +335,6 @@ static void expire(struct link *link) {
     struct list *asked = &shard->claims->orders, *confirming = &shard->barrier,
                 *attach = &shard->attach_queries;
     uint64_t now_ms = shard_now_ms(shard);
-    assert(link->shard->index == 0);
     while (!list_empty(asked) && order_at(asked->next)->claim_number &&
            now_ms - order_at(asked->next)->claimed_ms >= CLUSTER_CLAIM_MS)
         registry_claimed(shard, order_at(asked->next), false);
@@ -399,18 +357,16 @@ static void say_again(struct link *link) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all, *node = all->prev;
     uint64_t now_ms = shard_now_ms(shard);
-    assert(link->shard->index == 0);
+    assert(link_is_open(link));
     while (node != all && list_entry(node, struct agent, link)->serial > link->said_serial)
         node = node->prev;
-    for (node = node->next; node != all && is_open(link); node = node->next) {
+    for (node = node->next; node != all && link_is_open(link); node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
-        char token[SUBJECT_NAME_BYTES_MAX];
         struct text json;
         if (now_ms - agent->held_since_ms < CLUSTER_CLAIM_AGAIN_MS)
             return;
         link->said_serial = agent->serial;
-        if ((agent->pool_bytes && agent->pool_bytes != agent->id_bytes) ||
-            !subject_escape(token, agent->id, agent->id_bytes))
+        if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
             continue;
         begin_words(&json, agent->id, agent->id_bytes);
         put_holding(&json, shard, agent);
@@ -422,28 +378,26 @@ static void say_again(struct link *link) {
 // The lesser NODE asks a hub that it first hears, or again, what it holds.
 static void compare_new(struct link *link) {
     struct list *all = &link->members.all;
-    assert(link->shard->index == 0);
-    for (struct list *node = all->next; node != all && is_open(link); node = node->next) {
+    assert(link_is_open(link));
+    for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
         struct cluster_member *member = list_entry(node, struct cluster_member, link);
-        char subject[SUBJECT_BYTES_MAX];
-        static const char brief[] = "{\"brief\":true}";
-        if (!member->is_new || !member->is_served)
+        struct hub_words words = {.kind = SUBJECT_AGENTS, .hub = &member->hub};
+        struct text json;
+        bool is_asked = member->is_new && member->is_served && is_lesser(link, member);
+        if (member->is_served)
+            member->is_new = false;
+        if (!is_asked)
             continue;
-        member->is_new = false;
-        if (!is_lesser(link, member))
-            continue;
-        struct hub_words words = {.subject = subject, .json = brief, .json_bytes = sizeof brief - 1};
-        words.answer = ++link->numbers;
-        words.subject_bytes = subject_write_hub(subject, link->shard->hub->settings.cluster->name,
-                                                &member->hub, SUBJECT_AGENTS, 0);
-        nats_publish(link, &words);
+        words.number = ++link->numbers;
+        text_init(&json);
+        text_put(&json, "{\"brief\":true}");
+        nats_publish(link, &words, &json);
     }
 }
 
 void name_claim_tick(struct link *link) {
-    assert(link->shard->index == 0);
     expire(link);
-    if (!is_open(link))
+    if (!link_is_open(link))
         return;
     say_again(link);
     compare_new(link);

@@ -3,9 +3,7 @@
 // registration waits until the server knows the names.
 #pragma once
 
-#include "core/cluster/hub_header.h"
-#include "core/cluster/subject.h"
-#include "router/features/cluster/link.h"
+#include "router/features/cluster/hub_message.h"
 
 // Once a turn: asks what is to be asked, behind the subscriptions; without a link nobody is asked.
 void name_claim_follow(struct link *link);
@@ -17,14 +15,10 @@ void name_claim_link_stands(struct link *link);
 void name_claim_pong(struct link *link);
 
 // Another hub asks for a name, or says that it holds the name. False: it can't be read.
-bool name_claim_take(struct link *link, struct cluster_member *member, const struct hub_header *header,
-                     const uint8_t *bytes, struct span token, uint64_t reply, const uint8_t *body,
-                     uint32_t body_bytes);
-// What another hub answers (member), or the server that nobody is there (NULL). False: nobody was asked under this number.
-bool name_claim_answer(struct link *link, struct cluster_member *member, uint64_t number, const uint8_t *body,
-                       uint32_t bytes);
+bool name_claim_take(struct link *link, const struct hub_message *message);
+// What another hub answers, or the server that nobody is there.
+void name_claim_answer(struct link *link, const struct hub_message *message);
 // Another hub says that a name is to yield here. False: it can't be read.
-bool name_claim_yield(struct link *link, const uint8_t *body, uint32_t bytes);
+bool name_claim_yield(struct link *link, const struct hub_message *message);
 // A brief list came of what another hub holds: a JSON array.
-void name_claim_compare(struct link *link, struct cluster_member *member, const uint8_t *body,
-                        struct span agents);
+void name_claim_compare(struct link *link, const struct hub_message *message, struct span agents);

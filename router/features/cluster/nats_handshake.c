@@ -4,54 +4,193 @@
 #include <string.h>
 
 #include "core/cluster/nats_server.h"
-#include "router/features/cluster/heartbeat.h"
-#include "router/features/cluster/link_servers.h"
-#include "router/features/cluster/name_claim.h"
-#include "router/features/cluster/nats_connect.h"
-#include "router/features/cluster/nats_fault.h"
 #include "router/features/cluster/nats_publish.h"
-#include "router/registry/registry.h"
+#include "router/registry/claim_table.h"
 
-// All shards are told, and that it ends, when it does.
-static bool announce(struct shard *shard, struct peer *peer) {
-    assert(!peer->leave_order);
-    peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
-    struct order *order = peer->leave_order ? order_create(shard, ORDER_LINK, peer->name) : NULL;
-    if (order)
-        registry_submit(shard, order);
-    return order != NULL;
+// --- Who it is
+
+static void put_member(struct text *out, const char *key, const char *value) {
+    assert(*key);
+    if (!*value)
+        return;
+    text_put(out, ",\"");
+    text_put(out, key);
+    text_put(out, "\":");
+    text_string(out, value, strlen(value));
 }
 
-void nats_handshake_welcome(struct shard *shard, struct link *link) {
-    if (link->state != LINK_JOINING)
+// A key, and a JWT that says whose it is: it signs what the server has just made up. False: what is wrong was said.
+static bool put_signature(struct text *out, struct link *link) {
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    struct nats_creds creds;
+    char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
+    const char *fault = settings->read_creds(settings->creds, &creds);
+    if (!fault && (!nats_creds_sign(&creds, link->nonce, link->nonce_bytes, signature) ||
+                   (!creds.jwt[0] && !nats_creds_public(&creds, key))))
+        fault = "nothing can be signed with it";
+    if (!fault) {
+        put_member(out, "jwt", creds.jwt);
+        put_member(out, "nkey", key);
+        put_member(out, "sig", signature);
+    } else {
+        link_note_fault(link, fault);
+    }
+    nats_creds_wipe(&creds);
+    return !fault;
+}
+
+static bool put_connect(struct text *out, struct link *link) {
+    const struct nats_url *url = &link_server(link)->url;
+    bool is_named = url->token[0] || url->password[0], good = true;
+    text_put(out, "CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":true,\"no_responders\":true,"
+                  "\"echo\":false,\"protocol\":1,\"lang\":\"c\",\"version\":\"" PATCHBAY_VERSION
+                  "\",\"name\":\"patchbay\"");
+    put_member(out, "user", url->user);
+    put_member(out, "pass", url->password);
+    put_member(out, "auth_token", url->token);
+    if (!is_named && link->nonce_bytes && link->shard->hub->settings.cluster->creds)
+        good = put_signature(out, link);
+    text_put(out, "}\r\n");
+    return good;
+}
+
+// What programs that look for services of NATS ask: all of them, those of this name, this one (nats_service.c).
+static void put_services(struct text *out, const struct link *link, uint32_t sid) {
+    static const char *const verbs[] = {"PING", "INFO", "STATS"};
+    static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
+    assert(sid > 0);
+    for (unsigned at = 0; at < 9; at++) { // each hub gets one
+        text_put(out, "SUB $SRV.");
+        text_put(out, verbs[at / 3]);
+        text_put(out, names[at % 3]);
+        text_add(out, link->hub.text, at % 3 == 2 ? link->hub.bytes : 0);
+        text_put(out, " ");
+        text_add(out, link->hub.text, link->hub.bytes);
+        text_put(out, " ");
+        text_number(out, sid + at);
+        text_put(out, "\r\n");
+    }
+}
+
+// What all hubs say, and what is said to this one alone.
+static void put_own(struct text *out, const struct link *link) {
+    const char *cluster = link->shard->hub->settings.cluster->name;
+    assert(link->hub.bytes);
+    text_put(out, "SUB patchbay.");
+    text_put(out, cluster);
+    text_put(out, ".hub.");
+    text_add(out, link->hub.text, link->hub.bytes);
+    text_put(out, ".> 1\r\nSUB patchbay.");
+    text_put(out, cluster);
+    text_put(out, ".hubs.> 2\r\n");
+}
+
+// A hub that drains has no names any more.
+static void put_names(struct link *link, struct text *out) {
+    struct shard *shard = link->shard;
+    struct nats_scope scope = {shard->hub->settings.cluster->name, &link->realm, &link->former, &link->hub};
+    bool serves = shard->phase == HUB_SERVING;
+    assert(link->realm.bytes);
+    nats_subscriptions_follow(&link->subscriptions, serves ? &shard->agents : NULL,
+                              serves ? &shard->claims->orders : NULL, &scope, out);
+}
+
+static void connect_to(struct link *link) {
+    struct text out;
+    assert(link->state == LINK_JOINING);
+    text_init(&out);
+    if (!put_connect(&out, link)) {
+        text_deinit(&out);
+        peer_close(link->shard, link->peer, COUNTERS_COUNT);
         return;
-    assert(link->peer->state == PEER_OPEN);
-    link_welcomed(link);
-    name_claim_link_stands(link);
-    heartbeat_beat(link);
-    if (link->peer->state == PEER_OPEN && !announce(shard, link->peer))
-        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+    }
+    link->subscriptions.sids = NATS_SIDS_OWN;
+    link->realm = link->shard->settings->realm;
+    link->former = (struct realm){.bytes = 0};
+    put_own(&out, link);
+    put_services(&out, link, 3);
+    put_names(link, &out);
+    text_put(&out, "PING\r\n");
+    link->pings++;
+    link->pinged_ms = link->unanswered_ms = shard_now_ms(link->shard);
+    nats_write(link, &out);
+}
+
+void nats_follow_registry(struct link *link) {
+    struct text out;
+    assert(link->peer);
+    text_init(&out);
+    put_names(link, &out);
+    nats_write(link, &out);
+}
+
+// --- Other servers, which the server names: they are dialled, too
+
+static bool is_same_name(const struct nats_url *one, const struct nats_url *other) {
+    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
+}
+
+static bool is_known(const struct link *link, const struct cluster_server *server) {
+    for (uint32_t at = 0; at < link->server_count; at++)
+        if (link->servers[at].bytes == server->bytes &&
+            (server->bytes ? memcmp(&link->servers[at].address, &server->address, server->bytes) == 0
+                           : is_same_name(&link->servers[at].url, &server->url)))
+            return true;
+    return false;
+}
+
+// What the server names takes the place of what servers named before: behind the settings' own, and the server itself.
+static void forget_learned(struct link *link) {
+    uint32_t own = link->shard->hub->settings.cluster->server_count;
+    assert(link->server < link->server_count);
+    if (link->server > own) {
+        link->servers[own] = link->servers[link->server];
+        link->server = own;
+    }
+    link->server_count = link->server < own ? own : own + 1;
+}
+
+static bool is_numeric(const char *host) {
+    return host[strspn(host, "0123456789.")] == '\0' || strchr(host, ':');
+}
+
+// It is shown what the one that named it was. Where it is a mere address, its certificate must be for the same name, as certificates of
+// such servers are.
+static void learn_server(struct link *link, const char *url, size_t bytes) {
+    const struct cluster_server *own = link_server(link);
+    struct cluster_server fresh = *own;
+    assert(url || bytes == 0);
+    if (!nats_url_place(url, bytes, &fresh.url) ||
+        !(cluster_server_place(&fresh) || link->resolving.resolver) || is_known(link, &fresh))
+        return;
+    if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
+        memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
+    // INFO comes before anybody has shown who they are.
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    bool has_room = link->server_count < sizeof link->servers / sizeof *link->servers;
+    if (has_room && (settings->insecure || cluster_server_is_safe(settings, &fresh)))
+        link->servers[link->server_count++] = fresh;
 }
 
 static void learn_servers(struct link *link, const uint8_t *bytes, struct span urls) {
     struct json_walk walk;
     char url[NATS_URL_HOST_BYTES_MAX + 16];
-    assert(link->shard->index == 0);
+    assert(link->peer);
     if (!urls.bytes)
         return;
+    forget_learned(link);
     json_walk_begin(&walk, bytes, urls);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
         size_t count =
             item.type == JSON_STRING ? json_string_decode(bytes, item.value, url, sizeof url) : SIZE_MAX;
         if (count != SIZE_MAX)
-            link_servers_learn(link, url, count);
+            learn_server(link, url, count);
     }
 }
 
 // Why a server is left: without headers there is nothing to be said, and who asks for TLS is shown no credential without it.
 // NULL: it isn't.
 static const char *fault_of(const struct link *link, const struct nats_info *info, bool secure) {
-    assert(link->shard->index == 0);
     if (!info->headers)
         return "it knows no headers";
     if (!secure)
@@ -76,7 +215,7 @@ static bool tells_secret(const struct cluster_server *server) {
 
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
-    assert(link->shard->index == 0);
+    assert(link->peer == shard->link->peer);
     if (!nats_info_read(bytes, argument, &info)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
@@ -84,7 +223,7 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
     bool secure = info.tls_required || link_server(link)->url.secure;
     const char *fault = link->state == LINK_GREETING ? fault_of(link, &info, secure) : NULL;
     if (fault) {
-        nats_fault_found(link, fault);
+        link_note_fault(link, fault);
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
@@ -100,7 +239,7 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
     keep_nonce(link, bytes, info.nonce);
     link->state = secure ? LINK_SECURING : LINK_JOINING;
     if (!secure)
-        nats_connect(link);
+        connect_to(link);
 }
 
 // What came behind INFO came from anybody: it must not be taken for what the server says over TLS. What the hub has to say waits
@@ -121,18 +260,6 @@ void nats_handshake_secure(struct link *link) {
     } else {
         link->state = LINK_JOINING;
         peer_watch(shard, peer);
-        nats_connect(link);
+        connect_to(link);
     }
-}
-
-void nats_handshake_resolved(struct shard *shard, const struct io_event *event) {
-    const char *fault = link_resolved(shard, event);
-    if (!fault)
-        return;
-    struct link *link = shard->link;
-    nats_fault_found(link, fault);
-    if (link->state == LINK_RESOLVING) // not in vain, until its time is up
-        link_give_up(link);
-    else if (link->state == LINK_RESTING && !timer_armed(&link->timer))
-        link_fail(link);
 }

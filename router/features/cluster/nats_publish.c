@@ -3,33 +3,39 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/cluster/hub_header.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/forwarding/remote_target.h"
 
 enum { PART_BYTES_MAX = 64 << 10, HEAD_BYTES = 512 };
 
-static void write_lane(struct link *link, struct text *lines, enum parcel_lane lane) {
-    struct shard *shard = link->shard;
-    struct peer *peer = link->peer;
-    assert(peer);
-    if (!lines->failed && lines->length == 0)
-        return;
-    struct parcel *parcel = lines->failed ? NULL : parcel_own(&shard->parcels, lines->bytes, lines->length);
-    if (!parcel) {
-        text_deinit(lines);
-        drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
-        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-        return;
+static void lose(struct link *link) {
+    assert(link->peer);
+    drop_one(link->shard, COUNT_DROP_NO_MEMORY, link->peer->name, 0);
+    peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
+}
+
+// The text becomes a parcel. NULL: there is no memory, and the link is lost.
+static struct parcel *take_text(struct link *link, struct text *text) {
+    struct parcel *parcel =
+        text->failed ? NULL : parcel_own(&link->shard->parcels, text->bytes, text->length);
+    if (parcel) {
+        parcel->lane = LANE_NORMAL;
+        return parcel;
     }
-    parcel->dressed = true;
-    parcel->lane = (uint8_t)lane;
-    send_queue_owed(shard, peer, parcel);
+    text_deinit(text);
+    lose(link);
+    return NULL;
 }
 
 void nats_write(struct link *link, struct text *lines) {
+    bool is_empty = !lines->failed && lines->length == 0;
+    struct parcel *parcel = is_empty ? NULL : take_text(link, lines);
     assert(link->peer);
-    write_lane(link, lines, LANE_NORMAL);
+    if (!parcel)
+        return;
+    parcel->dressed = true;
+    send_queue_owed(link->shard, link->peer, parcel);
 }
 
 void nats_write_text(struct link *link, const char *lines) {
@@ -41,7 +47,7 @@ void nats_write_text(struct link *link, const char *lines) {
 }
 
 void nats_write_ping(struct link *link) {
-    assert(link->shard->index == 0);
+    assert(link->pings >= link->pongs);
     if (link->pings == link->pongs)
         link->unanswered_ms = shard_now_ms(link->shard);
     link->pings++;
@@ -56,49 +62,46 @@ size_t nats_publish_room(const struct link *link) {
     return room < PART_BYTES_MAX ? (size_t)room : PART_BYTES_MAX;
 }
 
-void nats_publish(struct link *link, const struct hub_words *words) {
-    char header[HUB_HEADER_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
-    struct hub_header_source source = {.user = words->user};
+// 0: no subject can bear the name.
+static size_t put_subject(const struct link *link, const struct hub_words *words,
+                          char out[SUBJECT_BYTES_MAX]) {
     const char *cluster = link->shard->hub->settings.cluster->name;
-    struct text out;
-    assert(words->subject_bytes > 0 && link->hub.bytes);
-    if (link->has_left)
-        return; // who hears it would take this hub for there again
-    size_t header_bytes = hub_header_write(header, &link->hub, &source);
-    text_init(&out);
-    text_put(&out, "HPUB ");
-    text_add(&out, words->subject, words->subject_bytes);
-    text_put(&out, " ");
-    if (words->answer) {
-        text_add(&out, reply, subject_write_hub(reply, cluster, &link->hub, SUBJECT_ANSWER, words->answer));
-        text_put(&out, " ");
+    bool is_numbered = words->kind == SUBJECT_ANSWER || words->kind == SUBJECT_HELD;
+    char token[SUBJECT_NAME_BYTES_MAX];
+    assert(words->kind <= SUBJECT_KINDS_COUNT);
+    if (words->kind == SUBJECT_KINDS_COUNT) {
+        bool fits = words->name_bytes <= SUBJECT_BYTES_MAX;
+        memcpy(out, words->name, fits ? words->name_bytes : 0);
+        return fits ? words->name_bytes : 0;
     }
-    text_number(&out, (int64_t)header_bytes);
-    text_put(&out, " ");
-    text_number(&out, (int64_t)(header_bytes + words->json_bytes));
-    text_put(&out, "\r\n");
-    text_add(&out, header, header_bytes);
-    if (words->json_bytes)
-        text_add(&out, words->json, words->json_bytes);
-    text_put(&out, "\r\n");
-    write_lane(link, &out, words->is_urgent ? LANE_URGENT : LANE_NORMAL);
+    if (words->kind != SUBJECT_NAME)
+        return subject_write_hub(out, cluster, words->hub, words->kind, is_numbered ? words->number : 0);
+    size_t bytes = subject_escape(token, words->name, words->name_bytes);
+    return bytes ? subject_write(out, cluster, &link->realm, SUBJECT_NAME, token, bytes) : 0;
 }
 
-void nats_publish_to(struct link *link, const struct hub_name *hub, enum subject_kind kind, uint64_t number,
-                     struct text *json) {
-    char subject[SUBJECT_BYTES_MAX];
-    const char *cluster = link->shard->hub->settings.cluster->name;
-    struct hub_words words = {.subject = subject};
-    bool is_good = !json || !json->failed;
-    assert(link->shard->index == 0);
-    words.subject_bytes = hub ? subject_write_hub(subject, cluster, hub, kind, number)
-                              : subject_write_hubs(subject, cluster, kind);
-    words.json = json && is_good ? json->bytes : NULL;
-    words.json_bytes = json && is_good ? json->length : 0;
-    if (is_good)
-        nats_publish(link, &words);
-    else
-        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-    if (json)
+bool nats_publish(struct link *link, const struct hub_words *words, struct text *json) {
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    struct shard *shard = link->shard;
+    struct hub_envelope envelope = {
+        .subject = subject, .reply = reply, .is_json = !words->is_frame, .source.user = words->user};
+    assert(!words->hub || words->kind > SUBJECT_NAME);
+    envelope.is_bare = words->kind == SUBJECT_KINDS_COUNT;
+    bool is_answered = words->number && words->kind != SUBJECT_ANSWER && words->kind != SUBJECT_HELD;
+    uint64_t bytes;
+    envelope.subject_bytes = put_subject(link, words, subject);
+    if (is_answered)
+        envelope.reply_bytes = subject_write_hub(reply, shard->hub->settings.cluster->name, &link->hub,
+                                                 SUBJECT_ANSWER, words->number);
+    // Who hears a hub that has left would take it for there again.
+    struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
+    if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
+        send_queue_owed(shard, link->peer, parcel);
+    } else if (parcel) {
+        send_release(shard, parcel);
+        lose(link);
+    } else {
         text_deinit(json);
+    }
+    return envelope.subject_bytes > 0;
 }

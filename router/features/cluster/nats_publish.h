@@ -9,19 +9,17 @@ void nats_write_text(struct link *link, const char *lines);
 // PING, which is counted.
 void nats_write_ping(struct link *link);
 
-// A JSON message of the hub's own.
+// Where a message of the hub's own goes.
 struct hub_words {
-    const char *subject;
-    size_t subject_bytes;
-    uint64_t answer;  // the number under which it is answered; 0: it isn't
+    enum subject_kind kind;     // SUBJECT_NAME, one of those under hub.HUB or hubs, or none: of who is no hub
+    const struct hub_name *hub; // of those under hub.HUB; else NULL
+    const char *name;           // of SUBJECT_NAME; of none the whole subject
+    size_t name_bytes;
+    uint64_t number;  // in the subject of an answer and of held; else under which it is answered, 0: it isn't
     const char *user; // in whose name; NULL: nobody's
-    const char *json; // bytes 0: none
-    size_t json_bytes;
-    bool is_urgent; // it goes ahead of what waits
+    bool is_frame;    // the text is the body of a frame
 };
-void nats_publish(struct link *link, const struct hub_words *words);
-// The same to one hub, or to all: a kind under hub.HUB (hub isn't NULL) or under hubs. `json` is taken over; NULL: none.
-void nats_publish_to(struct link *link, const struct hub_name *hub, enum subject_kind kind, uint64_t number,
-                     struct text *json);
+// Takes the text over. False: no subject can bear the name.
+bool nats_publish(struct link *link, const struct hub_words *words, struct text *json);
 // How many bytes the JSON of one message may have.
 size_t nats_publish_room(const struct link *link);

@@ -14,8 +14,6 @@
 #include "router/features/cluster/hub_message.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/name_claim.h"
-#include "router/features/cluster/nats_connect.h"
-#include "router/features/cluster/nats_fault.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/features/cluster/nats_service.h"
@@ -23,6 +21,7 @@
 #include "router/features/cluster/remote_directory.h"
 #include "router/features/feature_list.h"
 #include "router/forwarding/progress.h"
+#include "router/registry/registry.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
 
@@ -60,187 +59,178 @@ static void nats_mistrust(struct shard *shard, struct peer *peer) {
     struct link *link = link_of(shard, peer);
     assert(shard->index == 0);
     if (link)
-        nats_fault_found(link, why ? why : "what came over TLS can't be opened");
+        link_note_fault(link, why ? why : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
 // --- Messages
 
-// One that came, taken apart.
-struct arrival {
-    struct link *link;
-    const struct frame *frame;
-    const struct nats_message *said;
-    const uint8_t *bytes; // of the unit
-    struct subject subject, reply;
-    struct hub_header header;
-    struct cluster_member *member; // that has said it; NULL: no hub has
-};
-
-static bool is_own_realm(const struct link *link, const struct arrival *arrival) {
-    const uint8_t *text = arrival->bytes + arrival->subject.realm.at;
-    uint32_t bytes = arrival->subject.realm.bytes;
-    assert(link->shard->index == 0);
-    return (link->realm.bytes == bytes && memcmp(link->realm.text, text, bytes) == 0) ||
-           (link->former.bytes && link->former.bytes == bytes && memcmp(link->former.text, text, bytes) == 0);
+static bool is_realm(const struct realm *realm, const struct hub_message *message) {
+    struct span text = message->subject.realm;
+    return realm->bytes && realm->bytes == text.bytes &&
+           memcmp(realm->text, message->bytes + text.at, text.bytes) == 0;
 }
 
-static bool is_for_hub(const struct link *link, const struct arrival *arrival) {
-    return arrival->subject.hub.bytes == link->hub.bytes &&
-           memcmp(arrival->bytes + arrival->subject.hub.at, link->hub.text, link->hub.bytes) == 0;
-}
-
-// Under which number a hub takes the answer; 0: nowhere.
-static uint64_t reply_number(const struct arrival *arrival) {
-    const struct subject *reply = &arrival->reply;
-    const struct hub_name *hub = &arrival->header.hub;
-    assert(arrival->member);
-    return reply->kind == SUBJECT_ANSWER && reply->hub.bytes == hub->bytes &&
-                   memcmp(arrival->bytes + reply->hub.at, hub->text, hub->bytes) == 0
-               ? reply->number
-               : 0;
+static bool is_for_hub(const struct link *link, const struct hub_message *message) {
+    return message->subject.hub.bytes == link->hub.bytes &&
+           memcmp(message->bytes + message->subject.hub.at, link->hub.text, link->hub.bytes) == 0;
 }
 
 // Numbers that are no request's are a claim's or a list's.
-static bool take_answer(struct arrival *arrival) {
-    struct link *link = arrival->link;
-    uint64_t number = arrival->subject.number;
-    const uint8_t *body = frame_body(arrival->frame);
-    uint32_t bytes = arrival->frame->body.bytes;
-    if (number < LINK_NUMBERS_FROM) {
-        if (!outbound_request_answer(link, arrival->member, arrival->frame, arrival->said, &arrival->header,
-                                     number))
+static bool take_answer(struct link *link, struct hub_message *message) {
+    assert(message->subject.kind == SUBJECT_ANSWER);
+    if (message->subject.number < LINK_NUMBERS_FROM) {
+        if (!outbound_request_answer(link, message))
             stats_count(&link->shard->stats, COUNT_ANSWERS_LATE);
         return true;
     }
-    bool is_nobody = nats_status(arrival->bytes, arrival->said->headers) == 503;
-    if (is_nobody)
-        return name_claim_answer(link, NULL, number, NULL, 0);
-    if (!arrival->member)
+    bool is_nobody = !message->member && nats_status(message->bytes, message->said->headers) == 503;
+    if (!is_nobody && (!message->member || !message->json.bytes))
         return false;
-    bool is_list = bytes && json_valid(body, bytes) &&
-                   json_member(body, (struct span){0, bytes}, "agents").type == JSON_ARRAY;
-    return is_list ? remote_directory_take(link, arrival->member, number, body, bytes)
-                   : name_claim_answer(link, arrival->member, number, body, bytes);
+    struct json_item agents = json_member(message->body, message->json, "agents");
+    if (agents.type != JSON_ARRAY)
+        name_claim_answer(link, message);
+    else if (json_member_true(message->body, message->json, "brief"))
+        name_claim_compare(link, message, agents.value);
+    else
+        remote_directory_take(link, message, agents.value);
+    return true;
 }
 
 // A report on a request's progress, from the hub that has it. What it may not be is a call.
-static bool take_progress(struct arrival *arrival) {
-    struct link *link = arrival->link;
+static bool take_progress(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
-    struct hub_message message = {.header = arrival->header};
     uint64_t number = 0;
-    enum error error;
-    if (!hub_message_read(shard, arrival->frame, &message, &error) || hub_message_is_array(&message.frame))
+    assert(message->member);
+    if (hub_message_open(shard, message) != ERROR_NONE ||
+        !progress_number(shard, link->peer, &message->frame, &number))
         return false;
-    if (!progress_number(shard, link->peer, &message.frame, &number))
-        return false;
-    if (!outbound_request_progress(link, arrival->member, number)) {
-        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, link->peer->name, message.frame.body.bytes);
-        return true;
-    }
-    return progress_remote(shard, link->peer, &message.frame);
+    if (outbound_request_progress(link, message->member, number))
+        return progress_remote(shard, link->peer, &message->frame);
+    drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, link->peer->name, message->frame.body.bytes);
+    return true;
 }
 
 // Approvers hear of what a hub holds that has this hub's REALM, or had it before.
-static bool take_approval(struct arrival *arrival) {
-    struct shard *shard = arrival->link->shard;
-    const struct cluster_member *member = arrival->member;
-    if (!member->has_beaten || !(realm_same(&member->realm, &arrival->link->realm) ||
-                                 realm_same(&member->realm, &arrival->link->former)))
-        return true;
-    const uint8_t *body = frame_body(arrival->frame);
-    uint32_t bytes = arrival->frame->body.bytes;
+static bool take_approval(struct link *link, const struct hub_message *message) {
+    const struct cluster_member *member = message->member;
     struct text text;
-    if (!bytes || !json_valid(body, bytes))
-        return false;
+    assert(message->json.bytes);
+    if (!member->has_beaten ||
+        !(realm_same(&member->realm, &link->realm) || realm_same(&member->realm, &link->former)))
+        return true;
     text_init(&text);
-    text_add(&text, (const char *)body, bytes);
+    text_add(&text, message->body, message->json.bytes);
     if (!text.failed)
-        events_announce(shard, arrival->link->peer->name, NULL, RIGHTS_GATE_EVENT, &text);
+        events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &text);
     text_deinit(&text);
     return true;
 }
 
-static bool take_agents(struct arrival *arrival) {
-    return remote_directory_answer(arrival->link, arrival->member, &arrival->header, arrival->bytes,
-                                   reply_number(arrival), frame_body(arrival->frame),
-                                   arrival->frame->body.bytes);
-}
-
-// What a hub says to another one, or to all. False: it can't be read.
-static bool take_from_hub(struct arrival *arrival) {
-    struct link *link = arrival->link;
-    const uint8_t *body = frame_body(arrival->frame);
-    uint32_t bytes = arrival->frame->body.bytes;
-    assert(arrival->member);
-    switch (arrival->subject.kind) {
+// What a hub says to another one, or to all, in JSON. False: it can't be read.
+static bool take_json(struct link *link, const struct hub_message *message) {
+    assert(message->member && message->json.bytes);
+    switch (message->subject.kind) {
     case SUBJECT_NAME:
-        return name_claim_take(link, arrival->member, &arrival->header, arrival->bytes,
-                               arrival->subject.token, reply_number(arrival), body, bytes);
+        return name_claim_take(link, message);
     case SUBJECT_TAKEN:
-        return outbound_request_taken(link, arrival->member, body, bytes);
+        return outbound_request_taken(link, message);
     case SUBJECT_HELD:
-        return outbound_request_held(link, arrival->member, arrival->subject.number, body, bytes);
-    case SUBJECT_CANCEL:
-    case SUBJECT_HUBS_CANCEL:
-        return inbound_request_cancel(link, arrival->member, arrival->frame, &arrival->header);
-    case SUBJECT_PROGRESS:
-        return take_progress(arrival);
+        return outbound_request_held(link, message);
     case SUBJECT_YIELD:
-        return name_claim_yield(link, body, bytes);
+        return name_claim_yield(link, message);
     case SUBJECT_AGENTS:
     case SUBJECT_HUBS_AGENTS:
-        return take_agents(arrival);
+        return remote_directory_answer(link, message);
     case SUBJECT_HUBS_APPROVAL:
-        return take_approval(arrival);
-    case SUBJECT_GONE:
-        heartbeat_end(link, arrival->member);
-        return true;
+        return take_approval(link, message);
     default:
         return false;
     }
 }
 
+static bool is_frame(enum subject_kind kind) {
+    return kind <= SUBJECT_NOTICE || kind == SUBJECT_DECIDE || kind == SUBJECT_CANCEL ||
+           kind == SUBJECT_HUBS_CANCEL || kind == SUBJECT_PROGRESS;
+}
+
+// Of a request that is answered by a frame, too.
+static void judge_json(struct hub_message *message) {
+    uint32_t bytes = message->arrival->unit->body_bytes;
+    bool is_answer = message->subject.kind == SUBJECT_ANSWER && message->subject.number < LINK_NUMBERS_FROM;
+    assert(!message->json.bytes);
+    if (bytes && !is_answer && !is_frame(message->subject.kind) && json_valid(message->body, bytes))
+        message->json.bytes = bytes;
+}
+
 // False: it can't be read, or isn't for anybody here.
-static bool take_arrival(struct arrival *arrival) {
-    struct link *link = arrival->link;
-    enum subject_kind kind = arrival->subject.kind;
+static bool take_known(struct link *link, struct hub_message *message) {
+    enum subject_kind kind = message->subject.kind;
     bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
     if (kind == SUBJECT_KINDS_COUNT)
-        return nats_service_take(link, arrival->bytes, arrival->said);
-    if (link->state < LINK_JOINING || (is_named && !is_own_realm(link, arrival)) ||
-        (!is_named && !is_hubs && !is_for_hub(link, arrival)))
+        return nats_service_take(link, message->bytes, message->said);
+    bool is_ours = is_named ? is_realm(&link->realm, message) || is_realm(&link->former, message)
+                            : is_hubs || is_for_hub(link, message);
+    if (link->state < LINK_JOINING || !is_ours)
         return false;
+    judge_json(message);
     if (kind == SUBJECT_HUBS_BEAT)
-        return heartbeat_take(link, frame_body(arrival->frame), arrival->frame->body.bytes);
-    if (arrival->header.given)
-        arrival->member = heartbeat_hear(link, &arrival->header.hub);
-    if (arrival->header.given && !arrival->member)
+        return heartbeat_take(link, message);
+    if (message->header.given && !(message->member = heartbeat_hear(link, &message->header.hub)))
         return true; // of a link that has ended
     if (kind == SUBJECT_ANSWER)
-        return take_answer(arrival);
+        return take_answer(link, message);
     if (kind <= SUBJECT_NOTICE || kind == SUBJECT_DECIDE) {
-        inbound_request_take(link, arrival->frame, arrival->said, &arrival->subject, &arrival->header,
-                             arrival->member);
+        inbound_request_take(link, message);
         return true;
     }
-    return arrival->member && take_from_hub(arrival);
+    if (!message->member)
+        return false;
+    if (kind == SUBJECT_PROGRESS)
+        return take_progress(link, message);
+    if (kind == SUBJECT_CANCEL || kind == SUBJECT_HUBS_CANCEL)
+        return inbound_request_cancel(link, message);
+    if (kind == SUBJECT_GONE) {
+        heartbeat_end(link, message->member);
+        return true;
+    }
+    return message->json.bytes && take_json(link, message);
 }
 
 static void take_message(struct shard *shard, struct link *link, const struct frame *frame,
                          const struct nats_message *said) {
-    struct arrival arrival = {
-        .link = link, .frame = frame, .said = said, .bytes = frame->buffer->bytes + frame->at};
+    struct hub_message message = {
+        .arrival = frame, .said = said, .bytes = frame->buffer->bytes + frame->at, .body = frame_body(frame)};
     const char *cluster = shard->hub->settings.cluster->name;
-    assert(link->shard->index == 0);
-    subject_read(cluster, arrival.bytes, said->subject, &arrival.subject);
-    subject_read(cluster, arrival.bytes, said->reply, &arrival.reply);
-    hub_header_read(arrival.bytes, said->headers, &arrival.header);
-    if (arrival.subject.kind != SUBJECT_EVENT)
+    subject_read(cluster, message.bytes, said->subject, &message.subject);
+    subject_read(cluster, message.bytes, said->reply, &message.reply);
+    hub_header_read(message.bytes, said->headers, &message.header);
+    if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
-    if (!take_arrival(&arrival))
+    if (!take_known(link, &message))
         hub_message_count_unreadable(shard);
+}
+
+// All shards are told, and that it ends, when it does.
+static bool announce(struct shard *shard, struct peer *peer) {
+    assert(!peer->leave_order);
+    peer->leave_order = order_create(shard, ORDER_LEAVE, peer->name);
+    struct order *order = peer->leave_order ? order_create(shard, ORDER_LINK, peer->name) : NULL;
+    if (order)
+        registry_submit(shard, order);
+    return order != NULL;
+}
+
+// PONG came: what was subscribed before counts, and others may be asked for what isn't here.
+static void welcome(struct shard *shard, struct link *link) {
+    if (link->state != LINK_JOINING)
+        return;
+    assert(link->peer->state == PEER_OPEN);
+    link_welcomed(link);
+    name_claim_link_stands(link);
+    heartbeat_beat(link);
+    if (link->peer->state == PEER_OPEN && !announce(shard, link->peer))
+        peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
 static void nats_take(struct shard *shard, struct peer *peer, struct frame *frame) {
@@ -267,12 +257,12 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
     case NATS_PONG:
         link->pongs++;
         link->unanswered_ms = shard_now_ms(shard);
-        nats_handshake_welcome(shard, link);
+        welcome(shard, link);
         name_claim_pong(link);
         break;
     case NATS_ERR:
-        nats_fault_said(link, bytes + said.argument.at,
-                        said.argument.bytes); // where it is the end, the server closes
+        link_note_said(link, bytes + said.argument.at,
+                       said.argument.bytes); // where it is the end, the server closes
         break;
     default:
         break;
@@ -284,7 +274,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
 // Whether the server answers: it is asked every 2 s, and lost once an answer is 5 s late.
 static bool is_mute(struct link *link) {
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(link->pings >= link->pongs);
     if (link->pings > link->pongs && now_ms - link->unanswered_ms >= CLUSTER_PONG_MS) {
         log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()), "cluster: the server doesn't answer");
         return true;
@@ -294,30 +284,28 @@ static bool is_mute(struct link *link) {
     return false;
 }
 
-static void tick_peer(struct shard *shard, struct link *link) {
-    assert(link->state == LINK_UP && link->peer->state == PEER_OPEN);
-    if (is_mute(link)) {
-        peer_close(shard, link->peer, COUNTERS_COUNT);
-        return;
-    }
+static void tick_members(struct link *link) {
+    assert(link_is_open(link));
     heartbeat_tick(link);
-    if (link->peer->state == PEER_OPEN)
+    if (link_is_open(link))
         outbound_request_tick(link);
-    if (link->peer->state == PEER_OPEN)
+    if (link_is_open(link))
         inbound_request_tick(link);
     name_claim_tick(link);
     remote_directory_tick(link);
-    if (link->peer && link->peer->state == PEER_OPEN)
-        wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
-static void tick_server(struct shard *shard, struct link *link) {
-    assert(link->peer && link->state < LINK_UP);
-    if (shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS) {
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+static void tick_peer(struct shard *shard, struct link *link) {
+    bool is_up = link->state == LINK_UP;
+    assert(link->peer);
+    if (link->peer->state != PEER_OPEN)
         return;
-    }
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
+    if (is_up ? is_mute(link) : shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS)
+        peer_close(shard, link->peer, COUNTERS_COUNT);
+    else if (link_is_open(link)) // asking the server may have found no memory
+        tick_members(link);
+    if (link->peer && link->peer->state == PEER_OPEN)
+        wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
 static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
@@ -329,20 +317,14 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
         link_dial(link);
         break;
     case LINK_RESOLVING:
-        nats_fault_found(link, "its name isn't known in time");
+        link_note_fault(link, "its name isn't known in time");
         link_give_up(link);
         break;
     case LINK_DIALLING:
         link_give_up(link);
         break;
-    case LINK_GREETING:
-    case LINK_SECURING:
-    case LINK_JOINING:
-        tick_server(shard, link);
-        break;
-    case LINK_UP:
-        if (link->peer->state == PEER_OPEN)
-            tick_peer(shard, link);
+    default:
+        tick_peer(shard, link);
         break;
     }
 }
@@ -353,9 +335,8 @@ static void nats_awake(struct shard *shard) {
     if (!link)
         return;
     uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->turned_ms;
-    bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
     link->turned_ms = now_ms;
-    if (!is_up || since_ms < CLUSTER_STILL_MS)
+    if (!link_is_open(link) || since_ms < CLUSTER_STILL_MS)
         return;
     log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()), "cluster: stood still for %llu.%llu s: a new link",
               (unsigned long long)since_ms / 1000, (unsigned long long)since_ms / 100 % 10);
@@ -366,12 +347,14 @@ static void follow_settings(struct link *link) {
     const struct hub_settings *settings = link->shard->settings;
     bool has_former = settings->previous.bytes && shard_now_ms(link->shard) < settings->previous_until_ms;
     struct realm former = has_former ? settings->previous : (struct realm){.bytes = 0};
-    assert(link->shard->index == 0);
+    assert(link->state >= LINK_JOINING);
     if (realm_same(&link->realm, &settings->realm) && realm_same(&link->former, &former))
         return;
     bool is_new = !realm_same(&link->realm, &settings->realm);
-    nats_move_realm(link, &settings->realm, &former);
-    if (is_new && link->peer->state == PEER_OPEN && link->state == LINK_UP)
+    link->realm = settings->realm;
+    link->former = former;
+    nats_follow_registry(link);
+    if (is_new && link_is_open(link))
         heartbeat_realm(link);
 }
 
@@ -382,12 +365,11 @@ static void nats_follow(struct shard *shard) {
     if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
         nats_handshake_secure(link);
     bool is_joined = link->state >= LINK_JOINING && link->peer->state == PEER_OPEN;
-    if (is_joined && shard->phase != HUB_SERVING)
-        nats_withdraw(link);
-    else if (is_joined)
+    bool serves = shard->phase == HUB_SERVING;
+    if (is_joined && serves)
         follow_settings(link);
-    if (is_joined && shard->phase == HUB_SERVING &&
-        nats_subscriptions_is_behind(&link->subscriptions, &shard->agents))
+    if (is_joined && (serves ? nats_subscriptions_is_behind(&link->subscriptions, &shard->agents)
+                             : !list_empty(&link->subscriptions.all)))
         nats_follow_registry(link);
     name_claim_follow(link);
     remote_directory_follow(link);
@@ -426,7 +408,7 @@ static void cluster_event(struct shard *shard, const struct io_event *event, uns
     if (kind == CLUSTER_TOKEN_LINK)
         link_connected(shard, event);
     else
-        nats_handshake_resolved(shard, event);
+        link_resolved(shard, event);
 }
 
 static void cluster_drain(struct shard *shard) {

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/features/cluster/nats_connect.h"
+#include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
 
 enum { ENDPOINT_BYTES = 512, ANSWER_BYTES_MAX = 1 << 20 }; // of an endpoint besides its name
@@ -16,22 +17,6 @@ static const struct {
 } verbs[VERBS_COUNT] = {[VERB_PING] = {"$SRV.PING", "ping"},
                         [VERB_INFO] = {"$SRV.INFO", "info"},
                         [VERB_STATS] = {"$SRV.STATS", "stats"}};
-
-static void put_member(struct text *out, const char *key, const char *value, size_t bytes) {
-    assert(*key);
-    text_put(out, ",\"");
-    text_put(out, key);
-    text_put(out, "\":");
-    text_string(out, value, bytes);
-}
-
-static void put_count(struct text *out, const char *key, uint64_t count) {
-    assert(*key);
-    text_put(out, ",\"");
-    text_put(out, key);
-    text_put(out, "\":");
-    text_number(out, (int64_t)count);
-}
 
 // An agent under its own name; what several can offer, with what it is before it: "method-build".
 static void put_name(struct text *out, const struct nats_subscription *present) {
@@ -50,15 +35,15 @@ static void put_name(struct text *out, const struct nats_subscription *present) 
 static void put_endpoint(struct text *out, const struct nats_subscription *present, enum verb verb) {
     enum { NS_A_MS = 1000000 };
     put_name(out, present);
-    put_member(out, "subject", present->subject, present->bytes);
-    put_member(out, "queue_group", "g", 1);
+    reply_data_string(out, "subject", present->subject, present->bytes);
+    reply_data_string(out, "queue_group", "g", 1);
     if (verb == VERB_STATS) {
-        put_count(out, "num_requests", present->requests);
-        put_count(out, "num_errors", present->errors);
-        put_member(out, "last_error", "", 0);
-        put_count(out, "processing_time", present->took_ms * NS_A_MS);
-        put_count(out, "average_processing_time",
-                  present->requests ? present->took_ms * NS_A_MS / present->requests : 0);
+        reply_data_number(out, "num_requests", (int64_t)present->requests);
+        reply_data_number(out, "num_errors", (int64_t)present->errors);
+        reply_data_string(out, "last_error", "", 0);
+        reply_data_number(out, "processing_time", (int64_t)(present->took_ms * NS_A_MS));
+        reply_data_number(out, "average_processing_time",
+                          present->requests ? (int64_t)(present->took_ms * NS_A_MS / present->requests) : 0);
     }
     text_put(out, "}");
 }
@@ -67,7 +52,6 @@ static void put_endpoint(struct text *out, const struct nats_subscription *prese
 static void put_endpoints(struct text *out, const struct link *link, enum verb verb) {
     const struct list *all = &link->subscriptions.all;
     uint64_t max = atomic_load_explicit(&link->shard->hub->link_payload_bytes_max, memory_order_relaxed);
-    assert(link->shard->index == 0);
     max = max < ANSWER_BYTES_MAX ? max : ANSWER_BYTES_MAX;
     const char *between = "";
     text_put(out, ",\"endpoints\":[");
@@ -89,22 +73,21 @@ static void put_started(struct text *out, const struct link *link) {
     struct shard *shard = link->shard;
     assert(link->up_ms <= shard_now_ms(shard));
     timestamp_write(started, io_wall_ms(shard->io) - (shard_now_ms(shard) - link->up_ms));
-    put_member(out, "started", started, sizeof started);
+    reply_data_string(out, "started", started, sizeof started);
 }
 
 static void put_answer(struct text *out, const struct link *link, enum verb verb) {
     static const char about[] = "a hub of agents; each endpoint is one of them, or what some of them offer";
     const char *cluster = link->shard->hub->settings.cluster->name;
-    assert(link->shard->index == 0);
     text_put(out, "{\"type\":\"io.nats.micro.v1.");
     text_put(out, verbs[verb].type);
     text_put(out, "_response\",\"name\":\"" SERVICE_NAME "\",\"version\":\"" PATCHBAY_VERSION "\"");
-    put_member(out, "id", link->hub.text, link->hub.bytes);
+    reply_data_string(out, "id", link->hub.text, link->hub.bytes);
     text_put(out, ",\"metadata\":{\"cluster\":");
     text_string(out, cluster, strlen(cluster));
     text_put(out, "}");
     if (verb == VERB_INFO)
-        put_member(out, "description", about, sizeof about - 1);
+        reply_data_string(out, "description", about, sizeof about - 1);
     if (verb == VERB_STATS)
         put_started(out, link);
     if (verb != VERB_PING)
@@ -112,27 +95,12 @@ static void put_answer(struct text *out, const struct link *link, enum verb verb
     text_put(out, "}");
 }
 
-static void answer(struct link *link, const uint8_t *reply, uint32_t reply_bytes, enum verb verb) {
-    struct text body, out;
-    assert(link->shard->index == 0);
-    text_init(&body);
-    put_answer(&body, link, verb);
-    text_init(&out);
-    text_put(&out, "PUB ");
-    text_add(&out, reply, reply_bytes);
-    text_put(&out, " ");
-    text_number(&out, (int64_t)body.length);
-    text_put(&out, "\r\n");
-    text_add(&out, body.bytes, body.length);
-    text_put(&out, "\r\n");
-    out.failed |= body.failed;
-    text_deinit(&body);
-    nats_write(link, &out);
-}
-
 bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nats_message *said) {
     const uint8_t *subject = bytes + said->subject.at;
-    assert(link->shard->index == 0);
+    struct hub_words words = {.kind = SUBJECT_KINDS_COUNT,
+                              .name = (const char *)bytes + said->reply.at,
+                              .name_bytes = said->reply.bytes};
+    struct text body;
     for (unsigned verb = 0; verb < VERBS_COUNT; verb++) {
         size_t length = strlen(verbs[verb].subject);
         bool is_it = said->subject.bytes >= length && memcmp(subject, verbs[verb].subject, length) == 0 &&
@@ -140,8 +108,11 @@ bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nat
         if (!is_it)
             continue;
         // Nothing is said where nobody reads it, or before a link that takes no more.
-        if (link->state == LINK_UP && said->reply.bytes && send_has_room(link->shard, link->peer))
-            answer(link, bytes + said->reply.at, said->reply.bytes, (enum verb)verb);
+        if (link->state != LINK_UP || !said->reply.bytes || !send_has_room(link->shard, link->peer))
+            return true;
+        text_init(&body);
+        put_answer(&body, link, (enum verb)verb);
+        nats_publish(link, &words, &body);
         return true;
     }
     return false;

@@ -12,27 +12,9 @@ void nats_subscriptions_init(struct nats_subscriptions *presence, const struct s
     list_init(&presence->all);
 }
 
-// Whoever publishes chooses its subject: what it finds here is compared, and one that isn't there costs a look into the table.
-static struct nats_subscription **place_of(struct nats_subscriptions *presence, const char *subject,
-                                           size_t bytes) {
-    uint64_t end;
-    assert(bytes >= sizeof end);
-    memcpy(&end, subject + bytes - sizeof end, sizeof end);
-    return &presence->found[end * UINT64_C(0x9e3779b97f4a7c15) >> 58];
-}
-
 struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
                                                   size_t bytes) {
-    static_assert(NATS_SUBSCRIPTIONS_FOUND == 1 << (64 - 58), "places are told by a hash's highest bits");
-    if (bytes < sizeof(uint64_t))
-        return NULL; // all subjects here begin with more than that
-    struct nats_subscription **place = place_of(presence, subject, bytes), *present = *place;
-    if (present && present->bytes == bytes && memcmp(present->subject, subject, bytes) == 0)
-        return present;
-    present = name_map_get(&presence->by_subject, subject, bytes);
-    if (present)
-        *place = present;
-    return present;
+    return name_map_get(&presence->by_subject, subject, bytes);
 }
 
 void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota) {
@@ -42,10 +24,7 @@ void nats_subscriptions_left(struct nats_subscription *present, struct quota *qu
 }
 
 static void let_go(struct nats_subscriptions *presence, struct nats_subscription *present) {
-    struct nats_subscription **place = place_of(presence, present->subject, present->bytes);
     assert(presence->by_subject.count > 0 && !present->is_gone);
-    if (*place == present)
-        *place = NULL;
     name_map_remove(&presence->by_subject, present->subject, present->bytes);
     list_remove(&present->link);
     present->is_gone = true;
@@ -165,6 +144,7 @@ static void settle(struct nats_subscriptions *presence, struct nats_subscription
                    const struct hub_name *hub, struct text *lines) {
     uint32_t max = present->kind >= SUBJECT_EVENT ? 1 : NATS_SUBSCRIPTIONS_PER_NAME_MAX;
     uint32_t wanted = present->members < max ? present->members : max;
+    assert(present->subscriptions <= NATS_SUBSCRIPTIONS_PER_NAME_MAX);
     while (present->subscriptions < wanted) {
         present->sids[present->subscriptions++] = ++presence->sids;
         put_subscription(lines, present, hub, presence->sids);

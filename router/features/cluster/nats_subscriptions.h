@@ -6,10 +6,7 @@
 #include "core/base/text.h"
 #include "core/cluster/subject.h"
 
-enum {
-    NATS_SUBSCRIPTIONS_PER_NAME_MAX = 64, // of one name
-    NATS_SUBSCRIPTIONS_FOUND = 64,
-};
+enum { NATS_SUBSCRIPTIONS_PER_NAME_MAX = 64 };
 
 // A name under which somebody here can be asked for.
 struct nats_subscription {
@@ -30,7 +27,6 @@ struct nats_subscriptions {
     uint64_t changes; // of the registry, that it has followed (agents.changes)
     uint32_t sids;    // that were given
     bool is_behind;   // for want of memory: it tries again
-    struct nats_subscription *found[NATS_SUBSCRIPTIONS_FOUND]; // last, by how their subjects end; NULL: none
     struct quota *quota;
 };
 

@@ -1,7 +1,6 @@
 #include "router/features/cluster/outbound_request.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "router/engine/request/cancel.h"
@@ -40,7 +39,7 @@ static struct outbound_request *outbound_request_find(const struct outbound_requ
 static struct outbound_request *add(struct link *link, uint64_t number) {
     struct outbound_requests *requests = &link->outbound;
     struct outbound_request *fresh = freelist_take(&requests->spares);
-    assert(link->shard->index == 0);
+    assert(number);
     if (!fresh)
         fresh = quota_take(requests->kept, sizeof *fresh);
     if (!fresh)
@@ -65,7 +64,7 @@ static void outbound_request_remove(struct link *link, struct outbound_request *
     freelist_give(&link->outbound.spares, link->outbound.kept, request);
 }
 
-static void forget_list(struct outbound_requests *requests, struct list *all) {
+void outbound_request_forget(struct outbound_requests *requests, struct list *all) {
     while (!list_empty(all)) {
         struct outbound_request *request = list_entry(all->next, struct outbound_request, link);
         take_out(requests, request);
@@ -73,17 +72,9 @@ static void forget_list(struct outbound_requests *requests, struct list *all) {
     }
 }
 
-void outbound_request_forget(struct outbound_requests *requests, struct cluster_member *member) {
-    forget_list(requests, &member->owes);
-}
-
-void outbound_request_forget_all(struct outbound_requests *requests) {
-    forget_list(requests, &requests->untaken);
-    assert(requests->by_number.count == 0); // what was taken went with its taker
-}
-
 void outbound_request_deinit(struct outbound_requests *requests) {
-    outbound_request_forget_all(requests);
+    outbound_request_forget(requests, &requests->untaken);
+    assert(requests->by_number.count == 0); // what was taken went with its taker
     hash_table_deinit(&requests->by_number);
     freelist_release(&requests->spares, requests->kept);
 }
@@ -113,7 +104,7 @@ static void end(struct link *link, struct outbound_request *request, enum remote
 }
 
 void outbound_request_lose(struct link *link, struct cluster_member *member) {
-    assert(link->shard->index == 0);
+    assert(link->peer);
     while (!list_empty(&member->owes)) {
         stats_count(&link->shard->stats, COUNT_REQUESTS_LOST);
         end(link, list_entry(member->owes.next, struct outbound_request, link), REMOTE_LOST, 0);
@@ -123,7 +114,7 @@ void outbound_request_lose(struct link *link, struct cluster_member *member) {
 void outbound_request_tick(struct link *link) {
     struct list *untaken = &link->outbound.untaken;
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
+    assert(link->state == LINK_UP);
     while (!list_empty(untaken)) {
         struct outbound_request *request = list_entry(untaken->next, struct outbound_request, link);
         if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
@@ -158,31 +149,30 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
 }
 
 // In the hub's own words.
-static void cancel_at(struct link *link, const struct hub_name *hub, uint64_t number) {
-    char body[96], length[WIRE_HEAD_BYTES_MAX];
-    struct text payload;
-    int bytes = snprintf(body, sizeof body,
-                         "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%llu}}",
-                         (unsigned long long)number);
-    assert(bytes > 0 && (size_t)bytes < sizeof body);
-    text_init(&payload);
-    text_add(&payload, length, wire_framed.head(length, (size_t)bytes));
-    text_put(&payload, "\r\n");
-    text_add(&payload, body, (size_t)bytes);
-    nats_publish_to(link, hub, hub ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0, &payload);
+static void cancel_at(struct link *link, const struct cluster_member *taker, uint64_t number) {
+    struct text body;
+    struct hub_words words = {.kind = taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL,
+                              .hub = taker ? &taker->hub : NULL,
+                              .is_frame = true};
+    assert(number);
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
+    text_number(&body, (int64_t)number);
+    text_put(&body, "}}");
+    nats_publish(link, &words, &body);
 }
 
 // In its source's words, ahead of what waits: the request has gone. Without room for them the hub's own do.
 static void pass_cancel(struct link *link, const struct outbound_request *request, struct parcel *parcel) {
     char subject[SUBJECT_BYTES_MAX];
     struct shard *shard = link->shard;
-    const char *cluster = shard->hub->settings.cluster->name;
-    const struct hub_name *hub = request->taker ? &request->taker->hub : NULL;
+    const struct cluster_member *taker = request->taker;
     struct hub_envelope envelope = {.subject = subject};
     uint64_t bytes;
-    assert(link->shard->index == 0);
-    envelope.subject_bytes = hub ? subject_write_hub(subject, cluster, hub, SUBJECT_CANCEL, 0)
-                                 : subject_write_hubs(subject, cluster, SUBJECT_HUBS_CANCEL);
+    assert(parcel->hub_id == request->number);
+    envelope.subject_bytes =
+        subject_write_hub(subject, shard->hub->settings.cluster->name, taker ? &taker->hub : NULL,
+                          taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0);
     parcel->hub_id = 0; // it is no request
     bool is_short = parcel->bytes <= COPY_BYTES_MAX || send_has_room(shard, link->peer);
     if (is_short && send_has_room_for_urgent(shard, link->peer) &&
@@ -192,7 +182,7 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
         send_queue_bound(shard, link->peer, parcel);
         return;
     }
-    cancel_at(link, hub, request->number);
+    cancel_at(link, taker, request->number);
     send_release(shard, parcel);
 }
 
@@ -231,41 +221,33 @@ static bool give_to(struct outbound_request *request, struct cluster_member *mem
     return true;
 }
 
-static void deliver(struct link *link, struct outbound_request *request, const struct frame *frame,
-                    const struct hub_header *header) {
-    struct hub_message message = {.header = *header};
-    enum error error;
+static void deliver(struct link *link, struct outbound_request *request, struct hub_message *message) {
     uint64_t number = request->number;
-    assert(link->shard->index == 0);
-    if (!hub_message_read(link->shard, frame, &message, &error)) {
-        bool is_large = error == ERROR_FRAME_TOO_LARGE;
-        end(link, request, is_large ? REMOTE_TOO_LARGE : REMOTE_UNREADABLE, is_large ? message.excess : 0);
-        return;
-    }
-    if (responses_deliver(link->shard, link->peer, &message.frame, number))
+    enum error error = hub_message_open(link->shard, message);
+    assert(number == message->subject.number);
+    if (!error && responses_deliver(link->shard, link->peer, &message->frame, number))
         outbound_request_remove(link, request);
     else
-        end(link, request, REMOTE_UNREADABLE, 0);
+        end(link, request, error == ERROR_FRAME_TOO_LARGE ? REMOTE_TOO_LARGE : REMOTE_UNREADABLE,
+            message->excess);
 }
 
-bool outbound_request_answer(struct link *link, struct cluster_member *member, const struct frame *frame,
-                             const struct nats_message *said, const struct hub_header *header,
-                             uint64_t number) {
-    const uint8_t *bytes = frame->buffer->bytes + frame->at;
-    struct outbound_request *request = outbound_request_find(&link->outbound, number);
-    assert(link->shard->index == 0);
+bool outbound_request_answer(struct link *link, struct hub_message *message) {
+    struct outbound_request *request = outbound_request_find(&link->outbound, message->subject.number);
+    bool has_hub = message->header.given;
+    assert(!message->header.given == !message->member);
     if (!request)
         return false;
-    if (!header->given && nats_status(bytes, said->headers) == 503) {
+    if (!has_hub && nats_status(message->bytes, message->said->headers) == 503) {
         if (request->taker)
             return true; // the server can't know better
         stats_count(&link->shard->stats, COUNT_REQUESTS_UNHEARD);
         end(link, request, REMOTE_UNANSWERED, 0);
         return true;
     }
-    if ((header->given && !member) || (!header->given && request->taker) || !give_to(request, member))
-        return false; // another hub's, or nobody's
-    deliver(link, request, frame, header);
+    if ((!has_hub && request->taker) || !give_to(request, message->member))
+        return false; // another hub's
+    deliver(link, request, message);
     return true;
 }
 
@@ -273,23 +255,21 @@ bool outbound_request_answer(struct link *link, struct cluster_member *member, c
 static void note_taken(struct link *link, struct cluster_member *member, uint64_t number) {
     struct outbound_request *request = outbound_request_find(&link->outbound, number);
     bool is_its = request && give_to(request, member);
-    assert(number);
     if (!is_its || request->is_cancelled)
-        cancel_at(link, &member->hub, number);
+        cancel_at(link, member, number);
 }
 
-bool outbound_request_taken(struct link *link, struct cluster_member *member, const uint8_t *body,
-                            uint32_t bytes) {
+bool outbound_request_taken(struct link *link, const struct hub_message *message) {
     struct json_walk walk;
-    assert(link->shard->index == 0);
-    if (bytes < 2 || body[0] != '[' || !json_valid(body, bytes))
+    assert(message->member);
+    if (!message->json.bytes || message->body[0] != '[')
         return false;
-    json_walk_begin(&walk, body, (struct span){0, bytes});
+    json_walk_begin(&walk, message->body, message->json);
     for (struct json_item item; link->peer->state == PEER_OPEN && json_next(&walk, &item) == JSON_ITEM;) {
         uint64_t number = 0;
-        if (item.type != JSON_NUMBER || !json_number_whole(body, item.value, &number) || !number)
+        if (item.type != JSON_NUMBER || !json_number_whole(message->body, item.value, &number) || !number)
             return false;
-        note_taken(link, member, number);
+        note_taken(link, message->member, number);
     }
     return true;
 }
@@ -300,22 +280,16 @@ bool outbound_request_progress(struct link *link, struct cluster_member *member,
     return request && give_to(request, member);
 }
 
-bool outbound_request_held(struct link *link, struct cluster_member *member, uint64_t number,
-                           const uint8_t *body, uint32_t bytes) {
-    struct span all = {0, bytes};
+bool outbound_request_held(struct link *link, const struct hub_message *message) {
     char checkpoint[METHOD_BYTES_MAX];
-    uint64_t wait_ms = 0;
-    assert(link->shard->index == 0);
-    if (!bytes || !json_valid(body, bytes))
+    uint64_t number = message->subject.number;
+    uint64_t wait_ms = json_member_whole(message->body, message->json, "waitMs");
+    size_t count =
+        json_member_text(message->body, message->json, "checkpoint", checkpoint, sizeof checkpoint);
+    assert(message->member);
+    if (!wait_ms || wait_ms > CLUSTER_HELD_MS_MAX || count == SIZE_MAX)
         return false;
-    struct json_item wait = json_member(body, all, "waitMs"), name = json_member(body, all, "checkpoint");
-    size_t count = name.type == JSON_STRING
-                       ? json_string_decode(body, name.value, checkpoint, sizeof checkpoint)
-                       : SIZE_MAX;
-    if (wait.type != JSON_NUMBER || !json_number_whole(body, wait.value, &wait_ms) || count == SIZE_MAX ||
-        wait_ms > CLUSTER_HELD_MS_MAX)
-        return false;
-    if (!outbound_request_progress(link, member, number))
+    if (!outbound_request_progress(link, message->member, number))
         return true; // it has ended
     struct remote_end *held = quota_take(&link->shard->quota, sizeof *held + count);
     if (!held)

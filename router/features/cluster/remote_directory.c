@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/features/cluster/name_claim.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/directory.h"
 
@@ -19,73 +19,36 @@ static struct directory_query *query_at(struct list *node) {
 static void finish(struct link *link, struct directory_query *query, bool is_partial) {
     query->partial |= is_partial;
     assert(!list_empty(&link->shard->directory_queries));
-    quota_give(&link->shard->quota, query->awaited_hubs);
-    query->awaited_hubs = NULL;
     directory_query_end(link->shard, query);
 }
 
-// Whose answers are waited for: those that are served now. False: there is no memory.
-static bool await_all(struct link *link, struct directory_query *query) {
-    const struct list *all = &link->members.all;
-    uint32_t count = link->members.served;
-    assert(link->shard->index == 0);
-    query->awaited_hubs = count ? quota_take(&link->shard->quota, count * sizeof *query->awaited_hubs) : NULL;
-    query->awaited_count = 0;
-    if (count && !query->awaited_hubs)
-        return false;
-    for (const struct list *node = all->next; node != all; node = node->next) {
-        const struct cluster_member *member = list_entry(node, struct cluster_member, link);
-        if (member->has_beaten && member->is_served && query->awaited_count < count)
-            query->awaited_hubs[query->awaited_count++] = member->hub;
-    }
-    return true;
-}
-
 static void ask(struct link *link, struct directory_query *query) {
-    char subject[SUBJECT_BYTES_MAX];
-    struct hub_words words = {.subject = subject, .user = query->user ? query->user->name : NULL};
+    struct hub_words words = {.kind = SUBJECT_HUBS_AGENTS, .user = query->user ? query->user->name : NULL};
     struct text json;
-    assert(link->shard->index == 0);
-    query->number = words.answer = ++link->numbers;
+    assert(!query->number);
+    query->number = words.number = ++link->numbers;
     query->asked_ms = shard_now_ms(link->shard);
     query->hub = link->hub;
     query->partial |= link->members.unserved > 0;
-    if (!await_all(link, query)) {
-        query->overloaded = true;
-        finish(link, query, true);
-        return;
-    }
-    if (!query->awaited_count) {
+    query->awaited_hubs = link->members.served;
+    if (!query->awaited_hubs) {
         finish(link, query, false);
         return;
     }
     text_init(&json);
-    text_put(&json, "{");
-    if (query->capability_bytes) {
-        text_put(&json, "\"capability\":");
-        text_string(&json, directory_query_capability(query), query->capability_bytes);
-    }
+    reply_data_string(&json, "capability", directory_query_capability(query), query->capability_bytes);
     text_put(&json, "}");
-    words.subject_bytes =
-        subject_write_hubs(subject, link->shard->hub->settings.cluster->name, SUBJECT_HUBS_AGENTS);
-    words.json = json.bytes;
-    words.json_bytes = json.length;
-    if (json.failed)
-        peer_close(link->shard, link->peer, COUNT_CLOSED_NO_MEMORY);
-    else
-        nats_publish(link, &words);
-    text_deinit(&json);
+    nats_publish(link, &words, &json);
 }
 
 void remote_directory_follow(struct link *link) {
     struct list *all = &link->shard->directory_queries;
-    bool is_up = link->state == LINK_UP && link->peer->state == PEER_OPEN;
     assert(link->shard->index == 0);
     unsigned count = 0;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct directory_query *query = query_at(node);
         next = node->next;
-        if (!is_up) {
+        if (!link_is_open(link)) {
             finish(link, query, true);
         } else if (++count > QUERIES_MAX) {
             query->overloaded = true;
@@ -99,7 +62,6 @@ void remote_directory_follow(struct link *link) {
 void remote_directory_tick(struct link *link) {
     struct list *all = &link->shard->directory_queries;
     uint64_t now_ms = shard_now_ms(link->shard);
-    assert(link->shard->index == 0);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct directory_query *query = query_at(node);
         next = node->next;
@@ -108,41 +70,22 @@ void remote_directory_tick(struct link *link) {
     }
 }
 
-// Its last part came. Whether that was the last one that was waited for.
-static bool note_answered(struct directory_query *query, const struct cluster_member *member) {
-    for (uint32_t at = 0; at < query->awaited_count; at++) {
-        if (hub_name_compare_nodes(&query->awaited_hubs[at], &member->hub) != 0)
-            continue;
-        query->awaited_hubs[at] = query->awaited_hubs[--query->awaited_count];
-        break;
-    }
-    return query->awaited_count == 0;
-}
-
-bool remote_directory_take(struct link *link, struct cluster_member *member, uint64_t number,
-                           const uint8_t *body, uint32_t bytes) {
+void remote_directory_take(struct link *link, const struct hub_message *message, struct span agents) {
     struct list *all = &link->shard->directory_queries, *node = all->next;
-    struct span whole = {0, bytes};
-    assert(link->shard->index == 0);
-    if (!bytes || !json_valid(body, bytes))
-        return false;
-    struct json_item agents = json_member(body, whole, "agents");
-    if (agents.type != JSON_ARRAY)
-        return false;
-    while (node != all && query_at(node)->number != number)
+    assert(message->member);
+    while (node != all && query_at(node)->number != message->subject.number)
         node = node->next;
-    if (node == all) { // it comes too late, or is a brief list
-        if (json_member(body, whole, "brief").type == JSON_TRUE)
-            name_claim_compare(link, member, body, agents.value);
-        return true;
-    }
+    if (node == all) // it comes too late
+        return;
     struct directory_query *query = query_at(node);
-    directory_query_add(link->shard, query, body + agents.value.at, agents.value.bytes);
-    query->partial |= json_member(body, whole, "cut").type == JSON_TRUE;
-    bool is_last = json_member(body, whole, "more").type != JSON_TRUE && note_answered(query, member);
-    if (is_last || query->too_large || query->overloaded)
+    directory_query_add(link->shard, query, message->body + agents.at, agents.bytes);
+    query->partial |= json_member_true(message->body, message->json, "cut");
+    // Who has come since isn't waited for.
+    bool is_awaited = message->member->is_served && message->member->served_since < query->number;
+    if (is_awaited && query->awaited_hubs > 0 && !json_member_true(message->body, message->json, "more"))
+        query->awaited_hubs--;
+    if (!query->awaited_hubs || query->too_large || query->overloaded)
         finish(link, query, false);
-    return true;
 }
 
 // --- Answering
@@ -169,19 +112,20 @@ static void send_part(struct parts *parts, bool more) {
     json.failed |= parts->part.failed;
     text_deinit(&parts->part);
     text_init(&parts->part);
-    nats_publish_to(parts->link, parts->to, SUBJECT_ANSWER, parts->number, &json);
+    struct hub_words words = {.kind = SUBJECT_ANSWER, .hub = parts->to, .number = parts->number};
+    nats_publish(parts->link, &words, &json);
 }
 
 // Lists have half of what may wait for the server: how many are asked for others choose.
 static bool has_share(const struct link *link) {
     size_t waiting = outbox_footprint(&link->peer->connection.outbox);
-    assert(link->shard->index == 0);
-    return link->peer->state == PEER_OPEN && waiting < shard_limits(link->shard)->queue_bytes_max / 2;
+    return link_is_open(link) && waiting < shard_limits(link->shard)->queue_bytes_max / 2;
 }
 
 // False: the link takes no more, and the rest is left out.
 static bool put_one(void *context, const struct text *agent) {
     struct parts *parts = context;
+    assert(agent->length > 0);
     if (agent->length > parts->bytes_max) {
         parts->is_cut = true;
         return true;
@@ -200,17 +144,14 @@ static bool put_names(struct link *link, struct parts *parts) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all;
     bool good = true;
-    assert(link->shard->index == 0);
     for (const struct list *node = all->next; good && node != all; node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
         struct text json;
         if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
             continue;
         text_init(&json);
-        text_put(&json, "{\"agentId\":");
-        text_string(&json, agent->id, agent->id_bytes);
-        text_put(&json, ",\"ageMs\":");
-        text_number(&json, (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
+        reply_data_string(&json, "agentId", agent->id, agent->id_bytes);
+        reply_data_number(&json, "ageMs", (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
         text_put(&json, agent->child ? ",\"child\":true}" : "}");
         good = !json.failed && put_one(parts, &json);
         text_deinit(&json);
@@ -218,38 +159,28 @@ static bool put_names(struct link *link, struct parts *parts) {
     return good;
 }
 
-static bool put_agents(struct link *link, struct parts *parts, const struct user *user, const uint8_t *body,
-                       struct json_item capability) {
+static bool put_agents(struct link *link, struct parts *parts, const struct hub_message *message) {
     char name[METHOD_BYTES_MAX];
-    size_t bytes =
-        capability.type == JSON_STRING ? json_string_decode(body, capability.value, name, sizeof name) : 0;
-    assert(link->shard->index == 0);
-    if (bytes == SIZE_MAX || (link->shard->settings->users && !user))
+    const struct user *user = hub_message_user(link, message);
+    size_t bytes = json_member_text(message->body, message->json, "capability", name, sizeof name);
+    bool is_other = json_member(message->body, message->json, "capability").type != JSON_STRING;
+    if ((bytes == SIZE_MAX && !is_other) || (link->shard->settings->users && !user))
         return true; // nobody here can have it, or may be seen
-    return directory_each(link->shard, user, name, bytes, &link->hub, put_one, parts);
+    return directory_each(link->shard, user, name, is_other ? 0 : bytes, &link->hub, put_one, parts);
 }
 
-bool remote_directory_answer(struct link *link, struct cluster_member *member,
-                             const struct hub_header *header, const uint8_t *bytes, uint64_t number,
-                             const uint8_t *body, uint32_t body_bytes) {
-    const struct users *users = link->shard->settings->users;
-    struct span whole = {0, body_bytes};
-    struct parts parts = {.link = link, .to = &member->hub, .number = number};
-    assert(link->shard->index == 0);
-    if (!number || !body_bytes || !json_valid(body, body_bytes))
+bool remote_directory_answer(struct link *link, const struct hub_message *message) {
+    struct parts parts = {.link = link, .to = &message->member->hub, .number = hub_message_reply(message)};
+    assert(message->member);
+    if (!parts.number)
         return false;
-    const struct user *user =
-        users && header->user.bytes
-            ? users_by_name(users, (const char *)bytes + header->user.at, header->user.bytes)
-            : NULL;
     parts.bytes_max = nats_publish_room(link);
-    parts.is_brief = json_member(body, whole, "brief").type == JSON_TRUE;
+    parts.is_brief = json_member_true(message->body, message->json, "brief");
     text_init(&parts.part);
-    bool is_whole = has_share(link) && (parts.is_brief ? put_names(link, &parts)
-                                                       : put_agents(link, &parts, user, body,
-                                                                    json_member(body, whole, "capability")));
-    parts.is_cut |= !is_whole;
-    if (link->peer->state == PEER_OPEN)
+    parts.is_cut = !has_share(link) ||
+                   !(parts.is_brief ? put_names(link, &parts) : put_agents(link, &parts, message)) ||
+                   parts.is_cut;
+    if (link_is_open(link))
         send_part(&parts, false);
     text_deinit(&parts.part);
     return true;

@@ -71,6 +71,31 @@ static void numbers_of_all_lengths(void **state) {
     expect_digits(UINT64_MAX);
 }
 
+static void digits_are_read_up_to_a_bound(void **state) {
+    static const struct {
+        const char *text;
+        uint64_t max, number;
+        bool good;
+    } cases[] = {{"0", 0, 0, true},
+                 {"007", 7, 7, true},
+                 {"65535", 65535, 65535, true},
+                 {"65536", 65535, 0, false},
+                 {"", 9, 0, false},
+                 {"1x", 99, 0, false},
+                 {"-1", 99, 0, false},
+                 {" 1", 99, 0, false},
+                 {"99999999999999999999999", 1 << 20, 0, false},
+                 {"9007199254740993", UINT64_C(1) << 54, UINT64_C(9007199254740993), true}};
+    (void)state;
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+        uint64_t number = 0;
+        bool good = text_read_digits(cases[at].text, strlen(cases[at].text), cases[at].max, &number);
+        assert_int_equal(good, cases[at].good);
+        if (good)
+            assert_int_equal(number, cases[at].number);
+    }
+}
+
 static void it_grows(void **state) {
     (void)state;
     struct text text;
@@ -105,6 +130,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(numbers_of_all_lengths),
+        cmocka_unit_test(digits_are_read_up_to_a_bound),
         cmocka_unit_test(it_grows),
         cmocka_unit_test(a_failure_stays),
     };

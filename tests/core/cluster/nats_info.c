@@ -30,7 +30,7 @@ static void what_matters_is_read(void **state) {
                   "\"connect_urls\":[\"10.0.0.1:4222\",\"[::1]:4222\"]} ",
                   &info));
     assert_int_equal(info.payload_bytes_max, 1048576);
-    assert_true(info.headers && info.auth_required && info.lame_duck && !info.tls_required);
+    assert_true(info.headers && info.lame_duck && !info.tls_required);
     assert_int_equal(info.nonce.bytes, 5);
     assert_memory_equal(text + info.connect_urls.at, "[\"10.0.0.1:4222\"", 16);
 }

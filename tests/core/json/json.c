@@ -411,6 +411,22 @@ static void compare_skippers(const uint8_t *text, uint32_t bytes) {
     }
 }
 
+static void members_have_one_type_each(void **state) {
+    static const char text[] = "{\"t\":true,\"f\":false,\"n\":70e-1,\"h\":1.5,\"s\":\"a\\u0062\"}";
+    char out[2];
+    (void)state;
+    assert_true(json_member_true(put(text), all(text), "t"));
+    assert_false(json_member_true(put(text), all(text), "f"));
+    assert_false(json_member_true(put(text), all(text), "x"));
+    assert_int_equal(json_member_whole(put(text), all(text), "n"), 7);
+    assert_int_equal(json_member_whole(put(text), all(text), "h"), 0);
+    assert_int_equal(json_member_whole(put(text), all(text), "s"), 0);
+    assert_int_equal(json_member_text(put(text), all(text), "s", out, sizeof out), 2);
+    assert_memory_equal(out, "ab", 2);
+    assert_true(json_member_text(put(text), all(text), "s", out, 1) == SIZE_MAX);
+    assert_true(json_member_text(put(text), all(text), "n", out, sizeof out) == SIZE_MAX);
+}
+
 static void skippers_agree_on_random_bytes(void **state) {
     (void)state;
     static const char *const alphabets[] = {"\"\\{}[]a",
@@ -547,6 +563,7 @@ int main(void) {
         cmocka_unit_test(a_walk_gives_each_item),
         cmocka_unit_test(a_walk_ends_at_the_first_fault),
         cmocka_unit_test(a_member_is_found_by_its_meaning),
+        cmocka_unit_test(members_have_one_type_each),
         cmocka_unit_test(skippers_agree_on_random_bytes),
         cmocka_unit_test(any_depth_is_skipped),
         cmocka_unit_test(ascii_is_told_wherever_it_ends),

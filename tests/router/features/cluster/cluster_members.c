@@ -73,15 +73,16 @@ static void who_has_beaten_is_counted(void **state) {
     (void)state;
     struct cluster_member *one = add(1, 1), *other = add(2, 1);
     assert_int_equal(cluster_members.served + cluster_members.unserved, 0);
-    cluster_members_judge(&cluster_members, one, true);
-    cluster_members_judge(&cluster_members, other, false);
+    one->has_beaten = one->is_served = other->has_beaten = true;
+    cluster_members_count(&cluster_members);
     assert_int_equal(cluster_members.served, 1);
     assert_int_equal(cluster_members.unserved, 1);
-    cluster_members_judge(&cluster_members, other, true);
-    cluster_members_judge(&cluster_members, other, true);
+    other->is_served = true;
+    cluster_members_count(&cluster_members);
     assert_int_equal(cluster_members.served, 2);
     assert_int_equal(cluster_members.unserved, 0);
     cluster_members_remove(&cluster_members, other);
+    cluster_members_count(&cluster_members);
     assert_int_equal(cluster_members.served, 1);
 }
 
