@@ -5,6 +5,7 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
+#include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_stream.h"
 
 // Of a refusal by the hub itself, before the request had gone anywhere.
@@ -24,10 +25,21 @@ static unsigned refused_status(const struct exchange *exchange) {
     }
 }
 
-unsigned mcp_answer_status(const struct mcp_call *call) {
+// In the modern era the status says what the code of some errors does, whoever has answered.
+static unsigned modern_status(struct shard *shard, const struct parcel *answer) {
+    struct mcp_body body;
+    if (!mcp_body_read(shard, answer, &body))
+        return 200;
+    int64_t code = mcp_body_code(&body);
+    mcp_body_give(&body);
+    return code == -32601 ? 404 : code >= -32022 && code <= -32020 ? 400 : 200;
+}
+
+unsigned mcp_answer_status(struct shard *shard, const struct mcp_call *call, const struct parcel *answer) {
     const struct exchange *exchange = call->exchange;
-    assert(exchange);
-    return exchange->error && !exchange->hub_id ? refused_status(exchange) : 200;
+    unsigned status = exchange->error && !exchange->hub_id ? refused_status(exchange) : 200;
+    assert(answer);
+    return status == 200 && call->is_modern && exchange->is_error ? modern_status(shard, answer) : status;
 }
 
 // When one that is over a limit may come again.
@@ -47,7 +59,7 @@ static char *retry_line(const struct exchange *exchange, unsigned status) {
 }
 
 void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
-    unsigned status = answer ? mcp_answer_status(call) : 0;
+    unsigned status = answer ? mcp_answer_status(shard, call, answer) : 0;
     if (answer)
         mcp_stream_answer(shard, call, answer, status, retry_line(call->exchange, status));
     else

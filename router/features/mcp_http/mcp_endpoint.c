@@ -11,7 +11,10 @@
 #include "router/features/feature_list.h"
 #include "router/features/http/http_routes.h"
 #include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_era.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_header_rules.h"
+#include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_session.h"
@@ -84,11 +87,36 @@ static bool is_json(const struct mcp_arrival *arrival) {
            http_media_type_is(arrival->head, arrival->request.fields[HTTP_CONTENT_TYPE], "application/json");
 }
 
+// So that clients fall back to initialize.
+static void refuse_era(struct shard *shard, const struct mcp_post *post) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", "the server speaks no version without sessions");
+    mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_NOT_INITIALIZED, &data);
+}
+
 static void refuse_end(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the hub is ending");
     mcp_reply_later(shard, post->exchange, 503, post->to, 1000, &data);
+}
+
+static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post,
+                         const char *name, size_t bytes) {
+    if (!mcp_header_judge(shard, post))
+        return;
+    switch (mcp_era_known(shard, name, bytes)) {
+    case MCP_ERA_UNKNOWN:
+        mcp_era_wait(shard, arrival, post->to, name, bytes);
+        break;
+    case MCP_ERA_LACKING:
+        refuse_era(shard, post);
+        break;
+    case MCP_ERA_THERE:
+        mcp_modern_call_post(shard, post, name, bytes);
+        break;
+    }
 }
 
 static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
@@ -109,8 +137,15 @@ static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
     memcpy(name, place.name, place.bytes); // the head goes
     if (post.message.lookup.kind == BODY_REQUEST && shard->phase != HUB_SERVING)
         refuse_end(shard, &post);
+    else if (mcp_header_is_modern(&post))
+        serve_modern(shard, arrival, &post, name, place.bytes);
     else
         mcp_session_post(shard, &post, name, place.bytes);
+}
+
+static bool names_modern(const struct mcp_arrival *arrival) {
+    struct span version = arrival->request.fields[HTTP_MCP_PROTOCOL_VERSION];
+    return http_span_is(arrival->head, version, MCP_MODERN_VERSION);
 }
 
 static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival, bool ends) {
@@ -118,7 +153,7 @@ static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival,
     bool json, events;
     if (!find(shard, arrival->exchange, (struct reply_to){0}, &place))
         return;
-    if (!http_has_field(&arrival->request, HTTP_MCP_SESSION_ID)) {
+    if (!http_has_field(&arrival->request, HTTP_MCP_SESSION_ID) || names_modern(arrival)) {
         mcp_reply_status(shard, arrival->exchange, 405, "Allow: POST\r\n");
         return;
     }
@@ -159,6 +194,7 @@ static void gone(struct shard *shard, struct mcp_exchange *exchange) {
         listener->listener = NULL;
         listener->used_ms = shard_now_ms(shard);
     }
+    mcp_era_leave(shard, exchange);
     mcp_exchange_end(shard, exchange);
     if (call && call->is_initialize) // whose session nobody could ever use
         mcp_table_close(shard, call->client);
@@ -201,11 +237,29 @@ static const char *start(struct shard *shard) {
     if (!mcp_table_open(shard))
         return "MCP over HTTP";
     mcp_exchange_set(serve, gone);
+    mcp_era_set(serve);
     http_routes_add(routes, sizeof routes / sizeof *routes);
     return NULL;
 }
 
+// Subscriptions end in good order, since nothing else ends them.
+static void end_listens(struct shard *shard) {
+    for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
+        struct peer *peer = shard->peers.slots[slot];
+        struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
+        for (struct list *node = client ? client->calls.next : NULL, *next; client && node != &client->calls;
+             node = next) {
+            struct mcp_call *call = list_entry(node, struct mcp_call, link);
+            next = node->next;
+            if (call->is_listen)
+                mcp_modern_call_part(shard, call);
+        }
+    }
+}
+
 static void close_all(struct shard *shard) {
+    if (shard->mcp_http)
+        mcp_era_close(shard);
     for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
@@ -215,8 +269,15 @@ static void close_all(struct shard *shard) {
 }
 
 static void drain(struct shard *shard) {
-    if (shard->phase == HUB_CLOSING)
+    if (shard->phase == HUB_DRAINING)
+        end_listens(shard);
+    else if (shard->phase == HUB_CLOSING)
         close_all(shard);
+}
+
+static void reloaded(struct shard *shard) {
+    if (shard->mcp_http)
+        mcp_era_forget(shard);
 }
 
 static bool holds_phase(const struct shard *shard) {
@@ -228,6 +289,7 @@ const struct feature mcp_http_feature = {
     .start = start,
     .close = mcp_table_free,
     .mail = mcp_exchange_take_mail,
+    .reloaded = reloaded,
     .drain = drain,
     .holds_phase = holds_phase,
 };

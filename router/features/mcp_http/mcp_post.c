@@ -33,6 +33,7 @@ static bool range_is(const uint8_t *text, size_t bytes, const char *range) {
 }
 
 static void take_range(const uint8_t *text, size_t bytes, bool *json, bool *events) {
+    assert(text);
     const uint8_t *end = bytes ? memchr(text, ';', bytes) : NULL;
     size_t type = end ? (size_t)(end - text) : bytes;
     while (type > 0 && (text[type - 1] == ' ' || text[type - 1] == '\t'))
@@ -86,6 +87,7 @@ static bool is_plain(const uint8_t *body, struct span key, const char *text) {
 static const char *read_members(const uint8_t *body, struct span object, const char *const *keys,
                                 size_t count, struct json_item *out) {
     struct json_walk walk;
+    assert(object.bytes >= 2 && count > 0);
     json_walk_begin(&walk, body, object);
     for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
         for (size_t index = 0; index < count; index++) {

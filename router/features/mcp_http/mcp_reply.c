@@ -38,6 +38,7 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
 static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
                    int code, const char *message, char *lines, struct text *data) {
     struct text body;
+    assert(status >= 400 && code < 0);
     put_error(&body, to, code, message, data);
     if (data)
         text_deinit(data);
@@ -71,6 +72,7 @@ void mcp_reply_code(struct shard *shard, struct mcp_exchange *exchange, struct r
 void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                       const char *result, size_t bytes) {
     struct text body;
+    assert(to.id_bytes > 0 && bytes > 0);
     text_init(&body);
     text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_add(&body, to.id, to.id_bytes);

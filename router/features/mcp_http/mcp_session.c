@@ -34,6 +34,7 @@ static bool is_elsewhere(const struct mcp_client *session, const struct mcp_exch
 
 static bool has_legacy_version(const uint8_t *head, const struct http_request *request) {
     struct span version = request->fields[HTTP_MCP_PROTOCOL_VERSION];
+    assert(head && version.bytes < UINT32_MAX);
     return !http_has_field(request, HTTP_MCP_PROTOCOL_VERSION) ||
            (!http_repeated(request, HTTP_MCP_PROTOCOL_VERSION) &&
             mcp_legacy_version((const char *)head + version.at, version.bytes));
@@ -44,6 +45,7 @@ static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchang
                                const struct http_request *request, struct reply_to to, const char *name,
                                size_t bytes) {
     struct span id = request->fields[HTTP_MCP_SESSION_ID];
+    assert(shard->index == 0 && bytes > 0);
     if (!http_has_field(request, HTTP_MCP_SESSION_ID) || http_repeated(request, HTTP_MCP_SESSION_ID)) {
         refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED, "Mcp-Session-Id must be there, once");
         return NULL;
@@ -100,6 +102,7 @@ static void answer_call(struct shard *shard, struct mcp_call *call, struct parce
 
 // Speaks for the session from now on.
 static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+    assert(!session->is_closed);
     mcp_post_frame(post);
     post->message.peer = session->seat;
     post->frame = route_sign(shard, session->seat, &post->frame);

@@ -42,6 +42,7 @@ void mcp_stream_answer(struct shard *shard, struct mcp_call *call, struct parcel
 
 void mcp_stream_end(struct shard *shard, struct mcp_call *call) {
     struct mcp_exchange *http = part(call);
+    assert(!call->http);
     if (http && (http->streams || call->takes_events))
         mcp_exchange_end(shard, http);
     else if (http)

@@ -15,6 +15,7 @@ bool mcp_table_open(struct shard *shard) {
     siphash_name(&shard->hub->settings.secrets.sessions, "mcp over http", 13, words);
     memcpy(table->names.words, words, sizeof words);
     list_init(&table->clients);
+    list_init(&table->servers);
     hash_table_init(&table->by_id, &shard->quota);
     shard->mcp_http = table;
     return true;
@@ -23,7 +24,7 @@ bool mcp_table_open(struct shard *shard) {
 void mcp_table_free(struct shard *shard) {
     if (!shard->mcp_http)
         return;
-    assert(list_empty(&shard->mcp_http->clients));
+    assert(list_empty(&shard->mcp_http->clients) && list_empty(&shard->mcp_http->servers));
     hash_table_deinit(&shard->mcp_http->by_id);
     memory_give(shard->mcp_http);
     shard->mcp_http = NULL;

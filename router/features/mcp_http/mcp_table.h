@@ -9,6 +9,7 @@
 struct mcp_http {
     struct list clients;      // struct mcp_client.link
     struct hash_table by_id;  // struct mcp_client.by_id
+    struct list servers;      // of which something is known (mcp_era.c)
     struct siphash_key names; // of session ids, which are published
     uint64_t made;            // how many there have been
     uint32_t count;           // of clients

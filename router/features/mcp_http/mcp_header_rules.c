@@ -1,0 +1,171 @@
+#include "router/features/mcp_http/mcp_header_rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/features/mcp_http/mcp_reply.h"
+
+enum { TEXT_BYTES_MAX = 8 << 10 };
+
+bool mcp_header_is_modern(const struct mcp_post *post) {
+    struct span version = post->http->fields[HTTP_MCP_PROTOCOL_VERSION];
+    bool given = http_has_field(post->http, HTTP_MCP_PROTOCOL_VERSION);
+    bool is_legacy = given && !http_repeated(post->http, HTTP_MCP_PROTOCOL_VERSION) &&
+                     mcp_legacy_version((const char *)post->head + version.at, version.bytes);
+    return (given && !is_legacy) || post->meta[MCP_POST_VERSION].type != JSON_NONE ||
+           post->method == MCP_DISCOVER;
+}
+
+// --- Values
+
+static int sextet_of(uint8_t letter) {
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = letter ? strchr(alphabet, letter) : NULL;
+    return at ? (int)(at - alphabet) : -1;
+}
+
+// SIZE_MAX: it is none.
+static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
+    assert(text || bytes == 0);
+    size_t count = 0, padding = 0;
+    uint32_t bits = 0, held = 0;
+    if (bytes % 4)
+        return SIZE_MAX;
+    while (padding < 2 && bytes > 0 && text[bytes - 1] == '=') {
+        bytes--;
+        padding++;
+    }
+    for (size_t at = 0; at < bytes; at++) {
+        int sextet = sextet_of(text[at]);
+        if (sextet < 0)
+            return SIZE_MAX;
+        bits = (bits << 6 | (uint32_t)sextet) & 0xffff;
+        held += 6;
+        if (held < 8)
+            continue;
+        if (count == capacity)
+            return SIZE_MAX;
+        held -= 8;
+        out[count++] = (char)(bits >> held & 0xff);
+    }
+    return count;
+}
+
+// A value as it is meant: =?base64?…?= stands for bytes that a header field can't have. SIZE_MAX: it is malformed.
+static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
+    static const char before[] = "=?base64?", behind[] = "?=";
+    enum { BEFORE = sizeof before - 1, BEHIND = sizeof behind - 1 };
+    if (bytes >= BEFORE + BEHIND && memcmp(text, before, BEFORE) == 0 &&
+        memcmp(text + bytes - BEHIND, behind, BEHIND) == 0)
+        return decode_base64(text + BEFORE, bytes - BEFORE - BEHIND, out, capacity);
+    if (bytes > capacity)
+        return SIZE_MAX;
+    memcpy(out, text, bytes);
+    return bytes;
+}
+
+// Whether a field is there once, and means the same as a string of the body.
+static bool field_is_item(const struct mcp_post *post, enum http_field field, const struct json_item *item) {
+    char said[TEXT_BYTES_MAX], meant[TEXT_BYTES_MAX];
+    struct span value = post->http->fields[field];
+    if (!http_has_field(post->http, field) || http_repeated(post->http, field))
+        return false;
+    size_t said_bytes = decode(post->head + value.at, value.bytes, said, sizeof said);
+    size_t bytes = mcp_post_text(post, item, meant, sizeof meant);
+    return said_bytes != SIZE_MAX && bytes == said_bytes && memcmp(said, meant, bytes) == 0;
+}
+
+// --- Faults
+
+static bool refuse(struct shard *shard, const struct mcp_post *post, const char *fault) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    mcp_reply_code(shard, post->exchange, post->to, MCP_HEADER_MISMATCH, "header mismatch", &data);
+    return false;
+}
+
+static bool refuse_meta(struct shard *shard, const struct mcp_post *post) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "field", "params._meta");
+    reply_data_text(&data, "expected", "io.modelcontextprotocol/protocolVersion and clientCapabilities");
+    mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_INVALID_PARAMS, &data);
+    return false;
+}
+
+static bool refuse_version(struct shard *shard, const struct mcp_post *post) {
+    struct span version = post->http->fields[HTTP_MCP_PROTOCOL_VERSION];
+    struct text data;
+    text_init(&data);
+    reply_data_string(&data, "requested", post->head + version.at, version.bytes);
+    text_put(&data, ",\"supported\":[\"" MCP_MODERN_VERSION "\"");
+    for (uint32_t legacy = mcp_legacy_version(MCP_LEGACY_VERSION, strlen(MCP_LEGACY_VERSION)); legacy > 0;
+         legacy--) {
+        text_put(&data, ",");
+        text_put(&data, mcp_legacy_version_text(legacy));
+    }
+    text_put(&data, "]");
+    mcp_reply_code(shard, post->exchange, post->to, MCP_UNSUPPORTED_VERSION, "unsupported protocol version",
+                   &data);
+    return false;
+}
+
+static bool has_meta(const struct mcp_post *post) {
+    return post->meta[MCP_POST_VERSION].type == JSON_STRING &&
+           post->meta[MCP_POST_CAPABILITIES].type == JSON_OBJECT;
+}
+
+// What the request is about, where its head must say so; NULL: it needn't.
+static const struct json_item *subject_of(const struct mcp_post *post) {
+    const struct message *message = &post->message;
+    if (message_method_is(message, "tools/call") || message_method_is(message, "prompts/get"))
+        return &post->params[MCP_PARAM_NAME];
+    return message_method_is(message, "resources/read") ? &post->params[MCP_PARAM_URI] : NULL;
+}
+
+static bool method_fits(const struct mcp_post *post) {
+    struct json_item method = {.value = post->message.lookup.value[KEY_METHOD], .type = JSON_STRING};
+    return field_is_item(post, HTTP_MCP_METHOD, &method);
+}
+
+static bool judge_version(struct shard *shard, const struct mcp_post *post, bool is_request) {
+    struct span version = post->http->fields[HTTP_MCP_PROTOCOL_VERSION];
+    bool says = post->meta[MCP_POST_VERSION].type != JSON_NONE;
+    if (!http_has_field(post->http, HTTP_MCP_PROTOCOL_VERSION))
+        return refuse(shard, post, "MCP-Protocol-Version must be there");
+    if (is_request && !has_meta(post))
+        return refuse_meta(shard, post);
+    if (http_repeated(post->http, HTTP_MCP_PROTOCOL_VERSION) ||
+        ((is_request || says) &&
+         !field_is_item(post, HTTP_MCP_PROTOCOL_VERSION, &post->meta[MCP_POST_VERSION])))
+        return refuse(shard, post, "MCP-Protocol-Version must be what the body says");
+    return http_span_is(post->head, version, MCP_MODERN_VERSION) || refuse_version(shard, post);
+}
+
+bool mcp_header_judge(struct shard *shard, const struct mcp_post *post) {
+    const struct message *message = &post->message;
+    assert(post->head && post->http);
+    if (message->lookup.kind == BODY_RESPONSE) {
+        struct text data;
+        text_init(&data);
+        reply_data_text(&data, "fault", "a response answers nothing in this era");
+        mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_INVALID_REQUEST, &data);
+        return false;
+    }
+    bool is_request = message->lookup.kind == BODY_REQUEST;
+    if (!judge_version(shard, post, is_request))
+        return false;
+    if (!method_fits(post))
+        return refuse(shard, post, "Mcp-Method must be the method");
+    const struct json_item *subject = is_request ? subject_of(post) : NULL;
+    if (subject && !field_is_item(post, HTTP_MCP_NAME, subject))
+        return refuse(shard, post, "Mcp-Name must be the name or the uri");
+    if (!is_request || post->method != MCP_INITIALIZE)
+        return true;
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "method", "initialize");
+    mcp_reply_error(shard, post->exchange, 404, post->to, ERROR_METHOD_NOT_FOUND, &data);
+    return false;
+}

@@ -1,0 +1,163 @@
+#include "router/features/mcp_http/mcp_modern_call.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "router/engine/request/validate.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/child_record.h"
+#include "router/features/mcp_http/mcp_answer.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_client.h"
+#include "router/features/mcp_http/mcp_reply.h"
+#include "router/features/mcp_http/mcp_stream.h"
+#include "router/features/mcp_http/mcp_table.h"
+#include "router/routing/route.h"
+
+// --- Clients
+
+// Where a user has an instance, it is one for all requests.
+struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
+                                          size_t bytes) {
+    const struct child_record *record = child_record_find(shard->hub, name, bytes);
+    if (!record || !child_record_is_each(record))
+        return mcp_client_create(shard, MCP_CLIENT_REQUEST, user, name, bytes);
+    struct mcp_client *client = mcp_table_find_user(shard, user, name, bytes);
+    if (client || !mcp_table_has_room(shard, user))
+        return client;
+    client = mcp_client_create(shard, MCP_CLIENT_USER, user, name, bytes);
+    if (client && !mcp_table_add(shard, client)) {
+        mcp_table_close(shard, client);
+        return NULL;
+    }
+    return client;
+}
+
+void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client) {
+    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
+        mcp_table_close(shard, client);
+}
+
+// --- Requests
+
+static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    struct mcp_client *client = call->client;
+    assert(call->is_modern);
+    mcp_answer_give(shard, call, answer);
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+    mcp_modern_call_rest(shard, client);
+}
+
+static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, const char *fault) {
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "fault", fault);
+    mcp_reply_error(shard, post->exchange, status, post->to,
+                    status == 406 ? ERROR_INVALID_REQUEST : ERROR_OVERLOADED, &data);
+}
+
+static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    mcp_post_frame(post);
+    post->message.peer = client->seat;
+    post->frame = route_sign(shard, client->seat, &post->frame);
+}
+
+static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    struct mcp_call *call = mcp_call_begin(shard, client, post->exchange);
+    if (!call) {
+        refuse(shard, post, 503, "there is no memory for the request");
+        mcp_modern_call_rest(shard, client);
+        return;
+    }
+    struct exchange *exchange = call->exchange;
+    call->answered = answered;
+    call->is_modern = true;
+    call->is_listen = post->method == MCP_LISTEN;
+    call->logs = post->meta[MCP_POST_LOG_LEVEL].type == JSON_STRING;
+    call->takes_json = post->takes_json;
+    call->takes_events = post->takes_events;
+    speak(shard, post, client);
+    post->message.exchange = exchange;
+    route_attached(shard, &post->message);
+    exchange_close(shard, exchange);
+}
+
+// A cancel means nothing here: a client that gives up closes its connection.
+static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    struct mcp_exchange *exchange = post->exchange;
+    if (client && post->method != MCP_CANCELLED) {
+        speak(shard, post, client);
+        route_attached(shard, &post->message);
+    }
+    if (client)
+        mcp_modern_call_rest(shard, client);
+    mcp_reply_status(shard, exchange, 202, NULL);
+}
+
+void mcp_modern_call_post(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
+    bool is_request = post->message.lookup.kind == BODY_REQUEST;
+    assert(shard->index == 0 && post->head);
+    if (post->method == MCP_LISTEN && !post->takes_events) {
+        refuse(shard, post, 406, "the answer is text/event-stream");
+        return;
+    }
+    struct mcp_client *client = mcp_modern_call_client(shard, post->exchange->user, name, bytes);
+    if (!client && is_request)
+        refuse(shard, post, 503, "there is no room for one more client");
+    else if (is_request)
+        ask(shard, post, client);
+    else
+        tell(shard, post, client);
+}
+
+// --- The hub's own
+
+void mcp_modern_call_send(struct shard *shard, struct mcp_call *call, struct text *body) {
+    struct exchange *exchange = call->exchange;
+    struct buffer *buffer = body->failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)body->length);
+    struct unit unit = {.sized = true, .bytes = (uint32_t)body->length, .body_bytes = (uint32_t)body->length};
+    struct message message;
+    if (buffer) {
+        memcpy(buffer->bytes, body->bytes, body->length);
+        struct frame frame = frame_at(buffer, 0, &unit);
+        frame = route_sign(shard, call->client->seat, &frame);
+        message_begin(&message, call->client->seat, exchange);
+        message.frame = &frame;
+        message.body = frame_body(&frame);
+        validate_look_up(shard, &message);
+        message.method_bytes = json_string_decode(message.body, message.lookup.value[KEY_METHOD],
+                                                  message.method, sizeof message.method);
+        message_narrow(&message);
+        route_attached(shard, &message);
+        buffer_drop(buffer);
+    }
+    text_deinit(body);
+    exchange_close(shard, exchange);
+}
+
+// --- The end of a subscription
+
+void mcp_modern_call_part(struct shard *shard, struct mcp_call *call) {
+    const struct pending *pending =
+        call->exchange->hub_id ? pending_find(&shard->pending, call->exchange->hub_id) : NULL;
+    struct text body;
+    assert(call->is_listen);
+    if (pending && call->http) {
+        text_init(&body);
+        text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+        text_add(&body, pending->id, pending->id_bytes);
+        text_put(&body, ",\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/"
+                        "subscriptionId\":");
+        text_add(&body, pending->id, pending->id_bytes);
+        text_put(&body, "}}}");
+        struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+        if (parcel)
+            mcp_stream_answer(shard, call, parcel, 200, NULL);
+        else
+            text_deinit(&body);
+    }
+    mcp_call_cancel(shard, call);
+}

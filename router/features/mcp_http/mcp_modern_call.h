@@ -1,0 +1,20 @@
+// Requests and notifications of MCP's modern era over HTTP: each request is a client of its own.
+#pragma once
+
+#include "router/features/mcp_http/mcp_client_types.h"
+#include "router/features/mcp_http/mcp_post.h"
+
+// A message of that era was POSTed to the server of this name, which speaks it.
+void mcp_modern_call_post(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes);
+// Ends a subscription as its server would that ends well, and tells the server.
+void mcp_modern_call_part(struct shard *shard, struct mcp_call *call);
+
+// --- The hub's own requests of that era
+
+// The client for a request of this user to this server. NULL where there is no room.
+struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
+                                          size_t bytes);
+// Sends a body, which is taken, as the request of a call.
+void mcp_modern_call_send(struct shard *shard, struct mcp_call *call, struct text *body);
+// A call of the client has ended: the client goes, unless it is one that lasts.
+void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client);

@@ -1,0 +1,139 @@
+// MCP over HTTP, the era without sessions: each request is a client, and its head says what its body does.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { OPENING, send, Session } from './mcp_web.mjs';
+import { WAIT_MS } from './peer.mjs';
+import { Client, JSON_TYPE, request, web } from './web.mjs';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-modern-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const program = fileURLToPath(new URL('mcp_server.py', import.meta.url));
+const SECTION = `[child server]\ncommand = python3 -S -E ${program} --both\nprotocol = mcp\n`;
+const LEGACY = `[child old]\ncommand = python3 -S -E ${program}\nprotocol = mcp\n`;
+writeFileSync(join(directory, 'hub.ini'), SECTION + LEGACY);
+writeFileSync(join(directory, 'each.ini'), `${SECTION}instances = each\n`);
+const HUB = { shards: [1, 2], options: ['--config', join(directory, 'hub.ini')] };
+const EACH = { ...HUB, options: ['--config', join(directory, 'each.ini')] };
+
+const VERSION = '2026-07-28', META = 'io.modelcontextprotocol/';
+
+function modern(hub, method, params = {}, how = {}) {
+  const { path = '/mcp/server', fields = {}, meta = {} } = how, id = 'id' in how ? how.id : 1;
+  const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {}, ...meta };
+  const body = { jsonrpc: '2.0', id, method, params: { ...params, _meta } };
+  return send(hub, 'POST', path, { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method, ...fields } });
+}
+const ask = async (hub, method, params, how) => (await (await modern(hub, method, params, how)).end()).answer(how?.id ?? 1);
+const seen = async (hub) => (await ask(hub, 'seen')).result.messages;
+const errorOf = async (answer, status, code) => {
+  await answer.end();
+  assert.equal(answer.status, status, answer.text);
+  assert.equal(answer.json.error.code, code, answer.text);
+  return answer.json.error;
+};
+async function until(what, look) {
+  for (const end = Date.now() + WAIT_MS; Date.now() < end;) {
+    const found = await look();
+    if (found) return found;
+  }
+  throw new Error(`no ${what}`);
+}
+
+web('a request needs no session', HUB, async (hub) => {
+  assert.equal((await ask(hub, 'where')).result.era, 'modern');
+  const session = await Session.open(hub);
+  assert.equal((await session.ask('where')).result.era, 'legacy');
+  const ignored = await ask(hub, 'where', {}, { fields: { 'Mcp-Session-Id': 'x', 'Last-Event-ID': 'y' } });
+  assert.equal(ignored.result.era, 'modern');
+  for (const method of ['GET', 'DELETE'])
+    assert.equal((await (await send(hub, method, '/mcp/server', { fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Session-Id': session.id } })).end()).status, 405);
+});
+
+web('heads say what bodies do, in this order', HUB, async (hub) => {
+  const bad = (how, status, code) => modern(hub, how.method ?? 'where', how.params ?? {}, how).then((answer) => errorOf(answer, status, code));
+  await errorOf(await send(hub, 'POST', '/mcp/server', { body: { jsonrpc: '2.0', id: 1, result: {} }, fields: { 'MCP-Protocol-Version': VERSION } }), 400, -32600);
+  await bad({ fields: { 'MCP-Protocol-Version': null } }, 400, -32020);
+  await bad({ meta: { [`${META}clientCapabilities`]: undefined } }, 400, -32602);
+  await bad({ meta: { [`${META}protocolVersion`]: undefined } }, 400, -32602);
+  await bad({ meta: { [`${META}protocolVersion`]: '2099-01-01' } }, 400, -32020);
+  const { data } = await bad({ meta: { [`${META}protocolVersion`]: '2099-01-01' }, fields: { 'MCP-Protocol-Version': '2099-01-01' } }, 400, -32022);
+  assert.equal(data.requested, '2099-01-01');
+  assert.ok(data.supported.includes(VERSION));
+  for (const said of [null, 'x', ['where', 'where']]) await bad({ fields: { 'Mcp-Method': said } }, 400, -32020);
+  for (const said of [null, 'b', '=?base64?YQ=?=', '=?base64?Yg==?='])
+    await bad({ method: 'tools/call', params: { name: 'a' }, fields: { 'Mcp-Name': said } }, 400, -32020);
+  await bad({ method: 'resources/read', params: { uri: 'u', name: 'a' }, fields: { 'Mcp-Name': 'a' } }, 400, -32020);
+  await bad({ method: 'initialize' }, 404, -32601);
+  assert.ok(!(await seen(hub)).some(({ method }) => ['tools/call', 'resources/read', 'initialize'].includes(method)));
+  for (const said of ['é€', 'plain']) {
+    const field = said === 'plain' ? said : `=?base64?${Buffer.from(said).toString('base64')}?=`;
+    const passed = await modern(hub, 'tools/call', { name: said }, { fields: { 'Mcp-Name': field } });
+    assert.equal((await passed.end()).status, 200, passed.text);
+  }
+});
+
+web('a server of sessions has clients fall back', HUB, async (hub) => {
+  const answers = await Promise.all([1, 2, 3].map((id) => modern(hub, 'where', {}, { path: '/mcp/old', id })));
+  for (const answer of answers) await errorOf(answer, 400, -31054);
+  await errorOf(await modern(hub, 'server/discover', {}, { path: '/mcp/old' }), 400, -31054);
+  assert.ok((await Session.open(hub, '/mcp/old', { opening: OPENING })).id);
+});
+
+web('what is logged goes to the one that asks for it', HUB, async (hub) => {
+  const message = { jsonrpc: '2.0', method: 'notifications/message', params: { data: 1 } };
+  const answer = await (await modern(hub, 'say', { message }, { meta: { [`${META}logLevel`]: 'info' } })).end();
+  assert.deepEqual(answer.messages, [message, { jsonrpc: '2.0', id: 1, result: {} }]);
+  assert.deepEqual((await (await modern(hub, 'say', { message })).end()).json.result, {});
+});
+
+web('a closed connection cancels', HUB, async (hub) => {
+  const waiting = modern(hub, 'wait', { _meta: {} }, { fields: { Accept: 'text/event-stream' } });
+  waiting.catch(() => {});
+  const asked = await until('request', async () => (await seen(hub)).find(({ method }) => method === 'wait'));
+  const cancelled = await modern(hub, 'notifications/cancelled', { requestId: 1 }, { id: undefined });
+  assert.equal((await cancelled.end()).status, 202);
+  assert.ok(!(await seen(hub)).some(({ method }) => method === 'notifications/cancelled'));
+  // The head hasn't come, so the request is dropped with its socket.
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 'x', method: 'wait', params: { _meta: { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} } } });
+  const client = await Client.open(hub);
+  client.write(request('POST /mcp/server', [JSON_TYPE, `MCP-Protocol-Version: ${VERSION}`, 'Mcp-Method: wait'], body));
+  const second = await until('request', async () => (await seen(hub)).find(({ method, id }) => method === 'wait' && id !== asked.id));
+  client.drop();
+  const told = await until('cancel', async () => (await seen(hub)).find(({ method }) => method === 'notifications/cancelled'));
+  assert.equal(told.params.requestId, second.id);
+  await ask(hub, 'finish', { id: asked.id, result: {} });
+  await (await waiting).end();
+});
+
+for (const [name, how] of [['a subscription', HUB], ['a subscription to an instance of its own', EACH]])
+  web(`${name} hears, and ends with the hub`, how, async (hub) => {
+    const listens = ['one', 'two'].map((id) => modern(hub, 'subscriptions/listen', { notifications: {} }, { id }));
+    const asked = await until('subscriptions', async () => {
+      const found = (await seen(hub)).filter(({ method }) => method === 'subscriptions/listen');
+      return found.length === 2 && found;
+    });
+    for (const { id } of asked) await ask(hub, 'hear', { id, method: 'notifications/tools/list_changed' });
+    const streams = await Promise.all(listens);
+    for (const [index, stream] of streams.entries()) {
+      const id = ['one', 'two'][index];
+      await stream.until(({ messages }) => messages.length === 1, 'what is heard');
+      assert.equal(stream.messages[0].params._meta[`${META}subscriptionId`], id);
+    }
+    hub.process.kill('SIGTERM');
+    for (const [index, stream] of streams.entries()) {
+      const id = ['one', 'two'][index];
+      await stream.end();
+      assert.deepEqual(stream.messages[1], { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: { [`${META}subscriptionId`]: id } } });
+    }
+  });
+
+web('a user has one instance for all requests', EACH, async (hub) => {
+  const first = (await ask(hub, 'where')).result.process;
+  assert.equal((await ask(hub, 'where')).result.process, first);
+  const session = await Session.open(hub);
+  assert.notEqual((await session.ask('where')).result.process, first);
+});
