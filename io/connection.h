@@ -161,7 +161,7 @@ void connection_end(struct connection *connection, struct io *io);
 // Whether nothing is under way any more, so that the socket may be closed.
 bool connection_at_rest(const struct connection *connection);
 
-// --- Notes of connection.c and connection_plaintext.c about a receive's event
+// --- Notes of connection.c and connection.c about a receive's event
 
 static inline void connection_note(struct connection *connection, const struct io_event *event) {
     if (event->more)

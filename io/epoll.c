@@ -1,19 +1,24 @@
-// The seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
-//
-// Success: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
-// out (epoll_submit.c), waits, and hands out events (epoll_turn.c).
-//
-// Failure: an operation's failure is its event's result. Sockets are closed, others woken at once.
 #include "io/epoll.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "io/log.h"
+
+// The seam of io/io.h over epoll, for kernels and containers that refuse io_uring.
+//
+// Success: each verb fills the descriptor's operation and puts it into a list; io_run carries the list
+// out (epoll.c), waits, and hands out events (epoll.c).
+//
+// Failure: an operation's failure is its event's result. Sockets are closed, others woken at once.
 
 // --- Verbs
 
@@ -250,3 +255,373 @@ const struct io_ops epoll_ops = {
     .next = epoll_next,
     .entries = epoll_entries,
 };
+
+// --- Submission
+
+// Carries out the operations that were noted. Sends go at once as far as the socket takes them, receives wait
+// for epoll unless something is there already, files are the worker's.
+//
+// Success: a socket is watched edge-triggered with one call in its life. It is watched for room to send only
+// from a send that found none, until room is told of that no send waits for. Failure: an operation whose
+// socket can't be watched ends with that error.
+
+// --- What epoll watches
+
+static int control(struct epoll_io *io, int action, struct socket_slot *slot, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.u32 = socket_slot_index(&io->sockets, slot)};
+    io->entries++;
+    if (epoll_ctl(io->epoll, action, slot->socket, &event) < 0)
+        return -errno;
+    slot->watched = events;
+    return 0;
+}
+
+static int watch(struct epoll_io *io, struct socket_slot *slot, uint32_t events) {
+    events |= slot->watched | EPOLLET;
+    if (events == slot->watched)
+        return 0;
+    return control(io, slot->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, slot, events);
+}
+
+// Before the descriptor's number means something else. Closing alone would not do while another process holds
+// a copy.
+void epoll_forget(struct epoll_io *io, struct socket_slot *slot) {
+    if (slot->watched)
+        control(io, EPOLL_CTL_DEL, slot, 0);
+    socket_slot_release(&io->sockets, slot);
+}
+
+void epoll_unwatch_room(struct epoll_io *io, struct socket_slot *slot) {
+    control(io, EPOLL_CTL_MOD, slot, slot->watched & ~(uint32_t)EPOLLOUT);
+}
+
+// --- Carrying out what was noted
+
+void epoll_go_on_sending(struct epoll_io *io, struct operation *operation) {
+    int result = socket_send(operation, &io->entries);
+    if (result == -EAGAIN) {
+        struct socket_slot *slot = socket_slot_of(&io->sockets, operation->socket);
+        list_remove(&operation->link);
+        operation->state = STATE_WAITING;
+        result = watch(io, slot, EPOLLOUT);
+        if (result == 0)
+            return;
+    }
+    // After a part has gone, sending the rest tells what is wrong.
+    operation_end(io, operation, operation->sent ? (int32_t)operation->sent : result);
+}
+
+static void begin_connecting(struct epoll_io *io, struct operation *operation) {
+    int result = socket_connect(operation);
+    if (result == -EAGAIN) {
+        operation->state = STATE_WAITING;
+        result = watch(io, socket_slot_of(&io->sockets, operation->socket), EPOLLOUT);
+        if (result == 0)
+            return;
+    }
+    operation_end(io, operation, result);
+}
+
+// A listening socket that has nobody left to accept must say so instead of waiting.
+static int make_nonblocking(int socket) {
+    int flags = fcntl(socket, F_GETFL);
+    return flags < 0 || fcntl(socket, F_SETFL, flags | O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+static int watch_arrivals(struct epoll_io *io, struct socket_slot *slot) {
+    if (slot->watched & EPOLLIN)
+        return 0;
+    int result = slot->receive.kind == OPERATION_ACCEPT ? make_nonblocking(slot->socket) : 0;
+    return result < 0 ? result : watch(io, slot, ARRIVALS);
+}
+
+// The change may have been told of before anybody waited for it, and others are told of likewise: so this
+// looks.
+void epoll_look_whether_gone(struct epoll_io *io, struct operation *operation) {
+    operation->state = STATE_WAITING;
+    io->entries++;
+    if (io_is_peer_gone(&io->io, operation->socket))
+        operation_end(io, operation, 0);
+}
+
+static void begin_receiving(struct epoll_io *io, struct operation *operation) {
+    struct socket_slot *slot = socket_slot_of(&io->sockets, operation->socket);
+    int result = operation->cancelled ? -ECANCELED : watch_arrivals(io, slot);
+    if (result < 0)
+        operation_end(io, operation, result);
+    else if (operation->kind == OPERATION_WATCH)
+        epoll_look_whether_gone(io, operation);
+    else if (slot->readable)
+        operation_move(operation, &io->ready, STATE_READY);
+    else
+        operation->state = STATE_WAITING;
+}
+
+void epoll_submit_out(struct epoll_io *io) {
+    for (struct list *link; (link = list_take(&io->noted));) {
+        struct operation *operation = list_entry(link, struct operation, link);
+        switch (operation->kind) {
+        case OPERATION_SEND:
+            epoll_go_on_sending(io, operation);
+            break;
+        case OPERATION_CONNECT:
+            begin_connecting(io, operation);
+            break;
+        case OPERATION_WRITE:
+        case OPERATION_SYNC:
+            operation->state = STATE_WAITING;
+            worker_give(&io->worker, operation);
+            break;
+        default:
+            begin_receiving(io, operation);
+            break;
+        }
+    }
+}
+
+// --- A turn
+
+// A turn of an epoll io: noted operations are carried out, epoll is asked once, and the events are handed
+// out.
+//
+// Success: ready sockets are read one arrival at a time as the caller asks for events, so that a buffer is
+// used again while it is in the cache. A turn reads as often as buffers are lent, in turns from each socket;
+// the rest is first in the next turn. A turn that has enough to do already (sends that have gone) passes
+// epoll over if the turn before looked.
+//
+// Failure: epoll_wait fails only in passing. Any other failure is a bug of ours and ends the program.
+
+// After these a read that brings less than was asked for doesn't mean that nothing is left.
+enum { DOUBTS = EPOLLRDHUP | EPOLLPRI | EPOLLHUP | EPOLLERR };
+
+// --- What epoll tells
+
+static void collect_files(struct epoll_io *io) {
+    struct list finished;
+    list_init(&finished);
+    worker_collect(&io->worker, &finished);
+    for (struct list *link; (link = list_take(&finished));) {
+        struct operation *operation = list_entry(link, struct operation, link);
+        operation_end(io, operation, operation->result);
+    }
+}
+
+static void handle_events(struct epoll_io *io, struct socket_slot *slot, uint32_t events) {
+    if (events & (ARRIVALS | DOUBTS)) {
+        slot->readable = true;
+        slot->doubtful |= (events & DOUBTS) != 0;
+        if (slot->receive.state == STATE_WAITING && slot->receive.kind == OPERATION_WATCH)
+            epoll_look_whether_gone(io, &slot->receive);
+        else if (slot->receive.state == STATE_WAITING)
+            operation_move(&slot->receive, &io->ready, STATE_READY);
+    }
+    bool has_news = slot->send.state == STATE_WAITING && events & (EPOLLOUT | EPOLLHUP | EPOLLERR);
+    if (has_news && slot->send.kind == OPERATION_CONNECT)
+        operation_end(io, &slot->send, socket_connected(slot->socket));
+    else if (has_news)
+        epoll_go_on_sending(io, &slot->send);
+    else if (events == EPOLLOUT) // a Unix socket tells of room whenever its peer reads
+        epoll_unwatch_room(io, slot);
+}
+
+static int milliseconds_until(uint64_t deadline_ns) {
+    if (deadline_ns == 0)
+        return 0;
+    if (deadline_ns == UINT64_MAX)
+        return -1;
+    uint64_t now_ns = io_clock_ns();
+    if (deadline_ns <= now_ns)
+        return 0;
+    uint64_t milliseconds = (deadline_ns - now_ns + 999999) / 1000000;
+    return milliseconds > INT_MAX ? INT_MAX : (int)milliseconds;
+}
+
+// Asks epoll once; whether it told of anything.
+static bool look_for_events(struct epoll_io *io, uint64_t deadline_ns) {
+    io->entries++;
+    int count = epoll_wait(io->epoll, io->events, EVENTS_MAX, milliseconds_until(deadline_ns));
+    if (count < 0 && errno != EINTR) {
+        log_write(LOG_FAILED, LOG_NO_FIELDS, "epoll_wait: %s", strerror(errno));
+        abort();
+    }
+    for (int i = 0; i < count; i++) {
+        uint32_t data = io->events[i].data.u32;
+        if (data == DATA_DOORBELL) {
+            io->woken = true;
+            collect_files(io);
+        } else if (data == DATA_SIGNALS) {
+            io->signals.ready = true;
+        } else {
+            handle_events(io, &io->sockets.slots[data], io->events[i].events);
+        }
+    }
+    return count > 0;
+}
+
+// --- Events
+
+// Makes the operation's event, and lets go of it unless it goes on.
+static void report_result(struct epoll_io *io, struct operation *operation, int32_t result, bool more,
+                          struct io_event *event) {
+    static const enum io_event_kind kinds[] = {
+        [OPERATION_ACCEPT] = IO_ACCEPTED,
+        [OPERATION_RECEIVE] = IO_RECEIVED,
+        [OPERATION_RECEIVE_ONCE] = IO_RECEIVED,
+        [OPERATION_RECEIVE_INTO] = IO_RECEIVED,
+        [OPERATION_WATCH] = IO_GONE,
+        [OPERATION_SEND] = IO_SENT,
+        [OPERATION_CONNECT] = IO_CONNECTED,
+        [OPERATION_WRITE] = IO_WRITTEN,
+        [OPERATION_SYNC] = IO_SYNCED,
+    };
+    enum operation_kind kind = operation->kind;
+    *event =
+        (struct io_event){.kind = kinds[kind], .more = more, .result = result, .token = operation->token};
+    if (more)
+        return;
+    operation->state = STATE_NONE;
+    // No listening socket and no file is closed through this io.
+    if (kind == OPERATION_ACCEPT || kind == OPERATION_WRITE || kind == OPERATION_SYNC)
+        epoll_forget(io, socket_slot_find(&io->sockets, operation->socket));
+}
+
+static int32_t accept_one(struct epoll_io *io, struct socket_slot *slot) {
+    int socket = socket_accept(slot);
+    if (socket < 0 || socket_table_has_room(&io->sockets, socket))
+        return socket;
+    close(socket);
+    return -EMFILE;
+}
+
+void epoll_fill_reserve(struct epoll_io *io) {
+    while (io->reserve_count < io->reads_max) {
+        struct buffer *buffer = buffer_take(io->pool);
+        if (!buffer)
+            return;
+        io->reserve[io->reserve_count++] = buffer;
+    }
+}
+
+// The one that came home last if there is one, since it is in the cache.
+static struct buffer *take_buffer(struct epoll_io *io) {
+    struct buffer *buffer = buffer_take(io->pool);
+    if (!buffer && io->reserve_count)
+        buffer = io->reserve[--io->reserve_count];
+    return buffer;
+}
+
+static int32_t receive_one(struct epoll_io *io, struct socket_slot *slot, struct buffer **buffer) {
+    if (slot->receive.kind == OPERATION_RECEIVE_INTO)
+        return socket_read(slot, slot->receive.memory, slot->receive.bytes);
+    *buffer = take_buffer(io);
+    if (!*buffer)
+        return -ENOBUFS;
+    int32_t result = socket_read(slot, buffer_arrival(*buffer), slot->receive.bytes);
+    if (result > 0)
+        return result;
+    buffer_drop(*buffer);
+    *buffer = NULL;
+    return result;
+}
+
+// Tries what is ready; false when there was nothing after all.
+static bool try_arrival(struct epoll_io *io, struct operation *operation, struct io_event *event) {
+    struct socket_slot *slot = socket_slot_find(&io->sockets, operation->socket);
+    struct buffer *buffer = NULL;
+    bool accepts = operation->kind == OPERATION_ACCEPT;
+    operation->state = STATE_WAITING;
+    io->entries++;
+    int32_t result = accepts ? accept_one(io, slot) : receive_one(io, slot, &buffer);
+    if (result == -EAGAIN)
+        return false;
+    bool more = accepts ? result >= 0 : result > 0 && operation->kind == OPERATION_RECEIVE;
+    if (more && slot->readable)
+        operation_move(operation, &io->ready, STATE_READY);
+    report_result(io, operation, result, more, event);
+    event->buffer = buffer;
+    return true;
+}
+
+static bool next_arrival(struct epoll_io *io, struct io_event *event) {
+    for (struct list *link; io->reads_left && (link = list_take(&io->ready));) {
+        if (!try_arrival(io, list_entry(link, struct operation, link), event))
+            continue;
+        io->reads_left--;
+        return true;
+    }
+    return false;
+}
+
+static bool next_end(struct epoll_io *io, struct io_event *event) {
+    struct list *link = list_take(&io->due);
+    if (!link)
+        return false;
+    struct operation *operation = list_entry(link, struct operation, link);
+    report_result(io, operation, operation->result, false, event);
+    return true;
+}
+
+bool epoll_next(struct io *base, struct io_event *event) {
+    struct epoll_io *io = epoll_of(base);
+    if (io->early_there) {
+        *event = io->early;
+        io->early_there = false;
+        return true;
+    }
+    if (io->signals.ready) {
+        io->entries++;
+        if (signals_next(&io->signals, event))
+            return true;
+    }
+    return next_end(io, event) || next_arrival(io, event);
+}
+
+// --- A turn
+
+static bool has_work(const struct epoll_io *io) {
+    return !list_empty(&io->ended) || !list_empty(&io->ready);
+}
+
+// Returns whether there is an event. Operations that end from now on wait for the next turn: a handler that
+// keeps making events can't keep the loop from running.
+static bool gather_events(struct epoll_io *io) {
+    for (struct list *link; (link = list_take(&io->ended));)
+        list_append(&io->due, link);
+    if (list_empty(&io->due) && !io->signals.ready)
+        io->early_there = next_arrival(io, &io->early);
+    return !list_empty(&io->due) || io->signals.ready || io->early_there;
+}
+
+// Looks at epoll until something is there: for a while without falling asleep, if that pays.
+static void wait_for_events(struct epoll_io *io, uint64_t deadline_ns) {
+    uint64_t now_ns = io->spin.max_ns ? io_clock_ns() : 0;
+    bool spins = spin_pays(&io->spin) && deadline_ns > now_ns;
+    uint64_t end_ns = spins ? spin_end(&io->spin, now_ns, deadline_ns) : 0;
+    for (uint64_t at_ns = now_ns; at_ns < end_ns; at_ns = io_clock_ns()) {
+        if (look_for_events(io, 0))
+            return;
+        spin_pause();
+    }
+    look_for_events(io, deadline_ns);
+}
+
+void epoll_run(struct io *base, uint64_t deadline_ns) {
+    struct epoll_io *io = epoll_of(base);
+    assert(io->magic == EPOLL_MAGIC && list_empty(&io->due) && !io->early_there);
+    epoll_fill_reserve(io);
+    epoll_submit_out(io);
+    uint64_t began_ns = io->spin.max_ns ? io_clock_ns() : 0;
+    io->reads_left = io->reads_max;
+    // Sends that have gone are enough for a turn; the next one has to look again.
+    io->passed_over = has_work(io) && !io->passed_over;
+    if (!io->passed_over)
+        wait_for_events(io, has_work(io) ? 0 : deadline_ns);
+    base->now_ns = io_clock_ns();
+    while (!gather_events(io) && !io->woken && base->now_ns < deadline_ns) {
+        wait_for_events(io, deadline_ns);
+        base->now_ns = io_clock_ns();
+    }
+    if (io->spin.max_ns && !io->passed_over)
+        spin_learn(&io->spin, base->now_ns - began_ns);
+    io->woken = false;
+}

@@ -1,12 +1,11 @@
-// An epoll io from inside: its state, and what epoll.c (the verbs), epoll_submit.c (what was noted) and
-// epoll_turn.c (waiting, and events) share.
+// An epoll io from inside: its state, and what epoll.c (the verbs), epoll.c (what was noted) and
+// epoll.c (waiting, and events) share.
 #pragma once
 
 #include <sys/epoll.h>
 
 #include "io/backend.h"
 #include "io/epoll_socket.h"
-#include "io/epoll_worker.h"
 #include "io/signals.h"
 #include "io/spin.h"
 

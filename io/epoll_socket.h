@@ -6,6 +6,7 @@
 // of a connection can fail for want of it.
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,3 +99,31 @@ int socket_connected(int socket);
 // Sends as much of the operation's vectors as goes without waiting. 0 when all has gone, -EAGAIN when the
 // socket is full, or another -errno. operation->sent says how much has gone. `entries` counts system calls.
 int socket_send(struct operation *operation, uint64_t *entries);
+
+// --- Threads for files and names
+
+// The thread that writes and syncs an epoll io's files, since the disk makes its callers wait. Known to
+// io/epoll*.c only.
+
+struct worker {
+    pthread_mutex_t lock;
+    pthread_cond_t given;
+    // Under the lock:
+    struct list jobs;     // struct operation.link
+    struct list finished; // likewise
+    bool over;
+    // The io's own:
+    pthread_t thread;
+    bool started;
+    int doorbell; // an eventfd, rung when something has finished
+};
+
+void worker_init(struct worker *worker, int doorbell);
+// Every job must have been collected.
+void worker_deinit(struct worker *worker);
+
+// Gives a write or sync away until it is collected. Where no thread can be started it is done at once,
+// however long it takes.
+void worker_give(struct worker *worker, struct operation *operation);
+// Moves what has finished to `out`; operation->result says how.
+void worker_collect(struct worker *worker, struct list *out);

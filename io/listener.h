@@ -43,3 +43,11 @@ void listener_close(struct listener *listener);
 // Connects a blocking socket, for the clients. The descriptor or -errno; -EPERM if the address is the default
 // Unix socket's and its directory is somebody else's.
 int listener_dial(const struct address *address);
+
+// --- Trying an address
+
+// Whether a listener could be opened, found out without opening one: nothing is bound, made or connected to.
+
+// 0, or -errno with *why set to static text, by what the kernel tells of sockets and files as they are now. A `shared` address may be in
+// use. What only the opening itself can show (a lock, a race with another program) isn't found.
+int listener_check(const struct address *address, bool shared, const char **why);

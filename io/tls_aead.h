@@ -2,7 +2,7 @@
 // nonce and its head, goes across in as many parts as it has, and ends with its tag. AES-GCM is tls_gcm.h's where there is
 // such a thing, all else OpenSSL's.
 //
-// Known to io/tls_keys.c and its tests.
+// Known to io/tls_records.c and its tests.
 #pragma once
 
 #include <openssl/evp.h>

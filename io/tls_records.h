@@ -13,9 +13,59 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include "io/secure.h"
-#include "io/tls_keys.h"
+#include "io/tls_aead.h"
+
+// --- Keys of one direction
+
+// One direction of TLS 1.3: its keys, each from the secret before (RFC 8446, section 7), and a record that is
+// sealed or opened with them (section 5.2). The contents and the order of records aren't known here.
+//
+// Known to io/tls*.c and their tests.
+
+enum {
+    TLS_SECRET_BYTES_MAX = 48, // as SHA-384 makes them
+    TLS_HEAD_BYTES = 5,
+    TLS_TYPE_BYTES = 1, // behind what is said
+};
+
+// The type of every record, and of those that say data.
+enum { TLS_TYPE_DATA = 23 };
+
+struct tls_secret {
+    uint8_t bytes[TLS_SECRET_BYTES_MAX];
+    uint8_t count; // 0: there is none
+};
+
+struct tls_keys {
+    struct tls_aead aead;
+    const EVP_MD *digest;
+    struct tls_secret secret;
+    uint8_t iv[TLS_IV_BYTES];
+    uint64_t count; // of records with this key
+};
+
+// False without memory, or if the suite is none of TLS 1.3's that are known; tls_keys_close is due in either case.
+bool tls_keys_open(struct tls_keys *way, const struct tls_secret *secret, const SSL_CIPHER *suite,
+                   bool seals);
+// Wipes what it had.
+void tls_keys_close(struct tls_keys *way);
+// Goes on with the next key.
+bool tls_keys_update(struct tls_keys *way);
+
+// How long a record is that says so many bytes.
+static inline size_t tls_sealed_bytes(size_t said) {
+    return TLS_HEAD_BYTES + said + TLS_TYPE_BYTES + TLS_TAG_BYTES;
+}
+// Writes the record that says these parts, of `bytes` together.
+bool tls_keys_seal(struct tls_keys *way, uint8_t type, const struct iovec *parts, unsigned count,
+                   size_t bytes, uint8_t *record);
+// Opens a record of tls_sealed_bytes(count) bytes: that many to `to`, and the byte behind them, the type unless it is
+// padding, to *type. False: it isn't what was sealed, and what was written means nothing.
+bool tls_keys_open_record(struct tls_keys *way, const uint8_t *record, size_t count, uint8_t *to,
+                          uint8_t *type);
 
 enum { TLS_SEALED_COUNT_MAX = 1 << 24 };
 

@@ -1,5 +1,5 @@
-// An io_uring io from inside: its state, and what uring.c (the verbs), uring_turn.c (waiting, and events) and
-// uring_watch.c share.
+// An io_uring io from inside: its state, and what uring.c (the verbs), uring.c (waiting, and events) and
+// uring.c share.
 #pragma once
 
 #include <assert.h>

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/listener_check.h"
+#include "io/listener.h"
 #include "io/passed_sockets.h"
 #include "io/plain_file.h"
 #include "router/config_fault.h"

@@ -20,6 +20,7 @@
 #include "core/rights/rights.h"
 #include "router/audit/journal.h"
 #include "router/engine/message/message.h"
+#include "router/engine/shard/peer.h"
 
 // An entry about a message whose line has begun, or NULL.
 struct journal_entry *audit_entry(struct shard *shard, const struct message *message, const char *kind,
@@ -61,3 +62,16 @@ void audit_ended(struct shard *shard, struct pending *pending, enum error error)
 // Likewise for a request that was back from another hub, and hasn't gone on. NULL where that has been told,
 // or nobody need know.
 void audit_source_gone(struct shard *shard, struct mail **outcome);
+
+// --- The source
+
+// The member `source` of a line of the audit journal: the connection, its user where users are on, and its
+// agents. For a message from another hub it is that hub, and the agent in whose name it was said by that
+// hub's word.
+
+// Puts a connection, which may have gone, and the user for whom the message was said; NULL: none.
+void audit_put_user(struct shard *shard, struct text *line, uint64_t connection, const struct user *user);
+// Puts the peer whose message is being read.
+void audit_put_peer(struct shard *shard, struct text *line, const struct peer *peer);
+// Of a message.
+void audit_put_source(struct shard *shard, struct text *line, const struct message *message);

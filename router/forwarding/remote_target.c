@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "router/engine/message/message.h"
 #include "router/engine/message/message_copy.h"
-#include "router/engine/message/source_agent.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/identity.h"

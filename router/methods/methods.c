@@ -8,13 +8,12 @@
 #include "router/features/gate/gate_methods.h"
 #include "router/features/observe/pending_list.h"
 #include "router/forwarding/remote_route.h"
-#include "router/methods/attach.h"
 #include "router/methods/cancel_request.h"
 #include "router/methods/session.h"
 #include "router/methods/status.h"
+#include "router/registry/agent_params.h"
 #include "router/registry/directory.h"
 #include "router/registry/method_table.h"
-#include "router/registry/registration.h"
 #include "router/registry/subscribe.h"
 
 static void (*const handlers[METHODS_COUNT])(struct shard *, const struct message *) = {

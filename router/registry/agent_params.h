@@ -43,3 +43,10 @@ bool agent_params_read_cluster(struct shard *shard, const struct message *messag
 void agent_params_fill_agent_id(const struct agent_params *offer, struct order *order);
 bool agent_params_fill_order(struct shard *shard, const struct agent_params *offer,
                              const struct message *message, struct order *order);
+
+// --- The methods
+
+// agent/register and agent/unregister.
+
+void registration_register(struct shard *shard, const struct message *message);
+void registration_unregister(struct shard *shard, const struct message *message);

@@ -6,6 +6,7 @@
 #include "core/base/governance.h"
 #include "core/base/list.h"
 #include "router/engine/message/message.h"
+#include "router/engine/shard/peer.h"
 
 enum order_kind {
     ORDER_REGISTER,
@@ -42,7 +43,7 @@ struct order {
     uint64_t
         serial; // of a registration: shard 0 counts them; until then, with `revoked`, and of ORDER_YIELD: the one that ends
     uint32_t patterns;                 // that it lists, until they are in force, or it has come back
-    bool in_flight;                    // it counts among its peer's (admission.h)
+    bool in_flight;                    // it counts among its peer's (orders.h)
     struct capabilities *capabilities; // one reference, or NULL
     struct latency *latency;          // of a registration; one reference, or NULL: there was no memory for it
     const struct child_record *child; // of a child's own, as those below (core/agents/agent.h)
@@ -89,7 +90,27 @@ void order_destroy(struct shard *shard, struct order *order);
 // An order that a message asks for, with the id of its request in it. Without memory for it the message is
 // refused, and the result is NULL.
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind);
-// Sends an order that was admitted (admission.h) on its way, to shard 0; never at once.
+// Sends an order that was admitted (orders.h) on its way, to shard 0; never at once.
 void order_send(struct shard *shard, struct order *order);
 // Answers the request behind an order that has been settled.
 void order_answer(struct shard *shard, const struct order *order);
+
+// --- Admission
+
+// Decides which of a connection's orders to the registry may go out now (registry.h). Its agents and its own
+// subscriptions may together have SUBSCRIPTIONS_PER_CONNECTION_MAX patterns and no more. A registration that
+// would pass that must change nothing anywhere. The connection's own shard therefore judges it, before any
+// other shard has seen it.
+//
+// Orders under way already count with all that they list, as nobody knows yet how they end. A registration
+// that has room whatever comes of those goes out. Another one waits for them, and all orders behind it, so
+// that they keep their order. One that has no room when it waits for none is refused.
+
+// An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
+void admission_submit(struct shard *shard, struct order *order);
+// A registration was applied, or had no room: what it lists is in force now, or never will be. On any shard.
+void admission_applied(struct shard *shard, struct order *order);
+// An order has come back: others may go out.
+void admission_settled(struct shard *shard, const struct order *order);
+// The peer can't answer any more: no registration of its goes out now.
+void admission_leave(struct shard *shard, struct peer *peer);

@@ -2,7 +2,7 @@
 //
 // The last shard applies each order when all others have, so what it has just applied holds everywhere: an agent that came can
 // be reached, one that went can't. It notes such changes, in the order of the registry, and publishes them once a turn
-// (router/events/presence_event.h). Where nobody has subscribed nothing is noted.
+// (router/events/events.h). Where nobody has subscribed nothing is noted.
 //
 // A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't left.
 // The instances of a pool are one agent.

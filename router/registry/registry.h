@@ -7,7 +7,7 @@
 //
 // Shard 0 judges whether there is room for what all shards would keep (core/agents/agents.h). The
 // connection's own shard judges whether its agents together would list too many patterns of events, before
-// the order goes out (admission.h). A refused order ends without having changed anything. Another shard that
+// the order goes out (orders.h). A refused order ends without having changed anything. Another shard that
 // has no memory to apply an order turns it into its opposite and sends it round once more.
 #pragma once
 

@@ -5,7 +5,7 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs.h"
-#include "router/registry/admission.h"
+#include "router/registry/orders.h"
 #include "router/registry/presence.h"
 #include "router/registry/subscribe.h"
 

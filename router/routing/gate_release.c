@@ -3,10 +3,10 @@
 #include <assert.h>
 
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/gate/gate_query.h"
-#include "router/routing/deferred_identity.h"
 #include "router/routing/route.h"
 
 // The message was judged when it came, in the depth that held then.

@@ -6,7 +6,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/post.h"
-#include "router/methods/attach.h"
+#include "router/methods/session.h"
 #include "router/rights/authz.h"
 
 static void post(struct shard *shard, struct attach_query *query, uint32_t to) {

@@ -4,7 +4,7 @@
 #include "router/engine/message/message.h"
 #include "router/engine/message/remote_mail.h"
 
-// Asks for one that attach_seeks (router/methods/attach.h).
+// Asks for one that attach_seeks (router/methods/session.h).
 void remote_attach_route(struct shard *shard, const struct message *message);
 // MAIL_ATTACH: on shard 0 other hubs are to be asked; at home it is answered.
 void remote_attach_arrived(struct shard *shard, struct mail *mail);

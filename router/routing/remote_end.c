@@ -8,10 +8,10 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/events/events.h"
 #include "router/rights/peer_credential.h"
-#include "router/routing/deferred_identity.h"
 #include "router/routing/route.h"
 #include "router/routing/route_query.h"
 

@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "core/agents/rules.h"
+#include "core/json/json.h"
+#include "core/send/parcel.h"
+#include "core/wire/field.h"
 #include "router/engine/message/message.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
@@ -13,7 +16,6 @@
 #include "router/events/events.h"
 #include "router/events/notify_fanout.h"
 #include "router/features/children/child_mux.h"
-#include "router/features/children/pool_affinity.h"
 #include "router/features/hcs/hcs_ingress.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/progress.h"
@@ -25,11 +27,99 @@
 #include "router/rights/authz_cache.h"
 #include "router/rights/peer_credential.h"
 #include "router/routing/audit_hook.h"
-#include "router/routing/batch.h"
 #include "router/routing/gate_hook.h"
 #include "router/routing/remote_attach.h"
 #include "router/routing/route_query.h"
-#include "router/routing/user_header.h"
+
+// --- Batches
+
+// A batch as a whole.
+
+// Begins to walk over its members, whose values lie in `whole->body`.
+static void batch_walk(struct json_walk *walk, const struct message *batch) {
+    uint32_t bytes = batch->frame->body.bytes, at = json_skip_space(batch->body, 0, bytes);
+    json_walk_begin(walk, batch->body, (struct span){at, bytes - at});
+}
+
+// How many there are, as far as `max` and one more.
+static uint32_t count_members(const struct message *batch, uint32_t max) {
+    struct json_walk walk;
+    uint32_t count = 0;
+    batch_walk(&walk, batch);
+    for (struct json_item item; count <= max && json_next(&walk, &item) == JSON_ITEM;)
+        count++;
+    return count;
+}
+
+// Whether all of a batch is JSON; if not, its lookup says so.
+static bool check_batch(struct message *batch) {
+    bool too_deep;
+    if (json_valid(batch->body, batch->frame->body.bytes))
+        return true;
+    batch->lookup.fault_at = json_grammar_fault(batch->body, batch->frame->body.bytes, &too_deep);
+    assert(too_deep || batch->lookup.fault_at <= batch->frame->body.bytes);
+    batch->lookup.verdict = too_deep ? LOOKUP_TOO_DEEP : LOOKUP_NOT_JSON;
+    return false;
+}
+
+// Whether it is refused as a whole: nothing of it is routed unless all of it is JSON, and it has one member or more, up to
+// the limit.
+static bool batch_refuse(struct shard *shard, struct message *batch) {
+    uint32_t max = shard_limits(shard)->batch_members_max;
+    bool is_json = shard->settings->strict || check_batch(batch);
+    uint32_t count = is_json ? count_members(batch, max) : 0;
+    if (count > 0 && count <= max)
+        return false;
+    if (batch->exchange)
+        exchange_expect(batch->exchange);
+    if (shard->settings->users)
+        authn_charge(shard, batch->peer, batch->frame->body.bytes);
+    if (is_json)
+        refuse_batch_size(shard, batch);
+    else
+        refuse_body(shard, batch);
+    return true;
+}
+
+// --- The user's header
+
+// A frame whose sender says itself whose it is (Patchbay-User): where users are on, the hub alone says that.
+
+static bool is_name_of_user(const uint8_t *block, struct span name) {
+    static const char lower[] = "patchbay-user";
+    return field_is(block + name.at, name.bytes, lower, sizeof lower - 1);
+}
+
+// Copies the other lines; returns how many bytes these are.
+static uint32_t copy_lines(const uint8_t *block, uint8_t *out, struct unit *unit) {
+    uint32_t at = 0, to = 0, length_line_at = unit->length_line_at;
+    assert(unit->body_at >= 2);
+    for (struct field_line line; field_line_next(block, &at, unit->body_at, &line);) {
+        if (is_name_of_user(block, line.name))
+            continue;
+        if (line.line.at == length_line_at)
+            unit->length_line_at = to;
+        memcpy(out + to, block + line.line.at, line.line.bytes);
+        to += line.line.bytes;
+    }
+    memcpy(out + to, "\r\n", 2);
+    return to + 2;
+}
+
+struct buffer *user_header_strip(struct buffer_pool *pool, const struct frame *frame, struct unit *unit,
+                                 struct frame *out) {
+    struct buffer *buffer = buffer_take_sized(pool, frame->unit->bytes);
+    assert(frame->unit->names_user && frame->unit->length_line_bytes > 0);
+    if (!buffer)
+        return NULL;
+    *unit = *frame->unit;
+    unit->body_at = copy_lines(frame->buffer->bytes + frame->at, buffer->bytes, unit);
+    unit->bytes = unit->body_at + unit->body_bytes;
+    unit->names_user = false;
+    memcpy(buffer->bytes + unit->body_at, frame_body(frame), unit->body_bytes);
+    *out = frame_at(buffer, 0, unit);
+    return buffer;
+}
 
 // --- Requests and notifications
 

@@ -25,3 +25,11 @@ void route_attached(struct shard *shard, struct message *message);
 void route_approved(struct shard *shard, struct message *message);
 // The same for a request that is sent to other hubs once more.
 void route_retry(struct shard *shard, struct message *message);
+
+// --- The user's header
+
+// Makes a copy of a frame without the header fields by which its sender says itself whose it is (Patchbay-User): where
+// users are on, the hub alone says that. `unit` and `out` become those of the copy. Returns the copy's buffer, which is
+// the caller's to drop; NULL without memory.
+struct buffer *user_header_strip(struct buffer_pool *pool, const struct frame *frame, struct unit *unit,
+                                 struct frame *out);

@@ -1,5 +1,5 @@
 // Which names of a certificate count: what a user could be known by.
-#include "io/tls_names.h"
+#include "io/tls.h"
 
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>

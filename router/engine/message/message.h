@@ -4,12 +4,34 @@
 #include <string.h>
 
 #include "core/base/limits.h"
+#include "core/cluster/subject.h"
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
-#include "router/engine/message/origin.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
+
+// --- Origin
+
+// Who sent a message that came from another hub, as that hub says. A message of a peer of this hub has none.
+
+struct attachment;
+struct user;
+
+struct origin {
+    struct hub_name hub;     // bytes 0: an unnamed client of the NATS server
+    enum subject_kind kind;  // of the subject under which it came
+    const struct user *user; // NULL: nobody, or users aren't on
+    struct attachment
+        *target; // where a message goes that names no target itself; or NULL. The origin's sender owns it
+    uint32_t agent_bytes; // 0: the source names none of its own agents
+    char agent[AGENT_ID_BYTES_MAX];
+};
+
+// Whether the message is one of the copies that go to all who want them: its source's hub has judged and held it.
+static inline bool origin_is_copy(const struct origin *origin) {
+    return origin->kind == SUBJECT_EVENT || origin->kind == SUBJECT_NOTICE;
+}
 
 // The kind of entry that a message has in the audit journal (audit.c).
 enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
@@ -96,3 +118,20 @@ size_t message_room(const struct shard *shard, const struct message *message);
 void message_answer(struct shard *shard, const struct message *message, struct text *result);
 // By params.priority.
 enum parcel_lane message_lane(const struct message *message);
+
+// --- The source's own agent
+
+// In whose name a message is said (params.sourceAgent).
+
+// A sender in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). A name that
+// was right when the message came stays right for a connection that has half-closed since, whose agents have
+// left, unless another connection has that name now.
+enum source_agent {
+    SOURCE_OWN,  // an agent of its connection's, or, where another hub says it, one that this hub vouches for
+    SOURCE_LEFT, // it was, when the message came, which was held
+    SOURCE_FOREIGN, // anything else
+};
+
+// Which one it is, of a message that bears one; its name, decoded, in `name`. *bytes 0: it is no string, or longer than any.
+enum source_agent source_agent_read(const struct shard *shard, const struct message *message,
+                                    char name[AGENT_ID_BYTES_MAX], size_t *bytes);

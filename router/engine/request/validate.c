@@ -4,7 +4,7 @@
 
 #include "core/lookup/schema.h"
 #include "router/audit/audit.h"
-#include "router/engine/message/source_agent.h"
+#include "router/engine/message/message.h"
 #include "router/engine/request/refuse.h"
 
 void validate_look_up(const struct shard *shard, struct message *message) {

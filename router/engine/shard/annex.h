@@ -25,7 +25,7 @@ struct http_deferred {
     uint32_t frames; // that the peer had said when it came, itself included
 };
 
-// The member of a pool that has served the peer (router/features/children/pool_affinity.h).
+// The member of a pool that has served the peer (router/features/children/child_mux.h).
 struct pool_affinity {
     struct pool_affinity *next;
     uint64_t connection;

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/agents/agents.h"
@@ -16,9 +17,24 @@
 #include "core/cluster/hub_name.h"
 #include "io/io.h"
 #include "io/sandbox_layer.h"
-#include "router/engine/shard/allowlist.h"
 #include "router/engine/shard/authn_throttle.h"
 #include "router/engine/shard/mailbox.h"
+
+// --- Allowed names
+
+// Names that an operator allows: of hosts, or of origins.
+
+enum { ALLOWLIST_MAX = 16, ALLOWLIST_BYTES_MAX = 255 };
+
+struct allowlist {
+    uint32_t count;
+    char names[ALLOWLIST_MAX][ALLOWLIST_BYTES_MAX + 1];
+};
+
+// Adds one; false where it is empty or too long, or there are too many.
+bool allowlist_add(struct allowlist *allowed, const char *name);
+// Returns the name that is the same but for case, or NULL. The result lives as long as the names do.
+const char *allowlist_find(const struct allowlist *allowed, const void *name, size_t bytes);
 
 struct account;
 struct child_record;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/rights/users.h"
+
 bool identity_is_unknown(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity && !identity->user && !identity->bears && !identity->was_known &&
@@ -68,4 +70,34 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
         annex->origin = identity_origin(shard, &origin);
     }
     return annex ? annex->origin : 0;
+}
+
+// --- In the name of a sender that has gone
+
+void deferred_identity_begin(const struct shard *shard, struct peer *peer,
+                             const struct deferred_sender *sender, struct frame *frame,
+                             struct deferred_identity *previous) {
+    struct identity *identity = identity_of(peer);
+    const struct users *users = shard->settings->users;
+    assert(frame->buffer);
+    frame->added = NULL;
+    *previous = identity ? (struct deferred_identity){identity->user, identity->kind, identity->digest}
+                         : (struct deferred_identity){.kind = CREDENTIAL_NONE};
+    if (!identity || !sender->user || !users)
+        return;
+    identity->user = users_by_name(users, sender->user->name, strlen(sender->user->name));
+    identity->kind = sender->kind;
+    identity->digest = *sender->digest;
+    frame->added = identity->user ? &identity->user->header : NULL;
+}
+
+void deferred_identity_end(struct peer *peer, struct deferred_identity *previous) {
+    struct identity *identity = identity_of(peer);
+    assert(identity || !previous->user);
+    if (identity) {
+        identity->user = previous->user;
+        identity->kind = previous->kind;
+        identity->digest = previous->digest;
+    }
+    digest_wipe(&previous->digest, sizeof previous->digest);
 }

@@ -1,6 +1,7 @@
 // The user that a peer speaks for (credential.h), and the consequences for its messages.
 #pragma once
 
+#include "core/send/parcel.h"
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/peer.h"
 
@@ -44,3 +45,29 @@ static inline const struct unit_limits *identity_limits(const struct shard *shar
 // Whether the unit that is coming in may go on. One of HTTP is judged by its head as soon as that is whole: a right
 // credential there has been shown, and its body has its own time. If it may not, it is at fault, or was answered.
 bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+
+// --- In the name of a sender that has gone
+
+// A user's message goes on later, as that user's. A request of HTTP is over by then, and its peer speaks for
+// nobody any more.
+
+// The user, and the credential.
+struct deferred_sender {
+    const struct user *user; // of whatever edition; NULL: nobody
+    enum credential kind;
+    const struct digest *digest; // of a token
+};
+
+// The identity that a peer had before.
+struct deferred_identity {
+    const struct user *user;
+    enum credential kind;
+    struct digest digest;
+};
+
+// Lets a peer speak for this user, as the users are now, by this credential, and signs the frame so. The
+// earlier identity is kept, to be set again by deferred_identity_end, which wipes it.
+void deferred_identity_begin(const struct shard *shard, struct peer *peer,
+                             const struct deferred_sender *sender, struct frame *frame,
+                             struct deferred_identity *previous);
+void deferred_identity_end(struct peer *peer, struct deferred_identity *previous);

@@ -31,7 +31,7 @@
 
 struct mail;
 
-// A peer's orders to the registry that are under way (router/registry/admission.h). Zeroed: none.
+// A peer's orders to the registry that are under way (router/registry/orders.h). Zeroed: none.
 struct admission {
     uint32_t orders;             // that went out and haven't come back
     uint32_t patterns;           // that these list and that aren't in force yet

@@ -25,7 +25,6 @@
 #include "router/engine/turn/read_fairness.h"
 #include "router/engine/turn/watchdog.h"
 #include "router/events/events.h"
-#include "router/events/presence_event.h"
 #include "router/methods/rights_review.h"
 #include "router/routing/audit_hook.h"
 

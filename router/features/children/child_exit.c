@@ -14,7 +14,7 @@
 #include "router/features/children/child.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/hcs/hcs.h"
-#include "router/registry/admission.h"
+#include "router/registry/orders.h"
 #include "router/registry/subscribe.h"
 
 // --- The seat

@@ -2,8 +2,10 @@
 // a message without reading it.
 #pragma once
 
+#include "core/agents/agent.h"
 #include "core/mcp/mcp_message.h"
 #include "router/engine/message/message.h"
+#include "router/engine/shard/peer.h"
 
 // Whether this agent is one; the first, of one that has a child.
 bool child_mux_find(const struct agent *agent);
@@ -28,3 +30,12 @@ bool child_mux_wants_log(const struct parcel *parcel);
 bool child_mux_is_exit(const struct parcel *parcel);
 // The parcel's method there; MCP_OTHER for what isn't noted.
 enum mcp_method child_mux_method(const struct parcel *parcel);
+
+// --- Pools
+
+// The member of a pool that has once served a peer goes on serving it, where the programs know their users. A process
+// of an MCP server alone knows what its clients have told it.
+
+// Returns the member of the pool for this peer: the one that served the peer before, as long as that one is there, else
+// the chosen one. Without memory it is the chosen one, too.
+struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct agent *chosen);

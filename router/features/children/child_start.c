@@ -1,13 +1,20 @@
-// How a child comes to run.
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "core/base/memory.h"
+#include "core/mcp/mcp_message.h"
+#include "core/send/envelope.h"
 #include "io/keeper.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_registration.h"
+
+// How a child comes to run.
 
 enum { KEEPER_PAUSE_MS = 20 };
 
@@ -120,4 +127,221 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
         list_append(&shard->to_send, &seat->to_send);
     if (child->settings->idle_ms && child_is_on_demand(child))
         child_wake_after(shard, child, child->settings->idle_ms);
+}
+
+// --- Launch
+
+// How a child is started: what the keeper is told.
+
+// Whether a variable of the hub's own names a directory: what isn't absolute means nothing to another process.
+static const char *own_directory(const char *name) {
+    const char *value = getenv(name);
+    return value && *value == '/' ? value : NULL;
+}
+
+// Puts the path before the child's own; false when nothing says where that is.
+static bool put_default(struct text *path, const struct child_settings *settings) {
+    const char *data = own_directory("XDG_DATA_HOME"), *home = own_directory("HOME");
+    if (!data && !home)
+        return false;
+    text_put(path, data ? data : home);
+    text_put(path, data ? "/patchbay/" : "/.local/share/patchbay/");
+    text_put(path, settings->name);
+    return true;
+}
+
+// A relative one is meant as the hub's own paths are; the child may run elsewhere.
+static bool put_given(struct text *path, const char *data) {
+    char *here = *data == '/' ? NULL : getcwd(NULL, 0);
+    if (*data != '/' && !here)
+        return false;
+    text_put(path, here ? here : "");
+    text_put(path, here ? "/" : "");
+    text_put(path, data);
+    free(here);
+    return true;
+}
+
+int child_data_directory(const struct child_settings *settings, char **out) {
+    struct text path;
+    *out = NULL;
+    if (settings->protocol != CHILD_HERMES)
+        return 0;
+    text_init(&path);
+    bool known = settings->data ? put_given(&path, settings->data) : put_default(&path, settings);
+    text_add(&path, "", 1);
+    if (known && !path.failed) {
+        *out = path.bytes;
+        return 0;
+    }
+    text_deinit(&path);
+    return known ? -ENOMEM : -ENOENT;
+}
+
+static void put_string(struct text *out, const char *string) {
+    text_add(out, string ? string : "", string ? strlen(string) + 1 : 1);
+}
+
+// A variable of the hub's own, which is no secret.
+static void put_variable(struct text *out, const char *name, const char *value) {
+    text_put(out, "O");
+    text_put(out, name);
+    text_put(out, "=");
+    put_string(out, value);
+}
+
+static void put_start(struct text *out, const struct child *child, const char *data) {
+    const struct child_settings *settings = child->settings;
+    bool hermes = settings->protocol == CHILD_HERMES;
+    struct keeper_command command = {
+        .kind = KEEPER_START,
+        .place = child->record->place,
+        .serial = child->serial,
+        .value = (uint32_t)settings->end_ms,
+        .words = (uint32_t)settings->command_words,
+        .variables = (uint32_t)settings->variable_count + (hermes ? 3 : 0),
+    };
+    assert(settings->command_words > 0 && (data || !hermes));
+    text_add(out, &command, sizeof command);
+    put_string(out, settings->name);
+    put_string(out, settings->directory);
+    put_string(out, data);
+    text_add(out, settings->command.bytes, settings->command.length);
+    text_add(out, settings->variables.bytes, settings->variables.length);
+    if (!hermes)
+        return;
+    put_variable(out, "HERMES_VERSION", PATCHBAY_VERSION);
+    put_variable(out, "HERMES_API_VERSION", "1.0.0");
+    put_variable(out, "HERMES_DATA_DIR", data);
+}
+
+int child_launch(struct shard *shard, struct child *child, int *in, int *out) {
+    struct text command;
+    char *data;
+    int failed = child_data_directory(child->settings, &data);
+    if (failed == -ENOENT)
+        child_log(child, "nothing says where its data are to be: set HOME, XDG_DATA_HOME or its data");
+    if (failed)
+        return failed;
+    text_init(&command);
+    put_start(&command, child, data);
+    memory_give(data);
+    int result = command.failed || command.length > KEEPER_COMMAND_BYTES
+                     ? -ENOMEM
+                     : io_start(shard->io, shard->hub->settings.keeper->commands, command.bytes,
+                                command.length, in, out);
+    text_deinit(&command);
+    return result;
+}
+
+bool child_command(struct shard *shard, struct child *child, uint32_t kind, uint32_t value) {
+    assert(kind != KEEPER_START);
+    struct keeper_command command = {
+        .kind = kind, .place = child->record->place, .serial = child->serial, .value = value};
+    return !child->has_process ||
+           io_tell_keeper(shard->io, shard->hub->settings.keeper->commands, &command, sizeof command) == 0;
+}
+
+// --- Input
+
+// The hub's own messages to a child.
+
+enum { HUB_OUTBOX_BYTES_MAX = 64 << 10 };
+
+void child_withdraw(struct shard *shard, struct child *child) {
+    for (struct parcel *parcel; (parcel = outbox_take(&child->hub_outbox));)
+        send_release(shard, parcel);
+}
+
+// Parcels that wait for the child stay behind: only this one goes out.
+void child_send_on(struct shard *shard, struct child *child) {
+    struct connection *connection = &child->seat->connection;
+    struct parcel_list done;
+    if (connection->shipment || connection->ending || connection->out < 0)
+        return;
+    parcel_list_init(&done);
+    enum sending sending =
+        connection_send_from(connection, &child->hub_outbox, shard->io, &shard->sender, &done);
+    for (struct parcel *parcel; (parcel = parcel_list_take(&done));)
+        send_release(shard, parcel);
+    if (sending == SENDING_FAILED) {
+        child_fail(shard, child, CHILD_FAULT_INPUT, 0);
+    } else if (sending == SENDING_IDLE && child->is_reading && !child->is_shut) {
+        child->is_shut = true;
+        io_shutdown(shard->io, connection->out, SHUT_WR);
+    }
+}
+
+void child_send(struct shard *shard, struct child *child, struct text *body) {
+    bool room = !body->failed && child->hub_outbox.bytes + body->length <= HUB_OUTBOX_BYTES_MAX;
+    struct parcel *parcel = room ? parcel_own(&shard->parcels, body->bytes, body->length) : NULL;
+    assert(child->seat->connection.held);
+    if (!parcel) {
+        text_deinit(body);
+        child_fail(shard, child, room ? CHILD_FAULT_MEMORY : CHILD_FAULT_SLOW, 0);
+        return;
+    }
+    parcel_dress(parcel, child->seat->transport->wire);
+    outbox_add(&child->hub_outbox, parcel);
+    child_touch(child);
+    child_send_on(shard, child);
+}
+
+static void put_hermes_initialize(struct text *body, const struct child *child, uint64_t id) {
+    char *data;
+    (void)child_data_directory(child->settings, &data); // without it, it wouldn't have been started
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)id);
+    text_put(body, ",\"method\":\"initialize\",\"params\":{\"hermesVersion\":\"" PATCHBAY_VERSION
+                   "\",\"apiVersion\":\"1.0.0\",\"dataDirectory\":");
+    text_string(body, data ? data : "", data ? strlen(data) : 0);
+    text_put(body, "}}");
+    memory_give(data);
+}
+
+// In the words of the user whose session it is.
+static void put_reopening(struct text *body, const struct child *child, uint64_t id) {
+    assert(child->of && child->opening);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)id);
+    text_put(body, ",\"method\":\"initialize\",\"params\":");
+    text_add(body, child->opening->text, child->opening->bytes);
+    text_put(body, "}");
+}
+
+void child_initialize(struct shard *shard, struct child *child) {
+    assert(child->state == CHILD_STARTING);
+    struct text body;
+    uint64_t id = own_requests_begin(&child->own);
+    text_init(&body);
+    if (child->reopens)
+        put_reopening(&body, child, id);
+    else if (child->settings->protocol == CHILD_MCP)
+        mcp_put_initialize(&body, id, child->settings->asks_clients);
+    else
+        put_hermes_initialize(&body, child, id);
+    child_set_state(child, CHILD_GREETING);
+    child_send(shard, child, &body);
+}
+
+void child_request_shutdown(struct shard *shard, struct child *child, const char *reason) {
+    assert(child->state == CHILD_STOPPING);
+    struct text body;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(&body, (int64_t)own_requests_begin(&child->own));
+    text_put(&body, ",\"method\":\"shutdown\",\"params\":{\"reason\":\"");
+    text_put(&body, reason);
+    text_put(&body, "\"}}");
+    child->shutdown_requested = true;
+    child_send(shard, child, &body);
+}
+
+bool child_answers_own(struct child *child, const struct lookup *lookup, const uint8_t *body) {
+    uint64_t id = 0;
+    bool is_number =
+        lookup->kind == BODY_RESPONSE && lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
+    assert(lookup->verdict == LOOKUP_GOOD);
+    return is_number && json_number_whole(body, lookup->value[KEY_ID], &id) &&
+           own_requests_end(&child->own, id);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/requests/journal_line.h"
-#include "router/audit/audit_source.h"
+#include "router/audit/audit.h"
 #include "router/features/gate/gate_json.h"
 
 static void put_step(struct text *line, const struct shard *shard, const struct held_message *held,

@@ -4,16 +4,94 @@
 #include <string.h>
 
 #include "core/rights/users.h"
+#include "core/send/parcel.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/shard.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
-#include "router/features/gate/gate_quota.h"
 #include "router/rights/authz.h"
 #include "router/rights/peer_credential.h"
+
+// --- Quota
+
+// Bounds of held messages. They are a number of messages in the whole hub, and a quarter of the memory; of
+// both a quarter is one user's, or where users aren't on one connection's. A large body stays in the buffer
+// in which it came. A small one is copied, so that no receive buffer is kept for it.
+
+// Returns the part of either bound that one user, or without users one connection, may have.
+static uint64_t share_of(uint64_t all) {
+    assert(all > 0);
+    return all / 4 ? all / 4 : 1;
+}
+
+// --- One user's
+
+static void uncount_share(const struct user *user, uint32_t bytes) {
+    if (!user)
+        return;
+    account_release_bytes(user->account, bytes);
+    account_release(user->account);
+}
+
+// 0, or the bound that is in the way.
+static uint64_t count_share(const struct annex *annex, const struct user *user, uint32_t bytes,
+                            uint32_t share_max, uint64_t share_bytes_max) {
+    assert(share_max > 0 && share_bytes_max > 0);
+    if (!user)
+        return annex->held_count >= share_max                ? share_max
+               : annex->held_bytes + bytes > share_bytes_max ? share_bytes_max
+                                                             : 0;
+    if (!account_detain(user->account, share_max))
+        return share_max;
+    if (account_detain_bytes(user->account, bytes, share_bytes_max))
+        return 0;
+    account_release(user->account);
+    return share_bytes_max;
+}
+
+// --- All
+
+static void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
+    assert(atomic_load_explicit(&shard->hub->held, memory_order_relaxed) > 0);
+    atomic_fetch_sub_explicit(&shard->hub->held, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&shard->hub->held_bytes, bytes, memory_order_relaxed);
+    uncount_share(user, bytes);
+}
+
+// Counts one more of a peer's, or of its user's, in; where that is over a bound nothing has been counted, and the
+// result says which.
+static uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const struct user *user,
+                                 uint32_t bytes) {
+    struct hub *hub = shard->hub;
+    uint32_t max = shard_limits(shard)->held_max;
+    uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
+    assert(max > 0 && bytes > 0);
+    uint64_t over = count_share(annex, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
+    if (over)
+        return over;
+    uint32_t previous = atomic_fetch_add_explicit(&hub->held, 1, memory_order_relaxed);
+    uint64_t previous_bytes = atomic_fetch_add_explicit(&hub->held_bytes, bytes, memory_order_relaxed);
+    over = previous >= max ? max : previous_bytes + bytes > bytes_max ? bytes_max : 0;
+    if (over)
+        gate_quota_uncount(shard, user, bytes);
+    return over;
+}
+
+// How many bytes holding this frame takes.
+static uint32_t gate_quota_bytes(const struct frame *frame) {
+    return frame_copy_bytes(frame) + (uint32_t)sizeof(struct held_message);
+}
+
+// Keeps the frame. False without memory.
+static bool gate_quota_keep(struct shard *shard, struct held_message *held, const struct frame *frame) {
+    assert(!held->frame.buffer);
+    return frame_copy(&shard->buffers, frame, &held->unit, &held->frame);
+}
 
 const char *decision_text(enum decision decision) {
     static const char *const texts[DECISIONS_COUNT] = {"approved", "rejected", "needs_revision"};

@@ -24,7 +24,6 @@
 #include "router/features/mcp/per_client.h"
 #include "router/registry/agent_params.h"
 #include "router/routing/route.h"
-#include "router/routing/user_header.h"
 
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 

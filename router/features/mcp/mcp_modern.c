@@ -10,8 +10,8 @@
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
+#include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_requests.h"
-#include "router/features/mcp/mcp_server_state.h"
 
 static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);

@@ -23,7 +23,6 @@
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_requests.h"
-#include "router/features/mcp/mcp_server_state.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
