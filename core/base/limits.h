@@ -106,9 +106,12 @@ enum {
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
     // Bytes that may wait for one peer, at least: four times --max-queue where that is more. A peer past this
-    // bound is closed at once, unless it has taken a whole part of its shipment within PACE_MS.
+    // bound is closed at once, unless that came in a burst: it has a whole part of its shipment taken within PACE_MS, wasn't a
+    // quarter of the bound behind LATE_MS ago, and PEER_BURSTS times as much don't wait.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
     PACE_MS = 80,
+    LATE_MS = 2000,
+    PEER_BURSTS = 8,
     // Bytes that may wait for a peer without a credential, or whose user was over a limit within the last
     // second. Past this bound the hub doesn't read from the peer until the peer reads.
     // With the memory of a send, an arrival and the allocator's gaps it comes to 64 KiB about.

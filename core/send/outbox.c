@@ -174,6 +174,7 @@ void stage_init_sized(struct stage *stage, struct buffer_pool *pool, size_t byte
 }
 
 void stage_deinit(struct stage *stage) {
+    assert(stage->pool && (!stage->buffer || stage->buffer->references > 0));
     buffer_drop(stage->buffer);
     stage->buffer = NULL;
 }

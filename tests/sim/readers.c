@@ -1,4 +1,5 @@
 // Peers that read slowly get all that is due to them, as long as they go on; those that take nothing don't.
+#include "router/engine/shard/peer.h"
 #include "tests/sim/tell.h"
 
 enum { MS = 1000000, QUEUE_BYTES = 1000, PADDING = 3000 };
@@ -162,6 +163,93 @@ static void who_has_little_waiting_may_rest(void **state) {
     finish(&world, &cable, 1);
 }
 
+// With the queue's own bound, of which four times are PEER_BYTES_LEAST.
+static void open_deep(struct world *world, uint32_t window_bytes) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    options.faults.window_bytes = window_bytes;
+    world_open(world, &options);
+}
+
+// How much waits for the peer for which most does.
+static size_t most_waiting(const struct world *world) {
+    const struct peer_slots *peers = &world->shards[0]->peers;
+    size_t most = 0;
+    for (uint32_t slot = 0; slot < peers->capacity; slot++)
+        if (peers->slots[slot] && connection_waiting(&peers->slots[slot]->connection) > most)
+            most = connection_waiting(&peers->slots[slot]->connection);
+    return most;
+}
+
+// Asks an agent, which answers each request with a little more than PADDING bytes.
+static void ask_agent(struct world *world, struct cable *cable, struct cable *agent, unsigned count) {
+    static char filler[PADDING];
+    char body[PADDING + 200];
+    memset(filler, 'x', sizeof filler);
+    for (unsigned id = 0; id < count; id++)
+        say(cable, "{\"id\":1,\"method\":\"m\",\"params\":{\"targetAgent\":\"agent\"}}");
+    world_settle(world);
+    for (unsigned index = 0; index < count; index++) {
+        struct bit id = of(hear(agent), "id");
+        snprintf(body, sizeof body, "{\"id\":%.*s,\"result\":\"%.*s\"}", (int)id.count,
+                 (const char *)id.bytes, PADDING, filler);
+        say(agent, body);
+    }
+    world_settle(world);
+}
+
+// What it is owed grows faster than it reads, but it takes all that the kernel is handed at a time within milliseconds.
+static void who_trickles_for_ever_is_closed_at_the_bound(void **state) {
+    (void)state;
+    enum {
+        WINDOW = 64 * 1024,
+        STEP_MS = 5,
+        ANSWERS = 8,
+        PIECE = 6000,
+        STEPS = 2000,
+        SLACK_BYTES = 64 * 1024
+    };
+    static char bytes[PIECE];
+    struct world world;
+    size_t most = 0;
+    open_deep(&world, WINDOW);
+    struct cable *cable = join(&world, NULL), *agent = join(&world, "agent");
+    for (unsigned step = 0; step < STEPS && !cable_hub_closed(cable); step++) {
+        ask_agent(&world, cable, agent, ANSWERS);
+        most = most_waiting(&world) > most ? most_waiting(&world) : most;
+        cable_read(cable, bytes, sizeof bytes);
+        world_pass(&world, STEP_MS * MS);
+    }
+    assert_true(cable_hub_closed(cable));
+    assert_int_equal(slow_readers(&world), 1);
+    assert_true(most >= PEER_BYTES_LEAST - SLACK_BYTES);
+    assert_true(most < PEER_BYTES_LEAST + SLACK_BYTES);
+    cable_close(cable);
+    world_settle(&world);
+    while (cable_read(agent, bytes, sizeof bytes)) // what the one that has gone asked last
+        ;
+    finish(&world, &agent, 1);
+}
+
+// Many answers that become ready at once may pass the bound, for a moment, if their reader takes them.
+static void a_burst_may_pass_the_bound(void **state) {
+    (void)state;
+    enum { WINDOW = 4 << 20, ANSWERS = 6000 };
+    struct world world;
+    open_deep(&world, WINDOW);
+    struct cable *cable = join(&world, NULL), *agent = join(&world, "agent");
+    ask_agent(&world, cable, agent, ANSWERS);
+    assert_true(most_waiting(&world) > PEER_BYTES_LEAST - WINDOW);
+    for (unsigned answer = 0; answer < ANSWERS; answer++) {
+        assert_true(bit_is(of(hear(cable), "id"), "1"));
+        if (answer % 100 == 0)
+            world_pass(&world, MS);
+    }
+    assert_int_equal(slow_readers(&world), 0);
+    struct cable *cables[] = {cable, agent};
+    finish(&world, cables, 2);
+}
+
 static const char leave[] = "{\"method\":\"exit\"}";
 
 static void want_all(struct setting *stage, unsigned answers) {
@@ -229,6 +317,8 @@ int main(void) {
         cmocka_unit_test(who_never_reads_is_closed),
         cmocka_unit_test(who_stops_reading_is_closed),
         cmocka_unit_test(who_has_little_waiting_may_rest),
+        cmocka_unit_test(who_trickles_for_ever_is_closed_at_the_bound),
+        cmocka_unit_test(a_burst_may_pass_the_bound),
         cmocka_unit_test(exit_sends_all_to_who_reads),
         cmocka_unit_test(exit_does_not_wait_for_who_takes_nothing),
         cmocka_unit_test(the_end_of_the_hub_waits_for_nobody),

@@ -24,6 +24,15 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     return exchange;
 }
 
+// What its answers hold, with what they take besides.
+static size_t footprint(const struct exchange *exchange) {
+    return exchange->bytes + exchange->count * sizeof(struct parcel);
+}
+
+static void add_held(struct peer *peer, uint64_t bytes) {
+    peer->exchange_bytes = (peer->exchange_bytes + bytes) & ((UINT64_C(1) << 40) - 1);
+}
+
 void exchange_free(struct shard *shard, struct exchange *exchange) {
     struct peer *peer = peer_find(shard, exchange->connection);
     assert(exchange->is_ended && !list_empty(&exchange->link));
@@ -34,9 +43,9 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
     list_remove(&exchange->link);
     list_remove(&exchange->by_peer);
     if (peer) {
-        assert(peer->exchanges > 0 && peer->exchange_bytes >= exchange->bytes);
+        assert(peer->exchanges > 0 && peer->exchange_bytes >= footprint(exchange));
         peer->exchanges--;
-        peer->exchange_bytes -= exchange->bytes;
+        add_held(peer, 0 - footprint(exchange));
     }
     freelist_give(&shard->exchange_spares, &shard->quota, exchange);
     if (peer)
@@ -132,11 +141,11 @@ void exchange_answer(struct shard *shard, struct exchange *exchange, struct parc
         parcel = send_detach(shard, parcel);
     struct peer *peer = peer_find(shard, exchange->connection);
     if (peer)
-        peer->exchange_bytes += parcel->bytes;
+        add_held(peer, parcel->bytes + sizeof *parcel);
     exchange->bytes += parcel->bytes;
-    if (peer)
-        send_bound(shard, peer, exchange->bytes);
     exchange->count++;
+    if (peer)
+        send_bound(shard, peer, footprint(exchange));
     parcel_list_append(&exchange->answers, parcel);
     exchange_miss(shard, exchange);
 }

@@ -91,26 +91,11 @@ static void confine(struct shard *shard, struct peer *peer) {
         peer->held_back = true;
 }
 
-static uint64_t peer_bytes_max(const struct shard *shard) {
-    uint64_t max = 4 * shard_limits(shard)->queue_bytes_max;
-    assert(PEER_BYTES_LEAST > CONFINED_BYTES_MAX);
-    return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
-}
-
-// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The more waits,
-// the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
-static bool keeps_pace(const struct shard *shard, const struct peer *peer) {
-    const struct shipment *shipment = peer->connection.shipment;
-    return !shipment ||
-           shard_since(shard, shipment->since_ms) * (uint64_t)connection_waiting(&peer->connection) <
-               PACE_MS * peer_bytes_max(shard);
-}
-
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
-    uint64_t max = peer_bytes_max(shard);
     assert(own_bytes <= peer->exchange_bytes);
-    bool fits = connection_waiting(&peer->connection) < max || keeps_pace(shard, peer);
-    if (__builtin_expect(fits && peer->exchange_bytes - own_bytes < max, true))
+    if (__builtin_expect(!slow_reader_is_over(shard, peer) &&
+                             peer->exchange_bytes - own_bytes < slow_reader_bytes_max(shard),
+                         true))
         return false;
     peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
     return true;

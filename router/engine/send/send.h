@@ -11,8 +11,8 @@ bool send_has_room(const struct shard *shard, const struct peer *peer);
 bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
 // Whether what the peer sends waits until it reads: CONFINED_BYTES_MAX wait for it, and no more may.
 bool send_holds_back(struct peer *peer);
-// Closes a peer for which four times --max-queue wait, or 16 MiB if that is more, unless it keeps pace: it takes what it is sent in
-// less than PACE_MS. As much may wait in exchanges, besides `own_bytes`. Whether it was closed.
+// Closes a peer for which too much waits (slow_reader_is_over), or as much in exchanges, besides `own_bytes`. Whether it was
+// closed.
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);

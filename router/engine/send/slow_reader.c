@@ -7,10 +7,49 @@
 #include <assert.h>
 
 enum {
+    LATE_TICK_MS = 64,
     LOOK_MS = SLOW_READER_MS / 4,
     QUIET_LOOKS = QUIET_READER_MS / LOOK_MS,
     STEADY_LOOKS = STEADY_READER_MS / LOOK_MS, // fits peer.looks
 };
+
+uint64_t slow_reader_bytes_max(const struct shard *shard) {
+    uint64_t max = 4 * shard_limits(shard)->queue_bytes_max;
+    assert(PEER_BYTES_LEAST > CONFINED_BYTES_MAX);
+    return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
+}
+
+// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The more waits,
+// the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
+static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint64_t waiting, uint64_t max) {
+    const struct shipment *shipment = peer->connection.shipment;
+    return !shipment || shard_since(shard, shipment->since_ms) * waiting < PACE_MS * max;
+}
+
+// Counts time as peer.late_at does, from 1 on. It comes round after twelve days.
+static uint32_t late_tick(const struct shard *shard) {
+    return 1 + (uint32_t)(shard_now_ms(shard) / LATE_TICK_MS % ((1u << 24) - 1));
+}
+
+// Whether much has waited for it for long.
+static bool is_late(const struct shard *shard, struct peer *peer) {
+    uint32_t now = late_tick(shard);
+    if (!peer->late_at)
+        peer->late_at = now & ((1u << 24) - 1);
+    return now < peer->late_at || (now - (uint32_t)peer->late_at) * LATE_TICK_MS >= LATE_MS;
+}
+
+// Who reads a little for ever is behind for ever, too. Only who wasn't a moment ago may have more for a moment: a hundred answers
+// may become ready at once, and none is dropped.
+bool slow_reader_is_over(struct shard *shard, struct peer *peer) {
+    uint64_t waiting = connection_waiting(&peer->connection), max = slow_reader_bytes_max(shard);
+    if (__builtin_expect(waiting < max / 4, true)) {
+        peer->late_at = 0;
+        return false;
+    }
+    bool late = is_late(shard, peer);
+    return waiting >= max && (late || waiting >= PEER_BURSTS * max || !keeps_pace(shard, peer, waiting, max));
+}
 
 static void look_later(struct shard *shard) {
     if (!timer_armed(&shard->slow_reader_timer))
@@ -45,6 +84,10 @@ static void look_at(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING);
     if (!over && !peer_lingers(peer))
         return;
+    if (slow_reader_is_over(shard, peer)) {
+        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+        return;
+    }
     list_append(&shard->slow_readers, &peer->standing);
     if (slow_reader_ask(shard, peer))
         return;

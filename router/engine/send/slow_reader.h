@@ -5,6 +5,11 @@
 
 #include "router/engine/shard/peer.h"
 
+// The bytes that may wait for one peer, in its queue and in exchanges: four times --max-queue, or 16 MiB if that is more.
+uint64_t slow_reader_bytes_max(const struct shard *shard);
+// Whether more waits in its queue than may, so that it is to be closed at once: as much, unless it came in a burst that the
+// peer takes (limits.h). To be asked before more is queued.
+bool slow_reader_is_over(struct shard *shard, struct peer *peer);
 // From now on the peer is waited for, until neither is so any more.
 void slow_reader_watch(struct shard *shard, struct peer *peer);
 // Asks the kernel whether the peer has taken something since it was last asked. Where nobody had asked since the

@@ -95,7 +95,8 @@ struct peer {
     uint32_t missed;                    // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;                   // orders and the like under way, whose answer this peer waits for
     uint32_t exchanges;                 // of its own, not answered yet (exchange.c)
-    uint64_t exchange_bytes;            // that their answers hold
+    uint64_t exchange_bytes : 40;       // that their answers hold
+    uint64_t late_at : 24;              // when much began to wait for it (slow_reader.c); 0: less does
     struct request_index request_index; // its requests under way
     struct order *leave_order;          // made with the first registration, so that leaving needs no memory
     struct admission admission;         // of its orders to the registry
