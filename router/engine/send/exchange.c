@@ -24,13 +24,30 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     return exchange;
 }
 
-// What its answers hold, with what they take besides.
+// What its parcels hold, with what they take besides.
 static size_t footprint(const struct exchange *exchange) {
-    return exchange->bytes + exchange->count * sizeof(struct parcel);
+    return exchange->bytes + exchange->parcels * sizeof(struct parcel);
 }
 
-static void add_held(struct peer *peer, uint64_t bytes) {
-    peer->exchange_bytes = (peer->exchange_bytes + bytes) & ((UINT64_C(1) << 40) - 1);
+static void set_held(struct peer *peer, uint64_t bytes) {
+    assert(bytes < UINT64_C(1) << 40);
+    peer->exchange_bytes = bytes & ((UINT64_C(1) << 40) - 1);
+}
+
+void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes) {
+    exchange->bytes += bytes;
+    exchange->parcels++;
+    if (!peer)
+        return;
+    set_held(peer, peer->exchange_bytes + bytes + sizeof(struct parcel));
+    send_bound(shard, peer, footprint(exchange));
+}
+
+void exchange_let_go(struct peer *peer, struct exchange *exchange) {
+    assert(peer->exchange_bytes >= footprint(exchange));
+    set_held(peer, peer->exchange_bytes - footprint(exchange));
+    exchange->bytes = 0;
+    exchange->parcels = 0;
 }
 
 void exchange_free(struct shard *shard, struct exchange *exchange) {
@@ -43,9 +60,9 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
     list_remove(&exchange->link);
     list_remove(&exchange->by_peer);
     if (peer) {
-        assert(peer->exchanges > 0 && peer->exchange_bytes >= footprint(exchange));
+        assert(peer->exchanges > 0);
         peer->exchanges--;
-        add_held(peer, 0 - footprint(exchange));
+        exchange_let_go(peer, exchange);
     }
     freelist_give(&shard->exchange_spares, &shard->quota, exchange);
     if (peer)
@@ -139,13 +156,8 @@ void exchange_answer(struct shard *shard, struct exchange *exchange, struct parc
     assert(!parcel->dressed && !parcel->unfinished && parcel->hole_count == 0 && !parcel->hub_id);
     if (waits(exchange) && !has_fields(exchange, parcel))
         parcel = send_detach(shard, parcel);
-    struct peer *peer = peer_find(shard, exchange->connection);
-    if (peer)
-        add_held(peer, parcel->bytes + sizeof *parcel);
-    exchange->bytes += parcel->bytes;
     exchange->count++;
-    if (peer)
-        send_bound(shard, peer, footprint(exchange));
+    exchange_hold(shard, peer_find(shard, exchange->connection), exchange, parcel->bytes);
     parcel_list_append(&exchange->answers, parcel);
     exchange_miss(shard, exchange);
 }

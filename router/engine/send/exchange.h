@@ -41,6 +41,7 @@ struct exchange {
     struct parcel_list answers; // undressed
     size_t bytes;               // of them
     uint32_t count;
+    uint32_t parcels;     // that it holds: each takes something besides its bytes
     uint32_t answers_due; // and one while what came is still being routed
     bool is_array;        // what came was a batch
     bool is_error;        // the answer that came last is an error (parcel->mail.detail)
@@ -60,6 +61,11 @@ struct exchange {
 // Opens one for what a peer sent; NULL when memory is used up. The peer isn't closed in good order before it
 // has ended and was freed.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer);
+// Counts a parcel's bytes among those that the exchange holds for its peer, which may be NULL: the parcel is the caller's to
+// append. Closes the peer where too much waits (send_bound).
+void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
+// Its parcels are somewhere else now, and count there.
+void exchange_let_go(struct peer *peer, struct exchange *exchange);
 // All of it has been routed.
 void exchange_close(struct shard *shard, struct exchange *exchange);
 

@@ -152,9 +152,7 @@ static bool begin_stream(struct shard *shard, struct peer *peer, struct exchange
 static bool send_events(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     if (!exchange->http.is_begun && !begin_stream(shard, peer, exchange))
         return false;
-    assert(peer->exchange_bytes >= exchange->bytes);
-    peer->exchange_bytes -= exchange->bytes;
-    exchange->bytes = 0;
+    exchange_let_go(peer, exchange);
     for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
         send_queue_owed(shard, peer, parcel);
     return true;
@@ -189,10 +187,8 @@ void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *
         send_release(shard, event);
         return;
     }
-    exchange->bytes += event->bytes;
-    peer->exchange_bytes += event->bytes;
+    exchange_hold(shard, peer, exchange, event->bytes);
     parcel_list_append(&exchange->answers, event);
-    send_bound(shard, peer, exchange->bytes);
     if (is_first(peer, exchange) && !send_events(shard, peer, exchange))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
