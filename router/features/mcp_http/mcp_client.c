@@ -23,10 +23,8 @@ static void respond(struct shard *shard, struct peer *seat, struct exchange *exc
     struct mcp_call *call = exchange->inbound;
     assert(exchange->is_ended && !exchange->is_array && client_of(seat));
     struct parcel *answer = parcel_list_take(&exchange->answers);
-    if (answer) { // which the exchange doesn't hold any more
-        seat->exchange_bytes -= exchange->bytes;
-        exchange->bytes = 0;
-    }
+    if (answer) // which the exchange doesn't hold any more
+        exchange_let_go(seat, exchange);
     if (call)
         call->answered(shard, call, answer);
     else if (answer)
