@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/memory.h"
+#include "core/rights/users.h"
 
 #include "io/keeper.h"
 #include "io/log.h"
@@ -334,6 +335,25 @@ static bool prepare_cluster(struct config *config) {
     return !config->settings.cluster || config_prepare_cluster(config);
 }
 
+// The users are read to name their faults alone: nobody looks anything up.
+static bool are_users_fit(const struct config *config) {
+    struct realm realm;
+    if (!config->users[0])
+        return true;
+    struct users *users =
+        config_users(config, &config->settings.secrets.tables, NULL, config->settings.gate, &realm);
+    users_drop(users);
+    return users != NULL;
+}
+
+// Whether what the configuration names is fit for use, too: each fault is named, whatever went before.
+static bool are_names_fit(struct config *config) {
+    assert(!config->settings.users && !config->settings.secure);
+    bool fit = are_users_fit(config);
+    fit &= read_keys(config, &config->settings.secure);
+    return prepare_cluster(config) && fit;
+}
+
 // Whether there are users is decided at start; who they are, in the file that is named now. Where the configuration names none any
 // more, the file of the start is read, and `config` still names none: config_mention_fixed says so.
 static bool read_users_again(struct program *program, struct config *config, struct hub_settings *fresh) {
@@ -350,15 +370,24 @@ static bool read_users_again(struct program *program, struct config *config, str
     return fresh->users != NULL;
 }
 
+static bool are_limits_fit(const struct program *program, struct config *config) {
+    char expected[HUB_LIMITS_FAULT_BYTES];
+    return hub_accepts_limits(program->hub, &config->settings.limits, expected) ||
+           config_complain_of(config, "max-memory", "%s", expected);
+}
+
 // As hub_settings.read_again: the command line once more, and with it the file that it names.
 static bool main_read_again(void *context, struct hub_settings *fresh) {
     struct program *program = context;
     struct config *config = malloc(sizeof *config);
-    bool good = config &&
-                config_read(config, program->argc, program->argv, (uint32_t)CPU_COUNT(&program->cores)) ==
-                    CONFIG_RUN &&
-                read_keys(config, &fresh->secure) && read_users_again(program, config, fresh);
     const struct hub_settings *before = hub_settings(program->hub);
+    bool good = config && config_read(config, program->argc, program->argv,
+                                      (uint32_t)CPU_COUNT(&program->cores)) == CONFIG_RUN;
+    if (config) { // each fault is named, whatever went before
+        good &= read_keys(config, &fresh->secure);
+        good &= read_users_again(program, config, fresh);
+        good &= are_limits_fit(program, config);
+    }
     if (good)
         bound_connections(config, program->connections_most);
     if (good && !fresh->secure && before->secure) // its listeners are there still
@@ -411,8 +440,11 @@ static int serve(struct program *program, struct config *config) {
     for (uint32_t index = 0; index < program->listening.count; index++)
         if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);
-    if (!read_keys(config, &config->settings.secure) || !prepare_cluster(config))
+    bool fit = read_keys(config, &config->settings.secure);
+    if (!prepare_cluster(config) || !fit) {
+        (void)are_users_fit(config);
         return STATUS_UNUSABLE;
+    }
     if (!sandbox_apply(&program->sandbox, &config->settings.sandbox))
         return STATUS_FAILED;
     choose_io(config);
@@ -444,20 +476,9 @@ static bool may_have_children(const struct config *config) {
     return config->files > 0 || config->children.first;
 }
 
-// Whether what the configuration names is fit for use, too: each fault is named, whatever went before.
-static bool names_are_fit(struct config *config) {
-    const struct siphash_key *key = &config->settings.secrets.tables; // nobody looks anything up
-    assert(config->check);
-    bool fit = !config->users[0] ||
-               (config->settings.users =
-                    config_users(config, key, NULL, config->settings.gate, &config->settings.realm)) != NULL;
-    fit &= read_keys(config, &config->settings.secure);
-    return prepare_cluster(config) && fit;
-}
-
 // --check: everything is named that would keep the hub from starting, or its children.
 static int check(struct program *program, struct config *config, bool is_read) {
-    bool fit = names_are_fit(config), is_free = config_check(config);
+    bool fit = are_names_fit(config), is_free = config_check(config);
     if (!is_read || !fit || config->faults > 0)
         return STATUS_UNUSABLE;
     if (!sandbox_plan(&program->sandbox, config))
@@ -522,8 +543,10 @@ int main(int argc, char **argv) {
     enum config_result result = config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores));
     if (config->check)
         return check(&program, config, result == CONFIG_RUN);
-    if (result == CONFIG_BAD)
+    if (result == CONFIG_BAD) {
+        (void)are_names_fit(config);
         return STATUS_UNUSABLE;
+    }
     if (config->prints) {
         config_print(config);
         return 0;

@@ -145,6 +145,28 @@ test('faults at start are in the format that is configured, and --check answers 
   assert.match(check.stderr, new RegExp(`^${conf}:1: nonsense: .*\n${conf}:3: spin: .*\n$`));
 });
 
+test('start and SIGHUP name all faults, of files that the configuration names, too', async () => {
+  const users = at('faulty-users', '[user a]\nbad = 1\ntokenn = 2\n'), missing = join(folder, 'missing.pem');
+  const text = `spin = x\ntls-certificate = ${missing}\nusers = ${users}\nmax-memory = 16M\n[child x]\nno-key = 1\n`;
+  const conf = at('all.conf', text);
+  const faults = [[conf, 1], [conf, 6], [users, 2], [users, 3], [conf, 2]];
+  const args = ['--config', conf, '--listen', 'tcp://127.0.0.1:0', '--http', 'off', '--shards', '2'];
+  const named = (said) => [...said.matchAll(/^([^: ]+):(\d+): \S+: /gm)].map(([, file, line]) => `${file}:${line}`).sort();
+  const expected = faults.map(([file, line]) => `${file}:${line}`).sort();
+  const start = spawnSync(process.env.PATCHBAYD, args, { encoding: 'utf8' }), check = spawnSync(process.env.PATCHBAYD, [...args, '--check'], { encoding: 'utf8' });
+  assert.equal(start.status, 2);
+  assert.deepEqual(named(start.stderr), expected);
+  assert.deepEqual(named(check.stderr), expected);
+  const good = at('good-users', `[user a]\ntoken = sha256:${'0'.repeat(64)}\n`);
+  writeFileSync(conf, `users = ${good}\n`);
+  const { said } = await run(['--config', conf], async ({ says, hub }) => {
+    writeFileSync(conf, text);
+    hub.kill('SIGHUP');
+    await says(/goes on as before/);
+  });
+  assert.deepEqual(named(said), expected);
+});
+
 test('the journal of systemd is told the level, where it is standard error', () => {
   const path = at('journal', ''), file = openSync(path, 'w');
   const { dev, ino } = fstatSync(file, { bigint: true });

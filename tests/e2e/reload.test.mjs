@@ -121,7 +121,7 @@ for (const io of ['auto', 'epoll']) {
 test('the bound of memory must suffice for the shards that there are, not for those of the next start', () => configured(null, 'max-memory = 1G\nshards = 8\n', async (hub, load, loadBad) => {
   const [peer] = await peers(hub, 1);
   await loadBad('max-memory = 16M\nshards = 2\n');
-  assert.match(hub.stderr, /--max-memory: the 8 shards of this hub need 24M at least/);
+  assert.match(hub.stderr, /hub\.ini:1: max-memory: expected 24M at least for the 8 shards of this hub/);
   assert.equal((await peer.ask('hub/stats')).result.reloads_failed, 1);
   await load('max-memory = 24M\nshards = 2\n');
 }));

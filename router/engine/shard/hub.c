@@ -9,7 +9,6 @@
 #include "core/agents/topics.h"
 #include "core/base/memory.h"
 #include "core/rights/users.h"
-#include "io/log.h"
 #include "io/secure.h"
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/feature.h"
@@ -90,29 +89,20 @@ static void forget_editions(struct hub *hub) {
     }
 }
 
-// The shards are as many as at the start, whatever the configuration says since.
-static bool fits_shards(const struct hub *hub, uint64_t memory_bytes_max) {
+bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
+                        char expected[HUB_LIMITS_FAULT_BYTES]) {
     uint64_t least = limits_memory_bytes_least(hub->settings.shard_count);
-    assert(least > 0);
-    if (memory_bytes_max >= least)
-        return true;
-    log_write(LOG_RELOAD_FAILED, LOG_NO_FIELDS,
-              "--max-memory: the %u shards of this hub need %lluM at least; the hub goes on as before",
-              hub->settings.shard_count, (unsigned long long)(least >> 20));
-    return false;
-}
-
-// The quota falls only when its holders leave. Under a bound of which the quota takes more than half, the hub
-// might never be able to receive again.
-static bool leaves_room(const struct hub *hub, uint64_t memory_bytes_max) {
     uint64_t kept = atomic_load_explicit(&hub->budget.quota_bytes, memory_order_relaxed);
-    if (kept <= memory_bytes_max / 2)
+    assert(least > 0);
+    if (limits->memory_bytes_max < least)
+        snprintf(expected, HUB_LIMITS_FAULT_BYTES, "expected %lluM at least for the %u shards of this hub",
+                 (unsigned long long)(least >> 20), hub->settings.shard_count);
+    else if (kept > limits->memory_bytes_max / 2)
+        snprintf(expected, HUB_LIMITS_FAULT_BYTES,
+                 "expected %lluK at least: peers have this hub keep half of that",
+                 (unsigned long long)((2 * kept >> 10) + 1));
+    else
         return true;
-    log_write(
-        LOG_RELOAD_FAILED, LOG_NO_FIELDS,
-        "--max-memory: what peers have the hub keep takes %lluK, which is more than half; the hub goes on "
-        "as before",
-        (unsigned long long)(kept >> 10));
     return false;
 }
 
@@ -136,12 +126,12 @@ bool hub_reload(struct hub *hub, uint64_t now_ms) {
     settings.children = NULL;
     settings.secure = NULL;
     settings.users = NULL;
+    char expected[HUB_LIMITS_FAULT_BYTES];
     bool good = hub->settings.read_again(hub->settings.read_context, &settings);
     settings.limits.connections_max = hub->settings.limits.connections_max; // tables have that size
     if (good)
         keep_previous(hub, &settings, now_ms);
-    if (good && fits_shards(hub, settings.limits.memory_bytes_max) &&
-        leaves_room(hub, settings.limits.memory_bytes_max) && put_into_effect(hub, &settings)) {
+    if (good && hub_accepts_limits(hub, &settings.limits, expected) && put_into_effect(hub, &settings)) {
         forget_editions(hub);
         if (hub->settings.in_effect)
             hub->settings.in_effect(hub->settings.read_context);

@@ -174,6 +174,11 @@ struct hub {
 
 // Makes a hub; its settings are copied. 0 or -ENOMEM.
 int hub_create(struct hub **out, const struct hub_settings *settings);
+enum { HUB_LIMITS_FAULT_BYTES = 96 };
+// Whether a running hub can take up limits. False where the memory is less than its shards need, or where what peers have the hub keep,
+// which falls only when they leave, takes more than half of it: the hub might never be able to receive again. Writes what is expected.
+bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
+                        char expected[HUB_LIMITS_FAULT_BYTES]);
 // Reads the configuration again, on shard 0's thread. False when it can't be used or memory is used up: the
 // hub goes on as before.
 bool hub_reload(struct hub *hub, uint64_t now_ms);
