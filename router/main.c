@@ -338,6 +338,7 @@ static bool prepare_cluster(struct config *config) {
 // The users are read to name their faults alone: nobody looks anything up.
 static bool are_users_fit(const struct config *config) {
     struct realm realm;
+    assert(memchr(config->users, '\0', sizeof config->users));
     if (!config->users[0])
         return true;
     struct users *users =
@@ -372,6 +373,7 @@ static bool read_users_again(struct program *program, struct config *config, str
 
 static bool are_limits_fit(const struct program *program, struct config *config) {
     char expected[HUB_LIMITS_FAULT_BYTES];
+    assert(program->hub);
     return hub_accepts_limits(program->hub, &config->settings.limits, expected) ||
            config_complain_of(config, "max-memory", "%s", expected);
 }
@@ -493,6 +495,7 @@ static int check(struct program *program, struct config *config, bool is_read) {
 static bool learn_log(struct program *program) {
     struct config *config = &program->config;
     log_mute(true);
+    assert(program->argv && CPU_COUNT(&program->cores) > 0);
     bool is_shown = config_read(config, program->argc, program->argv, (uint32_t)CPU_COUNT(&program->cores)) ==
                     CONFIG_SHOWN;
     log_mute(false);
@@ -506,6 +509,7 @@ static bool learn_log(struct program *program) {
 // walls. False: one can't be had, which has been said.
 static bool fork_helpers(struct program *program, struct config *config) {
     const struct privdrop_user *user = sandbox_user(&program->sandbox);
+    assert(!program->keeper.process && !program->resolver.process && !program->hub);
     int failed = may_have_children(config) ? keeper_fork(&program->keeper, user) : 0;
     if (failed) {
         log_write(LOG_FAILED, LOG_NO_FIELDS, "the keeper of children can't be started: %s",
