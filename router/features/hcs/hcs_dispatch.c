@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/hcs/session_id.h"
+#include "core/hcs/last_event_id.h"
 #include "core/lookup/hcs_fields.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/hcs/session_id.h"
+#include "core/hcs/last_event_id.h"
 #include "core/lookup/hcs_fields.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -64,7 +64,7 @@ static struct hcs_start_fields fields_of(const struct hcs_query *query) {
 static enum session_place read_place(const struct hcs_query *query, struct hcs_start_fields *fields) {
     size_t id_bytes = 0;
     enum session_place place =
-        session_place_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &fields->after_seq);
+        last_event_id_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &fields->after_seq);
     fields->resumes = true;
     fields->id = query->last_event_id;
     fields->id_bytes = (uint32_t)id_bytes;

@@ -1,9 +1,9 @@
 #include "router/features/http/http_hcs.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "core/hcs/last_event_id.h"
 #include "core/wire/http.h"
 #include "core/wire/http_block.h"
 #include "core/wire/http_request.h"
@@ -41,21 +41,16 @@ static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer
 
 // --- Events
 
-// The place behind what the client has got by now: SESSION:SEQ, SESSION:- or SESSION:end.
-static size_t put_place(char out[SSE_ID_BYTES_MAX], const struct streamed *streamed) {
-    int count = snprintf(out, SSE_ID_BYTES_MAX, "%.*s:", (int)streamed->id_bytes, streamed->id);
-    assert(count > 0 && count + 20 < SSE_ID_BYTES_MAX);
-    char *at = out + count;
-    if (streamed->ends)
-        return (size_t)(stpcpy(at, "end") - out);
-    if (!streamed->has_seq)
-        return (size_t)(stpcpy(at, "-") - out);
-    return (size_t)(at + text_digits(at, streamed->seq) - out);
+// Writes the place behind the last chunk that the client has: SESSION:SEQ, SESSION:- or SESSION:end.
+static size_t put_place(char out[LAST_EVENT_ID_BYTES_MAX], const struct streamed *streamed) {
+    enum session_place place = streamed->ends ? PLACE_END : streamed->has_seq ? PLACE_BEHIND : PLACE_BEGIN;
+    static_assert((int)LAST_EVENT_ID_BYTES_MAX == (int)SSE_ID_BYTES_MAX, "a place is an event's id");
+    return last_event_id_write(out, streamed->id, streamed->id_bytes, place, streamed->seq);
 }
 
 // The place alone: no event, but what a client that comes back will name.
 static void send_place(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
-    char place[SSE_ID_BYTES_MAX];
+    char place[LAST_EVENT_ID_BYTES_MAX];
     size_t bytes = put_place(place, streamed);
     struct text text;
     text_init(&text);
@@ -67,7 +62,7 @@ static void send_place(struct shard *shard, struct peer *peer, const struct stre
 
 // A session that never was has no place.
 static void send_frame(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
-    char head[SSE_HEAD_BYTES_MAX], place[SSE_ID_BYTES_MAX];
+    char head[SSE_HEAD_BYTES_MAX], place[LAST_EVENT_ID_BYTES_MAX];
     bool has_place = peer->transport == &transport_hcs && streamed->id_bytes;
     size_t place_bytes = has_place ? put_place(place, streamed) : 0;
     size_t bytes = sse_head(head, streamed->type, has_place ? place : NULL, place_bytes);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/hcs/session_id.h"
+#include "core/hcs/last_event_id.h"
 
 static void names_have_their_letters(void **state) {
     (void)state;
@@ -28,7 +28,7 @@ static void names_have_their_letters(void **state) {
 static void check(const char *text, enum session_place place, const char *id, uint64_t seq) {
     size_t id_bytes = 0;
     uint64_t found = 0;
-    assert_int_equal(session_place_read(text, strlen(text), &id_bytes, &found), place);
+    assert_int_equal(last_event_id_read(text, strlen(text), &id_bytes, &found), place);
     if (place == PLACE_BAD)
         return;
     assert_int_equal(id_bytes, strlen(id));
@@ -55,10 +55,30 @@ static void places_are_read(void **state) {
     check("", PLACE_BAD, NULL, 0);
 }
 
+// What is written is read as the same place.
+static void check_written(enum session_place place, uint64_t seq, const char *expected) {
+    char out[LAST_EVENT_ID_BYTES_MAX], text[LAST_EVENT_ID_BYTES_MAX + 1];
+    size_t bytes = last_event_id_write(out, "a:b", 3, place, seq);
+    assert_int_equal(bytes, strlen(expected));
+    assert_memory_equal(out, expected, bytes);
+    memcpy(text, out, bytes);
+    text[bytes] = 0;
+    check(text, place, "a:b", seq);
+}
+
+static void places_are_written(void **state) {
+    (void)state;
+    check_written(PLACE_BEGIN, 0, "a:b:-");
+    check_written(PLACE_END, 0, "a:b:end");
+    check_written(PLACE_BEHIND, 0, "a:b:0");
+    check_written(PLACE_BEHIND, UINT64_C(9007199254740991), "a:b:9007199254740991");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_have_their_letters),
         cmocka_unit_test(places_are_read),
+        cmocka_unit_test(places_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
-#include "core/hcs/session_id.h"
+#include "core/hcs/last_event_id.h"
 
 #include <assert.h>
 #include <string.h>
+
+#include "core/base/text.h"
 
 static bool is_allowed(uint8_t byte) {
     return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
@@ -31,7 +33,7 @@ static bool number_read(const char *text, size_t bytes, uint64_t *out) {
     return *out >> 53 == 0;
 }
 
-enum session_place session_place_read(const char *text, size_t bytes, size_t *id_bytes, uint64_t *seq) {
+enum session_place last_event_id_read(const char *text, size_t bytes, size_t *id_bytes, uint64_t *seq) {
     size_t colon = bytes;
     while (colon > 0 && text[colon - 1] != ':')
         colon--;
@@ -46,4 +48,17 @@ enum session_place session_place_read(const char *text, size_t bytes, size_t *id
     if (place_bytes == 3 && memcmp(place, "end", 3) == 0)
         return PLACE_END;
     return number_read(place, place_bytes, seq) ? PLACE_BEHIND : PLACE_BAD;
+}
+
+size_t last_event_id_write(char out[LAST_EVENT_ID_BYTES_MAX], const char *id, size_t id_bytes,
+                           enum session_place place, uint64_t seq) {
+    assert(place != PLACE_BAD && id_bytes > 0 && id_bytes <= SESSION_ID_BYTES_MAX);
+    memcpy(out, id, id_bytes);
+    char *at = out + id_bytes;
+    *at++ = ':';
+    if (place == PLACE_BEHIND)
+        return (size_t)(at + text_digits(at, seq) - out);
+    size_t bytes = place == PLACE_END ? 3 : 1;
+    memcpy(at, place == PLACE_END ? "end" : "-", bytes);
+    return id_bytes + 1 + bytes;
 }
