@@ -9,6 +9,7 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/request/request_timeout.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -138,35 +139,6 @@ void forward_notification(struct shard *shard, const struct message *message, st
     forward_deliver(shard, target, parcel, MAIL_DELIVERY_PLAIN);
 }
 
-// The time that a request has. With `idle` that is the time without progress.
-struct request_time {
-    uint32_t ms;
-    uint32_t whole_ms; // whatever progress comes
-    bool idle;
-};
-
-// A request with a token whose source says nothing of time has as much again with each progress, where the hub is
-// told so. What another hub leaves a request is no time that its source has given.
-static bool extends(const struct shard *shard, const struct directives *directives,
-                    const struct progress_tokens *tokens) {
-    return shard->settings->progress_extends && tokens->count > 0 &&
-           (!directives->timeout_given || directives->timeout_is_left);
-}
-
-static struct request_time time_of(const struct shard *shard, const struct message *message,
-                                   const struct progress_tokens *tokens) {
-    const struct directives *directives = &message->frame->unit->directives;
-    uint32_t usual_ms = (uint32_t)(shard_limits(shard)->request_timeout_ns / 1000000);
-    uint32_t given_ms = directives->timeout_given ? directives->timeout_ms : 0;
-    assert(!directives->timeout_given || directives->timeout_ms > 0);
-    bool idle = directives->idle_given || extends(shard, directives, tokens);
-    if (__builtin_expect(!idle, true))
-        return (struct request_time){given_ms ? given_ms : usual_ms, given_ms ? given_ms : usual_ms, false};
-    uint32_t whole_ms = given_ms ? given_ms : TIMEOUT_MS_MAX;
-    uint32_t idle_ms = directives->idle_given ? directives->idle_ms : usual_ms;
-    return (struct request_time){idle_ms < whole_ms ? idle_ms : whole_ms, whole_ms, true};
-}
-
 // Values that are spliced into a request: the hub's id for the source's, and the hub's tokens for its tokens.
 struct splices {
     struct span values[PARCEL_HOLES_MAX]; // of the body, in rising order
@@ -244,14 +216,10 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->target = home->connection;
     pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
     describe(shard, pending, message, agent);
-    pending->timeout_ms = time->ms;
-    pending->idle = time->idle;
-    pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
-    pending->timer.kind = TIMER_PENDING;
     request_index_add(&message->peer->request_index, pending, &shard->hub->settings.secrets.tables,
                       &shard->quota);
     list_append(&home->pending, &pending->by_target);
-    wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
+    request_timeout_begin(shard, pending, time);
     hub_owe(shard->hub, home->connection, 1);
 }
 
@@ -370,7 +338,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         give_back(shard, account);
         return;
     }
-    struct request_time time = time_of(shard, message, &tokens);
+    struct request_time time = request_timeout_of(shard, message, tokens.count > 0);
     struct parcel *parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
     if (!parcel)
         return;

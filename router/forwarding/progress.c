@@ -5,6 +5,7 @@
 
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/request/request_timeout.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
@@ -58,13 +59,6 @@ static void drop(struct shard *shard, struct parcel *parcel, enum counter counte
     send_release(shard, parcel);
 }
 
-// Progress gives a request its time anew, up to the time of the whole.
-static void extend(struct shard *shard, struct pending *pending) {
-    uint64_t due_ms = shard_now_ms(shard) + pending->timeout_ms;
-    if (timer_armed(&pending->timer) && !pending->hold)
-        wheel_arm(&shard->wheel, &pending->timer, due_ms < pending->limit_ms ? due_ms : pending->limit_ms);
-}
-
 // At the shard of whoever asked. Only the target of a request reports its progress.
 static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_token kind, uint64_t from,
                              struct parcel *parcel) {
@@ -76,7 +70,7 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
         token.bytes = pending_token(pending, kind, &bytes);
     token.count = bytes;
     if (token.bytes && pending->idle)
-        extend(shard, pending);
+        request_timeout_extend(shard, pending);
     struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
     if (!source || source->transport->answers_only) {
         drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN, from);

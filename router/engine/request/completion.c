@@ -16,8 +16,6 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 
-#define MS_NS UINT64_C(1000000)
-
 // Takes a request out of the table. `end` is NULL where it goes on elsewhere.
 static void completion_end(struct shard *shard, struct pending *pending, const struct request_end *end) {
     assert(pending->source && pending->target);
@@ -116,8 +114,8 @@ static void put_agent(struct text *data, const struct pending *pending, const st
 }
 
 // Begins data with the agent, and what went wrong where the code doesn't say that; NULL where it does.
-static void begin_data(struct shard *shard, const struct pending *pending, struct text *data,
-                       const char *fault) {
+void completion_begin_data(struct shard *shard, const struct pending *pending, struct text *data,
+                           const char *fault) {
     text_init(data);
     put_agent(data, pending, asked_agent(shard, pending));
     if (fault)
@@ -126,7 +124,7 @@ static void begin_data(struct shard *shard, const struct pending *pending, struc
 
 static void end_for(struct shard *shard, struct pending *pending, enum error error, const char *fault) {
     struct text data;
-    begin_data(shard, pending, &data, fault);
+    completion_begin_data(shard, pending, &data, fault);
     end_with_error(shard, pending, error, &data);
 }
 
@@ -196,7 +194,7 @@ void completion_refused(struct shard *shard, uint64_t hub_id, enum error error) 
     if (!pending)
         return;
     struct text data;
-    begin_data(shard, pending, &data, NULL);
+    completion_begin_data(shard, pending, &data, NULL);
     refuse_full_put(shard, &data, false); // what is owed was looked at before it was sent there
     end_with_error(shard, pending, error, &data);
 }
@@ -237,22 +235,6 @@ void completion_give_up(struct shard *shard, struct pending *pending, bool notif
     }
     stats_count(&shard->stats, COUNT_REQUESTS_ABANDONED);
     end_for(shard, pending, ERROR_CANCELLED, NULL);
-}
-
-void completion_timed_out(struct shard *shard, struct pending *pending) {
-    assert(!timer_armed(&pending->timer) && pending->timeout_ms > 0);
-    stats_count(&shard->stats, COUNT_REQUESTS_TIMED_OUT);
-    struct text data;
-    begin_data(shard, pending, &data, NULL);
-    // Where progress extends the time, the time that is up may be that of the whole.
-    bool is_idle = pending->idle && shard_now_ms(shard) < pending->limit_ms;
-    uint64_t time_ms =
-        pending->idle && !is_idle ? pending->limit_ms - pending->asked_ns / MS_NS : pending->timeout_ms;
-    reply_data_number(&data, "timeoutMs", (int64_t)time_ms);
-    if (is_idle)
-        reply_data_flag(&data, "idle");
-    cancel_downstream(shard, pending);
-    end_with_error(shard, pending, ERROR_TIMED_OUT, &data);
 }
 
 static void end_left(struct shard *shard, struct pending *pending, enum error error) {

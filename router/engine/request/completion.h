@@ -19,14 +19,16 @@ void completion_refused(struct shard *shard, uint64_t hub_id, enum error error);
 void completion_give_up(struct shard *shard, struct pending *pending, bool notify);
 // Ends a request that goes on otherwise: nobody is told of this end.
 void completion_withdraw(struct shard *shard, struct pending *pending);
+// Begins the data of an error that ends a request: its agent or target, and a fault unless that is NULL. The caller
+// hands the data to completion_error.
+void completion_begin_data(struct shard *shard, const struct pending *pending, struct text *data,
+                           const char *fault);
 // Ends a request with an error, whose data is taken over.
 void completion_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
 // Ends a request with a result, JSON, which is taken over.
 void completion_result(struct shard *shard, struct pending *pending, struct text *result);
 // It was cancelled while it waited in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
-// Ends a request whose time is up.
-void completion_timed_out(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void completion_target_left(struct shard *shard, struct home *home);
 // The same of one of which nothing more is asked, with this error; so much of it as a turn ends. False: there is more.

@@ -9,6 +9,7 @@
 #include "router/engine/receive/receive.h"
 #include "router/engine/receive/tls_receive.h"
 #include "router/engine/request/completion.h"
+#include "router/engine/request/request_timeout.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/annex.h"
@@ -148,7 +149,7 @@ static void expire(struct shard *shard) {
         assert(!timer_armed(timer));
         switch ((enum timer_kind)timer->kind) {
         case TIMER_PENDING:
-            completion_timed_out(shard, list_entry(timer, struct pending, timer));
+            request_timeout_expired(shard, list_entry(timer, struct pending, timer));
             break;
         case TIMER_PEER:
             peer_timeouts_expired(shard, list_entry(timer, struct peer, timer));
