@@ -60,7 +60,8 @@ static bool is_named(const struct message *message, const struct agent *agent) {
 // Who may be reached; and of what another hub has sent to all, whom the gate lets it reach.
 static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
                       const struct agent *agent) {
-    bool is_held = message->origin && shard->gate && authz_requires_approval_at(shard, message, agent);
+    bool is_held =
+        message->origin && shard->hub->settings.gate && authz_requires_approval_at(shard, message, agent);
     return !is_held && authz_reaches(user, agent);
 }
 

@@ -10,7 +10,8 @@
     X(FEATURE_MCP_HTTP, mcp_http_feature)                                                                    \
     X(FEATURE_HCS, hcs_feature)                                                                              \
     X(FEATURE_CLUSTER, cluster_feature)                                                                      \
-    X(FEATURE_OBSERVE, observe_feature)
+    X(FEATURE_OBSERVE, observe_feature)                                                                      \
+    X(FEATURE_APPROVALS, approvals_feature)
 
 enum feature_number {
 #define X(number, registration) number,

@@ -16,7 +16,6 @@
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
-#include "router/features/children/child_mux.h"
 #include "router/forwarding/progress.h"
 #include "router/forwarding/remote_target.h"
 
@@ -132,10 +131,8 @@ void forward_notification(struct shard *shard, const struct message *message, st
         return;
     }
     parcel->lane = (uint8_t)message_lane(message);
-    if (agent && child_mux_is(agent))
-        child_mux_note(shard, message, agent, parcel);
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    feature_notification_forwarded(shard, message, agent);
+    feature_notification_forwarded(shard, message, agent, parcel);
     forward_deliver(shard, target, parcel, MAIL_DELIVERY_PLAIN);
 }
 
@@ -346,13 +343,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     pending->account = account;
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = (uint8_t)message_lane(message);
-    if (agent && child_mux_is(agent)) {
-        child_mux_note(shard, message, agent, parcel);
-        pending->aside = child_mux_is_modern(parcel);
-        if (child_mux_method(parcel) == MCP_LISTEN)
-            wheel_disarm(&pending->timer); // it may take as long as it likes
-    }
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
-    feature_request_began(shard, message, agent, pending);
+    feature_request_began(shard, message, agent, pending, parcel);
     forward_deliver(shard, pending->target, parcel, MAIL_DELIVERY_PLAIN);
 }

@@ -7,8 +7,8 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/gate/gate_hold.h"
 
 // Returns the cancel with the hub's id for the request's, and without an id of its own. Towards the target a
 // cancel is a notification, and there its source's id would be some request of the hub's. NULL without
@@ -96,10 +96,9 @@ void cancel_request_route(struct shard *shard, const struct message *message) {
                                                  &shard->hub->settings.secrets.tables, &shard->quota);
     if (pending && shard->settings->users && !is_own(message->peer, pending))
         pending = NULL;
-    struct held_message *held = shard->gate ? gate_hold_find(message->peer, message->body, id.value) : NULL;
-    if (held && (!pending || held->since_ms >= began_ms(pending)))
-        gate_hold_cancel(shard, held);
-    else if (pending)
+    bool is_done = feature_cancel_request(shard, message->peer, message->body, id.value,
+                                          pending ? began_ms(pending) : 0);
+    if (!is_done && pending)
         forward(shard, message, id.value, pending);
     if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), "null", 4);

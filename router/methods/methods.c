@@ -4,10 +4,7 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
-#include "router/features/children/child_methods.h"
-#include "router/features/gate/gate_methods.h"
-#include "router/features/observe/pending_list.h"
-#include "router/forwarding/remote_route.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/methods/cancel_request.h"
 #include "router/methods/session.h"
 #include "router/methods/status.h"
@@ -16,8 +13,14 @@
 #include "router/registry/method_table.h"
 #include "router/registry/subscribe.h"
 
-static void (*const handlers[METHODS_COUNT])(struct shard *, const struct message *) = {
-#define X(method, name, answer, before_initialize, grows, lasts) [method] = answer,
+// The engine's own methods, by enum method.
+static const struct feature_method engine_methods[METHODS_COUNT] = {
+#define X(method, text, function, early, grows, stays)                                                       \
+    [method] = {.name = text,                                                                                \
+                .answer = function,                                                                          \
+                .before_initialize = early,                                                                  \
+                .result_grows = grows,                                                                       \
+                .lasts = stays},
     METHODS(X)
 #undef X
 };
@@ -29,9 +32,20 @@ static bool is_of_the_hub(const struct message *message) {
     return method_table_is_of_hub(message->method, message->method_bytes);
 }
 
+// The row of the hub's method that the message calls, the engine's or a feature's; NULL: it calls none.
+static const struct feature_method *find_row(const struct shard *shard, const struct message *message,
+                                             enum method method) {
+    if (method < METHODS_COUNT)
+        return &engine_methods[method];
+    if (message->method_long || !is_of_the_hub(message))
+        return NULL;
+    return feature_set_method(shard->features, message->method, message->method_bytes);
+}
+
 // Refuses a method whose effect lasts on a connection that only gets answers.
-static bool refuse_passing(struct shard *shard, const struct message *message, enum method method) {
-    if (!method_table_lasts(method) || !message->peer->transport->answers_only)
+static bool refuse_passing(struct shard *shard, const struct message *message,
+                           const struct feature_method *row) {
+    if (!row || !row->lasts || !message->peer->transport->answers_only)
         return false;
     struct text data;
     text_init(&data);
@@ -40,16 +54,30 @@ static bool refuse_passing(struct shard *shard, const struct message *message, e
     return true;
 }
 
-// A peer that may not decide is told that alone, whatever fields are missing (docs/gate.md).
-static bool refuse_strictly(struct shard *shard, const struct message *message) {
-    return shard->settings->strict &&
-           (gate_methods_refuse(shard, message) || validate_refuse_strictly(shard, message));
+static const struct feature_method *find_claim(const struct shard *shard, const struct message *message) {
+    return message->method_long ? NULL
+                                : feature_set_claim(shard->features, message->method, message->method_bytes);
 }
 
-bool methods_is_agents(const struct message *message) {
+// Refuses by the feature that answers such a method first, whatever fields are missing.
+static bool refuse_strictly(struct shard *shard, const struct message *message) {
+    if (!shard->settings->strict)
+        return false;
+    const struct feature_method *claim = find_claim(shard, message);
+    return (claim && claim->refuse && claim->refuse(shard, message)) ||
+           validate_refuse_strictly(shard, message);
+}
+
+// Whether a method that is an agent's, too, was a feature's to answer.
+static bool take_claim(struct shard *shard, const struct message *message) {
+    const struct feature_method *claim = find_claim(shard, message);
+    return claim && claim->take(shard, message);
+}
+
+bool methods_is_agents(const struct shard *shard, const struct message *message) {
     return !message->method_long &&
            method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
-           !is_of_the_hub(message) && !message_method_is(message, "governance/approval");
+           !is_of_the_hub(message) && !find_claim(shard, message);
 }
 
 // Names of events that begin so are the hub's, so that whoever hears of one knows that the hub has told it: however the
@@ -71,23 +99,11 @@ static bool answer_remote(struct shard *shard, const struct message *message, en
     bool is_local = method < METHODS_COUNT || is_of_the_hub(message);
     if (is_local)
         refuse_method(shard, message);
-    if (is_local || gate_methods_decide(shard, message))
+    if (is_local || take_claim(shard, message))
         return true;
     if (message->origin->kind != SUBJECT_DECIDE)
         return validate_refuse(shard, message);
     refuse_method(shard, message);
-    return true;
-}
-
-// Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
-static bool decide_remote(struct shard *shard, const struct message *message) {
-    struct gate_place place;
-    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
-        return false;
-    if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
-        refuse_right(shard, message, RULE_OWN);
-    else
-        remote_route_decision(shard, message, &place.hub, place.checkpoint, place.bytes);
     return true;
 }
 
@@ -96,7 +112,8 @@ bool methods_answer(struct shard *shard, const struct message *message) {
     enum method method =
         message->method_long ? METHODS_COUNT : method_table_find(message->method, message->method_bytes);
     bool open = message->peer->initialized || !shard->settings->require_initialize;
-    if (!open && !method_table_before_initialize(method)) {
+    const struct feature_method *row = find_row(shard, message, method);
+    if (!open && !(row && row->before_initialize)) {
         refuse_for(shard, message, ERROR_NOT_INITIALIZED, "initialize comes first");
         return true;
     }
@@ -106,16 +123,16 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         return true;
     if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;
-    if (refuse_strictly(shard, message) || refuse_passing(shard, message, method) ||
-        (method_table_result_grows(method) && refuse_result(shard, message)))
+    if (refuse_strictly(shard, message) || refuse_passing(shard, message, row) ||
+        (row && row->result_grows && refuse_result(shard, message)))
         return true;
     if (method == METHOD_HUB_ATTACH && attach_seeks(shard, message))
         return false;
-    if (method < METHODS_COUNT)
-        handlers[method](shard, message);
+    if (row)
+        row->answer(shard, message);
     else if (is_of_the_hub(message))
         refuse_method(shard, message);
     else
-        return decide_remote(shard, message) || gate_methods_decide(shard, message);
+        return take_claim(shard, message);
     return true;
 }

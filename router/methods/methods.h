@@ -8,7 +8,7 @@
 // to be routed.
 bool methods_answer(struct shard *shard, const struct message *message);
 // Whether such a method is an agent's to answer, whatever else a message says.
-bool methods_is_agents(const struct message *message);
+bool methods_is_agents(const struct shard *shard, const struct message *message);
 // Whether methods_answer is false for a message with one, whoever says it but the link to other hubs.
 static inline bool methods_may_skip(const struct shard *shard, const struct peer *peer) {
     return !shard->settings->strict && (peer->initialized || !shard->settings->require_initialize);

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "core/rights/rights.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/gate/gate_hold.h"
-#include "router/features/hcs/hcs_access.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
@@ -110,7 +109,5 @@ void rights_review_all(struct shard *shard) {
     }
     if (!shard->settings->users)
         return;
-    hcs_access_review(shard);
-    if (shard->gate)
-        gate_hold_review(shard);
+    feature_rights_changed(shard);
 }

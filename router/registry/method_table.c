@@ -11,8 +11,7 @@ static const struct {
     bool result_grows;
     bool is_long_lived;
 } methods[METHODS_COUNT] = {
-#define X(method, name, answer, before_initialize, grows, lasts)                                             \
-    [method] = {name, sizeof name - 1, before_initialize, grows, lasts},
+#define X(method, name, answer, before_initialize, grows, lasts) [method] = {name, sizeof name - 1},
     METHODS(X)
 #undef X
 };
@@ -38,19 +37,6 @@ enum method method_table_find(const char *name, size_t bytes) {
            (methods[method].bytes != bytes || memcmp(methods[method].name, name, bytes) != 0))
         method++;
     return method;
-}
-
-bool method_table_before_initialize(enum method method) {
-    assert(method <= METHODS_COUNT);
-    return method < METHODS_COUNT && methods[method].before_initialize;
-}
-
-bool method_table_result_grows(enum method method) {
-    return method < METHODS_COUNT && methods[method].result_grows;
-}
-
-bool method_table_lasts(enum method method) {
-    return method < METHODS_COUNT && methods[method].is_long_lived;
 }
 
 static bool begins(const char *text, size_t bytes, const char *prefix) {

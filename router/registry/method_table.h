@@ -1,5 +1,5 @@
-// The names of the methods that the hub answers itself, and what may be known of each without answering it.
-// A new one is a row here, and a function of that name where it belongs (methods.c includes its header).
+// The names of the methods that the engine answers itself, and what may be known of each without answering it.
+// Methods of features are rows of theirs (engine/shard/feature.h).
 #pragma once
 
 #include <stdbool.h>
@@ -24,14 +24,8 @@
     X(METHOD_HUB_ATTACH, "hub/attach", attach_connection, false, false, true)                                \
     X(METHOD_HUB_FINISH, "hub/finish", session_finish, false, false, true)                                   \
     X(METHOD_HUB_AGENTS, "hub/agents", directory_agents, false, true, false)                                 \
-    X(METHOD_HUB_APPROVALS, "hub/approvals", gate_methods_list, false, true, false)                          \
-    X(METHOD_HUB_CHILDREN, "hub/children", child_methods_list, false, true, false)                           \
-    X(METHOD_HUB_CHILD_RESTART, "hub/childRestart", child_methods_restart, false, false, false)              \
-    X(METHOD_HUB_CHILD_STOP, "hub/childStop", child_methods_stop, false, false, false)                       \
-    X(METHOD_HUB_CHILD_LOG, "hub/childLog", child_methods_log, false, true, false)                           \
     X(METHOD_HUB_SUBSCRIBE, "hub/subscribe", subscribe, false, true, true)                                   \
     X(METHOD_HUB_UNSUBSCRIBE, "hub/unsubscribe", unsubscribe, false, false, false)                           \
-    X(METHOD_HUB_PENDING, "hub/pending", pending_list_ask, false, true, false)                               \
     X(METHOD_HUB_STATS, "hub/stats", status_stats, false, true, false)                                       \
     X(METHOD_HUB_PING, "hub/ping", status_ping, false, false, false)
 
@@ -47,13 +41,6 @@ enum method {
 
 // The method of this name; METHODS_COUNT: it is none of the hub's.
 enum method method_table_find(const char *name, size_t bytes);
-// Whether it is served where initialize is required and hasn't come.
-bool method_table_before_initialize(enum method method);
-// Whether its result may be much larger than what asks for it, and it isn't carried out where that can't be
-// told.
-bool method_table_result_grows(enum method method);
-// Whether it needs a connection that stays.
-bool method_table_lasts(enum method method);
 // Whether it opens or ends a session with the hub, or with whom a connection is attached to.
 static inline bool method_table_is_of_session(enum method method) {
     return method <= METHOD_EXIT;

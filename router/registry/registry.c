@@ -6,9 +6,9 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/reply.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
-#include "router/features/hcs/hcs.h"
 #include "router/registry/claim_table.h"
 #include "router/registry/orders.h"
 #include "router/registry/registry_apply.h"
@@ -340,7 +340,7 @@ static void mark_pending(struct shard *shard, const struct order *order) {
     if (!home)
         return;
     completion_mark(home);
-    hcs_mark(home);
+    feature_home_marked(shard, home);
 }
 
 static void mark_next_shard(struct shard *shard, struct order *order) {

@@ -3,8 +3,8 @@
 #include <assert.h>
 
 #include "router/engine/request/completion.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/hcs/hcs.h"
 #include "router/registry/orders.h"
 #include "router/registry/presence.h"
 #include "router/registry/subscribe.h"
@@ -148,7 +148,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     if (home)
         order->ended += completion_target_rests(shard, home, &spared);
     if (home)
-        order->ended += hcs_producer_rests(shard, home, &spared);
+        feature_home_rests(shard, home, &spared, &order->ended);
     apply_resign(shard, order);
 }
 
@@ -187,7 +187,7 @@ static bool apply_leave(struct shard *shard, struct order *order) {
     if (!completion_target_gone(shard, home,
                                 order->removed ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED))
         return false;
-    hcs_producer_left(shard, home);
+    feature_home_left(shard, home);
     if (!remove_agents(shard, home))
         return false;
     agents_remove_home(&shard->agents, home);

@@ -10,6 +10,7 @@
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/gate.h"
 #include "router/rights/peer_credential.h"
 
@@ -210,7 +211,7 @@ static bool is_own_cancel(struct shard *shard, const struct message *message) {
     struct span id = lookup->value[key];
     return request_index_find(&peer->request_index, message->body, id, &shard->hub->settings.secrets.tables,
                               &shard->quota) ||
-           (shard->gate && gate_find_sent(&peer->annex->held, message->body, id));
+           feature_has_request(shard, peer, message->body, id);
 }
 
 // A report on a request that the peer was asked may be a part of the answer, and isn't refused either.

@@ -2,11 +2,15 @@
 
 #include <assert.h>
 
+#include "router/engine/request/refuse.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_hold.h"
+#include "router/features/gate/gate_methods.h"
 #include "router/features/gate/gate_query.h"
+#include "router/forwarding/remote_route.h"
+#include "router/routing/gate_hook.h"
 #include "router/routing/route.h"
 
 // The message was judged when it came, in the depth that held then.
@@ -90,6 +94,22 @@ static bool gate_holds_phase(const struct shard *shard) {
            (!list_empty(&shard->gate->released) || shard->gate->queries_out > 0);
 }
 
+static bool gate_has_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
+                             struct span id) {
+    (void)shard;
+    return gate_hold_find(peer, text, id) != NULL;
+}
+
+// A request that was held later has the same id as one that is pending.
+static bool gate_cancel_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
+                                struct span id, uint64_t since_ms) {
+    struct held_message *held = gate_hold_find(peer, text, id);
+    if (!held || held->since_ms < since_ms)
+        return false;
+    gate_hold_cancel(shard, held);
+    return true;
+}
+
 const struct feature gate_feature = {
     .name = "gate",
     .is_on = gate_is_on,
@@ -100,4 +120,35 @@ const struct feature gate_feature = {
     .peer_ended = gate_hold_leave,
     .drain = gate_drain,
     .holds_phase = gate_holds_phase,
+    .rights_changed = gate_hold_review,
+    .before_route = gate_hook_takes,
+    .before_forward = gate_hook_takes_at,
+    .has_request = gate_has_request,
+    .cancel_request = gate_cancel_request,
 };
+
+// --- Approvals, in each hub
+
+// Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
+static bool decide_remote(struct shard *shard, const struct message *message) {
+    struct gate_place place;
+    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
+        return false;
+    if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
+        refuse_right(shard, message, RULE_OWN);
+    else
+        remote_route_decision(shard, message, &place.hub, place.checkpoint, place.bytes);
+    return true;
+}
+
+static bool take_decision(struct shard *shard, const struct message *message) {
+    return decide_remote(shard, message) || gate_methods_decide(shard, message);
+}
+
+static const struct feature_method approvals_methods[] = {
+    {.name = "hub/approvals", .answer = gate_methods_list, .result_grows = true},
+    {.name = "governance/approval", .take = take_decision, .refuse = gate_methods_refuse},
+    {.name = NULL},
+};
+
+const struct feature approvals_feature = {.name = "approvals", .methods = approvals_methods};

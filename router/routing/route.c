@@ -12,11 +12,10 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/probe.h"
 #include "router/events/events.h"
 #include "router/events/notify_fanout.h"
-#include "router/features/children/child_mux.h"
-#include "router/features/hcs/hcs_ingress.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/progress.h"
 #include "router/forwarding/remote_route.h"
@@ -27,7 +26,6 @@
 #include "router/rights/authz_cache.h"
 #include "router/rights/peer_credential.h"
 #include "router/routing/audit_hook.h"
-#include "router/routing/gate_hook.h"
 #include "router/routing/remote_attach.h"
 #include "router/routing/route_query.h"
 
@@ -140,14 +138,12 @@ static void route_to(struct shard *shard, const struct message *message, const s
         remote_route_takes(shard, message, criteria, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
-        verdict.agent = pool_affinity_agent(shard, message->peer, verdict.agent);
+        verdict.agent = feature_choose(shard, message->peer, verdict.agent);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
     if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
         return; // the journal has it
-    if (!verdict.error && shard->gate && gate_hook_takes_at(shard, message, verdict.agent))
-        return;
-    if (!verdict.error && child_mux_is(verdict.agent) && child_mux_refuses(shard, message, verdict.agent))
+    if (!verdict.error && feature_before_forward(shard, message, verdict.agent))
         return;
     if (verdict.error)
         refuse_route(shard, message, criteria, &verdict);
@@ -163,7 +159,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
 
 static void route_by_rules(struct shard *shard, const struct message *message,
                            const struct route_query *query) {
-    if (shard->gate && gate_hook_takes(shard, message, &query->criteria))
+    if (feature_before_route(shard, message, &query->criteria))
         return;
     if (rules_is_event(&query->criteria)) {
         events_publish(shard, message);
@@ -202,7 +198,7 @@ static __attribute__((noinline)) bool may_route_first(struct shard *shard, const
                                                       struct route_query *query) {
     if (!may_route_anew(shard, message, query))
         return false;
-    if (!message->origin && methods_is_agents(message))
+    if (!message->origin && methods_is_agents(shard, message))
         authz_cache_keep_plain(identity_of(message->peer), message);
     return true;
 }
@@ -248,7 +244,7 @@ static bool may_name_source(struct shard *shard, const struct message *message) 
 static void route_to_one(struct shard *shard, const struct message *message,
                          const struct route_query *query) {
     assert(message->peer->transport->is_attached && query->criteria.target.given);
-    if (!shard->gate || !gate_hook_takes(shard, message, &query->criteria))
+    if (!feature_before_route(shard, message, &query->criteria))
         route_to(shard, message, query);
 }
 
@@ -379,8 +375,8 @@ static void route_message(struct shard *shard, struct message *message) {
     if (is_valid)
         route_call(shard, message);
     else if (message->lookup.kind == BODY_STREAM && message->lookup.verdict == LOOKUP_GOOD &&
-             !message->exchange && !message->origin) // no session crosses
-        hcs_ingress_route(shard, message);
+             !message->exchange && feature_take_stream(shard, message))
+        return;
     else
         refuse_unread(shard, message);
 }

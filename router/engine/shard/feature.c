@@ -1,12 +1,38 @@
 #include "router/engine/shard/feature.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "core/base/memory.h"
+
+static bool is_under_hub(const struct feature_method *method) {
+    return strncmp(method->name, "hub/", 4) == 0;
+}
+
+static void add_methods(struct feature_set *set, const struct feature *feature) {
+    unsigned at = 0, claims = 0;
+    if (!feature->methods)
+        return;
+    while (set->methods[at])
+        at++;
+    set->methods[at] = feature->methods;
+    while (set->claims[claims])
+        claims++;
+    for (const struct feature_method *method = feature->methods; method->name; method++) {
+        assert(is_under_hub(method) ? method->answer != NULL : method->take != NULL);
+        if (!is_under_hub(method))
+            set->claims_bytes[claims] = strlen(method->name), set->claims[claims++] = method;
+        assert(claims < FEATURES_MAX);
+    }
+}
 
 struct feature_set *feature_set_create(const struct feature *const *features,
                                        const struct hub_settings *settings) {
     struct feature_set *set = memory_take_zeroed(1, sizeof *set);
     for (unsigned number = 0; set && features && number < FEATURES_MAX; number++) {
         const struct feature *feature = features[number];
+        if (feature)
+            add_methods(set, feature);
         if (!feature || (feature->is_on && !feature->is_on(settings)))
             continue;
         set->by_number[number] = feature;
@@ -22,10 +48,24 @@ struct feature_set *feature_set_create(const struct feature *const *features,
     FEATURE_QUESTIONS(X)
 #undef X
     FEATURE_STEPS(COMPILE)
+    COMPILE(choose)
 #undef COMPILE
     return set;
 }
 
 void feature_set_destroy(struct feature_set *set) {
     memory_give(set);
+}
+
+static bool is_name(const struct feature_method *method, const char *name, size_t bytes) {
+    return strlen(method->name) == bytes && memcmp(method->name, name, bytes) == 0;
+}
+
+const struct feature_method *feature_set_method(const struct feature_set *set, const char *name,
+                                                size_t bytes) {
+    for (unsigned at = 0; set->methods[at]; at++)
+        for (const struct feature_method *method = set->methods[at]; method->name; method++)
+            if (method->answer && is_name(method, name, bytes))
+                return method;
+    return NULL;
 }

@@ -7,10 +7,15 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "core/json/json.h"
 
 struct agent;
 struct copy;
+struct home;
 struct hub_settings;
 struct io_event;
 struct mail;
@@ -18,7 +23,9 @@ struct message;
 struct parcel;
 struct peer;
 struct pending;
+struct rules_message;
 struct shard;
+struct spared;
 struct timer;
 
 // Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
@@ -38,60 +45,105 @@ struct request_end {
 };
 
 // X(function, parameters, arguments). Of all features each is called, in the order of their numbers.
-#define FEATURE_HOOKS(X)                                                                                     \
-    /* The turn has begun: nothing has been read yet. */                                                     \
-    X(turn_begins, (struct shard * shard), (shard))                                                          \
-    /* Somebody has asked how the hub is: adds to shard->survey.page. */                                     \
-    X(survey, (struct shard * shard), (shard))                                                               \
-    /* Shard 0: a configuration that was read again is in effect. */                                         \
-    X(reloaded, (struct shard * shard), (shard))                                                             \
-    /* The hub enters this phase (shard->phase): before connections are closed in HUB_CLOSING. */            \
-    X(drain, (struct shard * shard), (shard))                                                                \
-    /* The time for what is pending is over: all of that ends with an error. */                              \
-    X(end_pending, (struct shard * shard), (shard))                                                          \
-    /* A peer isn't open any more: what it has begun ends. Called once or more often. */                     \
-    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
-    /* A peer is closed, and all that it asked has ended. Called once or more often. */                      \
-    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
-    /* A request is in the table of pending ones, and goes to this agent; NULL: to other hubs. */            \
-    X(request_began,                                                                                         \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
-       const struct pending *pending),                                                                       \
-      (shard, message, agent, pending))                                                                      \
-    /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */           \
-    X(request_ended, (struct shard * shard, const struct pending *pending, const struct request_end *end),   \
-      (shard, pending, end))                                                                                 \
-    /* A notification goes to this agent; NULL: to other hubs. */                                            \
-    X(notification_forwarded,                                                                                \
-      (struct shard * shard, const struct message *message, const struct agent *agent),                      \
-      (shard, message, agent))                                                                               \
-    /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */         \
-    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                          \
-    /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                        \
-    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),             \
-      (shard, peer, parcel))                                                                                 \
-    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                   \
-    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),        \
+#define FEATURE_HOOKS(X)                                                                                                                                                        \
+    /* The turn has begun: nothing has been read yet. */                                                                                                                        \
+    X(turn_begins, (struct shard * shard), (shard))                                                                                                                             \
+    /* Somebody has asked how the hub is: adds to shard->survey.page. */                                                                                                        \
+    X(survey, (struct shard * shard), (shard))                                                                                                                                  \
+    /* Shard 0: a configuration that was read again is in effect. */                                                                                                            \
+    X(reloaded, (struct shard * shard), (shard))                                                                                                                                \
+    /* The hub enters this phase (shard->phase): before connections are closed in HUB_CLOSING. */                                                                               \
+    X(drain, (struct shard * shard), (shard))                                                                                                                                   \
+    /* The time for what is pending is over: all of that ends with an error. */                                                                                                 \
+    X(end_pending, (struct shard * shard), (shard))                                                                                                                             \
+    /* A peer isn't open any more: what it has begun ends. Called once or more often. */                                                                                        \
+    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                    \
+    /* A peer is closed, and all that it asked has ended. Called once or more often. */                                                                                         \
+    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                     \
+    /* Rights have changed: the peers have been reviewed. */                                                                                                                    \
+    X(rights_changed, (struct shard * shard), (shard))                                                                                                                          \
+    /* A connection with agents is gone, as this shard learns now. */                                                                                                           \
+    X(home_left, (struct shard * shard, struct home * home), (shard, home))                                                                                                     \
+    /* The program behind a connection has ended, and the connection stays: marks what it has been asked until now; ends what never reached it, and adds how many that were. */ \
+    X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                                                                                   \
+    X(home_rests, (struct shard * shard, struct home * home, const struct spared *spared, uint32_t *ended),                                                                     \
+      (shard, home, spared, ended))                                                                                                                                             \
+    /* A request is in the table of pending ones, and its parcel goes to this agent; NULL: to other hubs. */                                                                    \
+    X(request_began,                                                                                                                                                            \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
+       struct pending *pending, struct parcel *parcel),                                                                                                                         \
+      (shard, message, agent, pending, parcel))                                                                                                                                 \
+    /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */                                                                              \
+    X(request_ended, (struct shard * shard, const struct pending *pending, const struct request_end *end),                                                                      \
+      (shard, pending, end))                                                                                                                                                    \
+    /* The parcel of a notification goes to this agent; NULL: to other hubs. */                                                                                                 \
+    X(notification_forwarded,                                                                                                                                                   \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
+       struct parcel *parcel),                                                                                                                                                  \
+      (shard, message, agent, parcel))                                                                                                                                          \
+    /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */                                                                            \
+    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                                                                                             \
+    /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                                                                                           \
+    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),                                                                                \
+      (shard, peer, parcel))                                                                                                                                                    \
+    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                                                                                      \
+    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
       (shard, counter, connection, count))
 
 // The same, until the first says true.
-#define FEATURE_QUESTIONS(X)                                                                                 \
-    /* The shard is about to sleep: whether something has to be done at once. */                             \
-    X(has_news, (const struct shard *shard), (shard))                                                        \
-    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */ \
-    X(relieve, (struct shard * shard), (shard))                                                              \
-    /* Whether the phase shard->phase isn't over yet for the feature. */                                     \
-    X(holds_phase, (const struct shard *shard), (shard))                                                     \
-    /* Whether something is pending, for which the drain gives its time. */                                  \
-    X(has_pending, (const struct shard *shard), (shard))
+#define FEATURE_QUESTIONS(X)                                                                                                       \
+    /* The shard is about to sleep: whether something has to be done at once. */                                                   \
+    X(has_news, (const struct shard *shard), (shard))                                                                              \
+    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                       \
+    X(relieve, (struct shard * shard), (shard))                                                                                    \
+    /* Whether the phase shard->phase isn't over yet for the feature. */                                                           \
+    X(holds_phase, (const struct shard *shard), (shard))                                                                           \
+    /* Whether something is pending, for which the drain gives its time. */                                                        \
+    X(has_pending, (const struct shard *shard), (shard))                                                                           \
+    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                            \
+    X(before_route,                                                                                                                \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                 \
+      (shard, message, criteria))                                                                                                  \
+    /* The same, of one that is about to go to this agent of this hub. */                                                          \
+    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                            \
+      (shard, message, agent))                                                                                                     \
+    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */           \
+    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                        \
+    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */ \
+    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                           \
+      (shard, peer, text, id))                                                                                                     \
+    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                           \
+    X(cancel_request,                                                                                                              \
+      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                         \
+       uint64_t since_ms),                                                                                                         \
+      (shard, peer, text, id, since_ms))
 
 // Steps of the turn, behind each of which the turn carries out what has ended.
 #define FEATURE_STEPS(X)                                                                                     \
     X(turn)      /* behind mail and timers, and before events are published */                               \
     X(turn_ends) /* behind events, and before what is queued is sent */
 
+// A method that the feature answers. A name under hub/ is the hub's whoever has it. Another name is an agent's, too, and
+// the feature says of each message whether it is its own.
+struct feature_method {
+    const char *name; // NULL: the end of the rows
+    // Of a name under hub/: answers the message.
+    void (*answer)(struct shard *shard, const struct message *message);
+    // Of another name: whether the message was the feature's to answer, and was answered.
+    bool (*take)(struct shard *shard, const struct message *message);
+    // Where validation is strict: whether the message was refused before its fields are looked at. NULL: never.
+    bool (*refuse)(struct shard *shard, const struct message *message);
+    bool before_initialize; // it is answered where initialize is required and hasn't come
+    bool result_grows;      // its result may be much larger than its request
+    bool lasts;             // its effect lasts, so that it needs a connection that stays
+};
+
 struct feature {
     const char *name;
+    // The methods are there in each hub of the program, also where the feature is off.
+    const struct feature_method *methods;
+    // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
+    struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
     bool (*is_on)(const struct hub_settings *settings);
     // The shard is open: makes what the feature needs there. False: there is no memory, and nothing was made.
@@ -119,7 +171,11 @@ struct feature {
 
 // The features of a hub, compiled; each array ends with NULL. Constant while the hub runs.
 struct feature_set {
-    const struct feature *by_number[FEATURES_MAX]; // NULL: the hub hasn't it
+    const struct feature *by_number[FEATURES_MAX];      // NULL: the hub hasn't it
+    const struct feature_method *methods[FEATURES_MAX]; // of all that there may be; those with rows
+    const struct feature_method *claims[FEATURES_MAX];  // of these, the rows whose names aren't under hub/
+    size_t claims_bytes[FEATURES_MAX];
+    struct agent *(*choose[FEATURES_MAX + 1])(struct shard *shard, struct peer *peer, struct agent *chosen);
 #define X(function, parameters, arguments) void(*function[FEATURES_MAX + 1]) parameters;
     FEATURE_HOOKS(X)
 #undef X
@@ -136,3 +192,15 @@ struct feature_set {
 struct feature_set *feature_set_create(const struct feature *const *features,
                                        const struct hub_settings *settings);
 void feature_set_destroy(struct feature_set *set);
+
+// The row of a method of a feature's by its name under hub/; NULL: there is none.
+const struct feature_method *feature_set_method(const struct feature_set *set, const char *name,
+                                                size_t bytes);
+// The same of other names.
+static inline const struct feature_method *feature_set_claim(const struct feature_set *set, const char *name,
+                                                             size_t bytes) {
+    for (unsigned at = 0; set->claims[at]; at++)
+        if (set->claims_bytes[at] == bytes && memcmp(set->claims[at]->name, name, bytes) == 0)
+            return set->claims[at];
+    return NULL;
+}

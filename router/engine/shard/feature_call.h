@@ -27,6 +27,13 @@ FEATURE_HOOKS(X)
 FEATURE_QUESTIONS(X)
 #undef X
 
+// The member of a pool for a peer.
+static inline struct agent *feature_choose(struct shard *shard, struct peer *peer, struct agent *agent) {
+    for (unsigned at = 0; shard->features->choose[at]; at++)
+        agent = shard->features->choose[at](shard, peer, agent);
+    return agent;
+}
+
 // Starts all, on shard 0: NULL, or static text: what there is no memory for.
 const char *feature_start(struct shard *shard);
 // Hands out mail, a timer or an event of a feature.

@@ -1,4 +1,6 @@
 #include "router/features/children/children.h"
+#include "router/features/children/child_methods.h"
+#include "router/features/children/child_mux.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -469,9 +471,40 @@ static bool children_hold_phase(const struct shard *shard) {
     return shard->phase == HUB_CLOSING && !children_at_rest(shard);
 }
 
+static bool children_before_forward(struct shard *shard, const struct message *message,
+                                    const struct agent *agent) {
+    return child_mux_is(agent) && child_mux_refuses(shard, message, agent);
+}
+
+static void children_notification(struct shard *shard, const struct message *message,
+                                  const struct agent *agent, struct parcel *parcel) {
+    if (agent && child_mux_is(agent))
+        child_mux_note(shard, message, agent, parcel);
+}
+
+static void children_request(struct shard *shard, const struct message *message, const struct agent *agent,
+                             struct pending *pending, struct parcel *parcel) {
+    if (!agent || !child_mux_is(agent))
+        return;
+    child_mux_note(shard, message, agent, parcel);
+    pending->aside = child_mux_is_modern(parcel);
+    if (child_mux_method(parcel) == MCP_LISTEN)
+        wheel_disarm(&pending->timer); // it may take as long as it likes
+}
+
+static const struct feature_method children_methods[] = {
+    {.name = "hub/children", .answer = child_methods_list, .result_grows = true},
+    {.name = "hub/childRestart", .answer = child_methods_restart},
+    {.name = "hub/childStop", .answer = child_methods_stop},
+    {.name = "hub/childLog", .answer = child_methods_log, .result_grows = true},
+    {.name = NULL},
+};
+
 const struct feature children_feature = {
     .name = "children",
     .is_on = children_are_on,
+    .methods = children_methods,
+    .choose = pool_affinity_agent,
     .close = children_free,
     .event = children_report,
     .turn = children_turn,
@@ -479,4 +512,7 @@ const struct feature children_feature = {
     .reloaded = children_configure,
     .drain = children_drain,
     .holds_phase = children_hold_phase,
+    .before_forward = children_before_forward,
+    .request_began = children_request,
+    .notification_forwarded = children_notification,
 };

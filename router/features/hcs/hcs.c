@@ -5,6 +5,7 @@
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
+#include "router/features/hcs/hcs_access.h"
 #include "router/features/hcs/hcs_client.h"
 #include "router/features/hcs/hcs_delivery.h"
 #include "router/features/hcs/hcs_dispatch.h"
@@ -168,19 +169,20 @@ void hcs_leave(struct shard *shard, struct peer *peer) {
     hcs_client_leave_all(shard, peer);
 }
 
-void hcs_producer_left(struct shard *shard, struct home *home) {
+static void hcs_producer_left(struct shard *shard, struct home *home) {
     while (!list_empty(&home->streams))
         end_with(shard, list_entry(home->streams.next, struct hcs_session, by_producer),
                  HCS_FRAMES_STREAM_TIMEOUT, "the producer has left");
 }
 
-void hcs_mark(struct home *home) {
+static void hcs_mark(struct shard *shard, struct home *home) {
+    (void)shard;
     for (struct list *node = home->streams.next; node != &home->streams; node = node->next)
         list_entry(node, struct hcs_session, by_producer)->marked = true;
 }
 
-uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct spared *spared) {
-    uint32_t count = 0;
+static void hcs_producer_rests(struct shard *shard, struct home *home, const struct spared *spared,
+                               uint32_t *ended) {
     for (struct list *node = home->streams.next, *next; node != &home->streams; node = next) {
         struct hcs_session *session = list_entry(node, struct hcs_session, by_producer);
         next = node->next;
@@ -188,9 +190,8 @@ uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct
         if (is_later || spared_has(spared, hcs_open_id(shard->index, session->handle)))
             continue;
         end_with(shard, session, HCS_FRAMES_STREAM_TIMEOUT, "the producer has ended");
-        count++;
+        ++*ended;
     }
-    return count;
 }
 
 static bool hcs_relieve(struct shard *shard) {
@@ -239,6 +240,14 @@ static bool hcs_holds_phase(const struct shard *shard) {
 
 // --- The registration
 
+// No session crosses to other hubs.
+static bool hcs_take_stream(struct shard *shard, const struct message *message) {
+    if (message->origin)
+        return false;
+    hcs_ingress_route(shard, message);
+    return true;
+}
+
 static bool hcs_open_shard(struct shard *shard) {
     timer_init(&shard->streams.look_timer, FEATURE_KIND(FEATURE_HCS, HCS_TIMER_LOOK));
     return true;
@@ -253,6 +262,11 @@ const struct feature hcs_feature = {
     .survey = hcs_survey,
     .relieve = hcs_relieve,
     .peer_ended = hcs_leave,
+    .home_left = hcs_producer_left,
+    .home_marked = hcs_mark,
+    .home_rests = hcs_producer_rests,
+    .rights_changed = hcs_access_review,
+    .take_stream = hcs_take_stream,
     .drain = hcs_drain,
     .has_pending = hcs_has_pending,
     .end_pending = hcs_end_all,

@@ -19,10 +19,3 @@ struct home;
 
 // A peer is a client of nothing any more.
 void hcs_leave(struct shard *shard, struct peer *peer);
-// A connection with agents is gone: the sessions that it produced end.
-void hcs_producer_left(struct shard *shard, struct home *home);
-// Marks the sessions that it has been asked for until now.
-void hcs_mark(struct home *home);
-// A program that the hub keeps has ended, and its name stays: so do sessions whose starts are spared, which wait
-// for the next one. How many ended.
-uint32_t hcs_producer_rests(struct shard *shard, struct home *home, const struct spared *spared);

@@ -22,8 +22,14 @@ static bool observe_has_news(const struct shard *shard) {
     return !list_empty(&shard->observe.queries);
 }
 
+static const struct feature_method observe_methods[] = {
+    {.name = "hub/pending", .answer = pending_list_ask, .result_grows = true},
+    {.name = NULL},
+};
+
 const struct feature observe_feature = {
     .name = "observe",
+    .methods = observe_methods,
     .open = observe_open,
     .mail = observe_mail,
     .turn = pending_list_go_on,
