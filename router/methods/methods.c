@@ -55,6 +55,7 @@ static bool refuse_passing(struct shard *shard, const struct message *message,
 }
 
 static const struct feature_method *find_claim(const struct shard *shard, const struct message *message) {
+    assert(message->method_bytes <= sizeof message->method);
     return message->method_long ? NULL
                                 : feature_set_claim(shard->features, message->method, message->method_bytes);
 }
@@ -70,6 +71,7 @@ static bool refuse_strictly(struct shard *shard, const struct message *message) 
 
 // Whether a method that is an agent's, too, was a feature's to answer.
 static bool take_claim(struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
     const struct feature_method *claim = find_claim(shard, message);
     return claim && claim->take(shard, message);
 }

@@ -255,6 +255,7 @@ static void report_when_emptied(struct shard *shard, struct peer *peer) {
 // --- Sending
 
 static void note_sent(struct shard *shard, const struct peer *peer, const struct parcel_list *done) {
+    assert(connection_shard(peer->name) == shard->index);
     for (const struct parcel *parcel = done->first; parcel; parcel = parcel->next)
         feature_parcel_sent(shard, peer, parcel);
 }

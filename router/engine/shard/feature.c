@@ -6,10 +6,12 @@
 #include "core/base/memory.h"
 
 static bool is_under_hub(const struct feature_method *method) {
+    assert(method->name);
     return strncmp(method->name, "hub/", 4) == 0;
 }
 
 static void add_methods(struct feature_set *set, const struct feature *feature) {
+    assert(feature->name);
     unsigned at = 0, claims = 0;
     if (!feature->methods)
         return;
@@ -58,6 +60,7 @@ void feature_set_destroy(struct feature_set *set) {
 }
 
 static bool is_name(const struct feature_method *method, const char *name, size_t bytes) {
+    assert(method->name);
     return strlen(method->name) == bytes && memcmp(method->name, name, bytes) == 0;
 }
 

@@ -1,5 +1,7 @@
 #include "router/engine/shard/feature_call.h"
 
+#include <assert.h>
+
 #include "core/base/list.h"
 
 static const struct feature *feature_of(const struct shard *shard, unsigned kind) {
@@ -10,6 +12,7 @@ static const struct feature *feature_of(const struct shard *shard, unsigned kind
 }
 
 static unsigned own_kind(unsigned kind) {
+    assert(kind >= FEATURE_KINDS_FROM);
     return (kind - FEATURE_KINDS_FROM) % FEATURE_KINDS_MAX;
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 void post_mail(struct shard *shard, uint32_t to, struct mail *mail) {
+    assert(to < shard->hub->settings.shard_count);
     if (to != shard->index) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), mail);
         return;

@@ -33,6 +33,7 @@ static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
 }
 
 static void tell_left(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING);
     if (completion_all_abandoned(peer))
         feature_peer_left(shard, peer);
 }

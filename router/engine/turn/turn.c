@@ -94,6 +94,7 @@ static struct peer *peer_of(const struct shard *shard, const struct io_event *ev
 }
 
 static void take_event(struct shard *shard, const struct io_event *event) {
+    assert(event->token >= FEATURE_TOKENS_FROM);
     feature_take_event(shard, event);
     if (atomic_load(&shard->hub->failed))
         drain_begin(shard);

@@ -141,6 +141,7 @@ void child_seat_ended(struct shard *shard, struct peer *seat) {
 
 // The output ends behind its last bytes, though others of the group may hold it open.
 void child_exited(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     if (!child_is_up(child))
         return;
     lose_input(shard, child);
@@ -270,6 +271,7 @@ static void begin_as_configured(struct shard *shard, struct child *child) {
 }
 
 static void settle_ended(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     enum child_after after = child->after;
     if (after == CHILD_AFTER_FRESH) {
         begin_as_configured(shard, child);
@@ -294,6 +296,7 @@ static void close_sockets(struct shard *shard, struct peer *seat) {
 }
 
 bool child_settle(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     if (child->rest_due)
         child->rest_due = !child_rest(shard, child, child->keeps_queue);
     bool is_down = child->state == CHILD_DOWN || child->state == CHILD_STOPPED;
@@ -348,6 +351,7 @@ static bool is_idle(const struct shard *shard, const struct child *child) {
 }
 
 void child_expire(struct shard *shard, struct peer *seat) {
+    assert(shard->index == 0);
     struct child *child = seat->annex->child;
     if (!child)
         return;

@@ -96,6 +96,7 @@ void child_started(struct shard *shard, struct child *child, int32_t process) {
 // Registers the name of those of which each user has an instance, as one that runs: the first instance is ready, and has said
 // nothing that would change what the name offers.
 static bool show_first(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     struct child *stand_in = child->of;
     if (!stand_in || child->modern)
         return true;
@@ -216,6 +217,7 @@ static void put_start(struct text *out, const struct child *child, const char *d
 }
 
 int child_launch(struct shard *shard, struct child *child, int *in, int *out) {
+    assert(shard->index == 0);
     struct text command;
     char *data;
     int failed = child_data_directory(child->settings, &data);
@@ -255,6 +257,7 @@ void child_withdraw(struct shard *shard, struct child *child) {
 
 // Parcels that wait for the child stay behind: only this one goes out.
 void child_send_on(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     struct connection *connection = &child->seat->connection;
     struct parcel_list done;
     if (connection->shipment || connection->ending || connection->out < 0)

@@ -40,6 +40,7 @@ static void identify(struct shard *shard, struct peer *seat, const struct child_
 
 static struct child *take_seat(struct shard *shard, struct child *child,
                                const struct child_settings *settings) {
+    assert(shard->index == 0);
     struct children *children = shard->children;
     child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
     struct annex *annex = child->seat ? peer_annex(shard, child->seat) : NULL;
@@ -184,6 +185,7 @@ static bool is_asked_for(const struct child *child, const struct child_settings 
 }
 
 void children_add_missing(struct shard *shard) {
+    assert(shard->index == 0);
     for (const struct child_settings *settings = hub_settings(shard->hub)->children; settings;
          settings = settings->next)
         for (uint32_t number = 0; number < settings->instances; number++)
@@ -192,6 +194,7 @@ void children_add_missing(struct shard *shard) {
 }
 
 static void children_configure(struct shard *shard) {
+    assert(shard->index == 0);
     struct children *children = shard->children;
     const struct child_settings *all = hub_settings(shard->hub)->children;
     if (!children || children->closing)
@@ -263,6 +266,7 @@ static void log_end(const struct child *child) {
 }
 
 static void take_report(struct shard *shard, const struct keeper_report *report) {
+    assert(shard->index == 0);
     struct child *child = child_of(shard->children, report);
     if (!child)
         return;
@@ -367,6 +371,7 @@ static bool may_listen(const struct shard *shard) {
 }
 
 static void obey(struct shard *shard, struct child *child) {
+    assert(shard->index == 0);
     uint32_t orders = atomic_exchange_explicit(&child->record->orders, 0, memory_order_relaxed);
     if (orders & CHILD_ORDER_STOP)
         child_stop(shard, child, CHILD_AFTER_STOP, "disabled");
@@ -387,6 +392,7 @@ static void count_states(struct shard *shard) {
 
 // Obeys restarts and stops by hand.
 static void obey_all(struct shard *shard) {
+    assert(shard->index == 0);
     struct children *children = shard->children;
     if (!atomic_load_explicit(&shard->hub->child_orders, memory_order_relaxed))
         return;
@@ -410,6 +416,7 @@ static void forget(struct children *children, struct child *child) {
 // Follows children that have something to do; children may be many, but few of them have. Returns whether one
 // has gone.
 static bool follow_due(struct shard *shard) {
+    assert(shard->index == 0);
     struct children *children = shard->children;
     struct list due;
     bool freed = false;
@@ -455,35 +462,42 @@ static void children_turn(struct shard *shard) {
 // --- The registration
 
 static bool children_are_on(const struct hub_settings *settings) {
+    assert(settings->shard_count > 0);
     return settings->keeper != NULL;
 }
 
 static bool children_have_news(const struct shard *shard) {
+    assert(!shard->children || shard->index == 0);
     return shard->children && atomic_load(&shard->hub->child_orders);
 }
 
 static void children_drain(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_CLOSING)
         children_close(shard);
 }
 
 static bool children_hold_phase(const struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     return shard->phase == HUB_CLOSING && !children_at_rest(shard);
 }
 
 static bool children_before_forward(struct shard *shard, const struct message *message,
                                     const struct agent *agent) {
+    assert(agent->home);
     return child_mux_is(agent) && child_mux_refuses(shard, message, agent);
 }
 
 static void children_notification(struct shard *shard, const struct message *message,
                                   const struct agent *agent, struct parcel *parcel) {
+    assert(!message_is_request(message));
     if (agent && child_mux_is(agent))
         child_mux_note(shard, message, agent, parcel);
 }
 
 static void children_request(struct shard *shard, const struct message *message, const struct agent *agent,
                              struct pending *pending, struct parcel *parcel) {
+    assert(message_is_request(message) && pending->used);
     if (!agent || !child_mux_is(agent))
         return;
     child_mux_note(shard, message, agent, parcel);

@@ -401,10 +401,12 @@ static bool cluster_is_on(const struct hub_settings *settings) {
 }
 
 static const char *cluster_start(struct shard *shard) {
+    assert(shard->index == 0);
     return link_open(shard, &transport_nats) ? NULL : "the link to other hubs";
 }
 
 static void cluster_event(struct shard *shard, const struct io_event *event, unsigned kind) {
+    assert(shard->index == 0 && shard->link);
     if (kind == CLUSTER_TOKEN_LINK)
         link_connected(shard, event);
     else
@@ -412,6 +414,7 @@ static void cluster_event(struct shard *shard, const struct io_event *event, uns
 }
 
 static void cluster_drain(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
         link_stop(shard);
     else if (shard->phase == HUB_CLOSING)
@@ -419,6 +422,7 @@ static void cluster_drain(struct shard *shard) {
 }
 
 static bool cluster_holds_phase(const struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     return shard->phase == HUB_CLOSING && !link_at_rest(shard);
 }
 

@@ -136,6 +136,7 @@ static void hcs_expired(struct shard *shard, struct hcs_session *session) {
 }
 
 static void hcs_timer(struct shard *shard, struct timer *timer, unsigned kind) {
+    assert(kind == HCS_TIMER_LOOK || kind == HCS_TIMER_SESSION);
     if (kind == HCS_TIMER_LOOK)
         hcs_client_look_at_over(shard);
     else
@@ -220,6 +221,7 @@ static void hcs_forget_all(struct shard *shard) {
 }
 
 static void hcs_drain(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
         hcs_end_pauses(shard);
     else if (shard->phase == HUB_CLOSING)
@@ -233,6 +235,7 @@ static bool hcs_has_pending(const struct shard *shard) {
 
 // All clients must know of the end, and all that travels must be home.
 static bool hcs_holds_phase(const struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
         return hcs_has_pending(shard) || shard->streams.client_count > 0;
     return shard->phase == HUB_STOPPED && shard->streams.out > 0;
@@ -242,6 +245,7 @@ static bool hcs_holds_phase(const struct shard *shard) {
 
 // No session crosses to other hubs.
 static bool hcs_take_stream(struct shard *shard, const struct message *message) {
+    assert(message->lookup.kind == BODY_STREAM && !message->exchange);
     if (message->origin)
         return false;
     hcs_ingress_route(shard, message);

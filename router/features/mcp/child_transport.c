@@ -279,6 +279,7 @@ static void child_leave(struct shard *shard, struct peer *seat) {
 
 // Returns false where the seat's child is no more: then the seat ends as any peer.
 static bool child_ended(struct shard *shard, struct peer *seat) {
+    assert(seat->state != PEER_OPEN);
     if (!seat->annex->child)
         return false;
     child_seat_ended(shard, seat);
@@ -304,6 +305,7 @@ static bool mcp_is_on(const struct hub_settings *settings) {
 }
 
 static const char *mcp_start(struct shard *shard) {
+    assert(shard->index == 0);
     return children_open(shard, &transport_child_framed, &transport_child_lines) ? NULL : "children";
 }
 
@@ -322,6 +324,7 @@ static void mcp_mail(struct shard *shard, struct mail *mail, unsigned kind) {
 
 // Tells shard 0, once and behind the cancels of what the peer asked; when the hub ends, nobody needs to be told.
 static void mcp_peer_left(struct shard *shard, struct peer *peer) {
+    assert(peer->state == PEER_CLOSING);
     struct annex *annex = peer->annex;
     if (!annex || !annex->departure)
         return;

@@ -1,4 +1,4 @@
-#include "router/routing/gate_hook.h"
+#include "router/features/gate/gate_hook.h"
 
 #include <assert.h>
 

@@ -1,4 +1,4 @@
-#include "router/routing/gate_release.h"
+#include "router/features/gate/gate_release.h"
 
 #include <assert.h>
 
@@ -7,10 +7,10 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_hold.h"
+#include "router/features/gate/gate_hook.h"
 #include "router/features/gate/gate_methods.h"
 #include "router/features/gate/gate_query.h"
 #include "router/forwarding/remote_route.h"
-#include "router/routing/gate_hook.h"
 #include "router/routing/route.h"
 
 // The message was judged when it came, in the depth that held then.
@@ -81,21 +81,25 @@ static void gate_timer(struct shard *shard, struct timer *timer, unsigned kind) 
 }
 
 static void gate_drain(struct shard *shard) {
+    assert(shard->gate && shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
         gate_hold_drain(shard);
 }
 
 static bool gate_has_news(const struct shard *shard) {
+    assert(shard->gate);
     return !list_empty(&shard->gate->released);
 }
 
 static bool gate_holds_phase(const struct shard *shard) {
+    assert(shard->gate && shard->phase != HUB_SERVING);
     return shard->phase != HUB_CLOSING &&
            (!list_empty(&shard->gate->released) || shard->gate->queries_out > 0);
 }
 
 static bool gate_has_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
                              struct span id) {
+    assert(id.bytes > 0);
     (void)shard;
     return gate_hold_find(peer, text, id) != NULL;
 }
@@ -103,6 +107,7 @@ static bool gate_has_request(struct shard *shard, const struct peer *peer, const
 // A request that was held later has the same id as one that is pending.
 static bool gate_cancel_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
                                 struct span id, uint64_t since_ms) {
+    assert(id.bytes > 0);
     struct held_message *held = gate_hold_find(peer, text, id);
     if (!held || held->since_ms < since_ms)
         return false;
