@@ -18,6 +18,7 @@ static const char *const endings[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
 static const char *const log_formats[] = {"text", "logfmt", "json", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+static const char *const prefixes[] = {"conflict", "always", NULL};
 static const char *const sandboxes[] = {"off", "on", "required", NULL};
 
 static const struct option options[] = {
@@ -124,6 +125,11 @@ static const struct option options[] = {
      "after which a session of MCP without a request or stream ends"},
     {"mcp-keep-alive", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_keep_alive_ns), MS_NS, HOUR_NS,
      NULL, "TIME", "15s", NULL, "of silence, after which a comment goes out on a stream of MCP"},
+    {"mcp-prefix", OPTION_CHOICE, OPTIONS_STREAMS, OPTION_RELOADS, FIELD(settings.mcp_prefix), 0, 0, prefixes,
+     "WHEN", "conflict", NULL,
+     "a tool's or prompt's name at /mcp is NAME__tool: where several have it, or always"},
+    {"mcp-gather", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_gather_ns), MS_NS, HOUR_NS, NULL,
+     "TIME", "10s", NULL, "for a server to answer for a list of all at /mcp"},
     {"shards", OPTION_COUNT, OPTIONS_PROCESS, 0, FIELD(settings.shard_count), 1, SHARDS_MAX, NULL, "N", NULL,
      "one a core", "threads"},
     {"io", OPTION_CHOICE, OPTIONS_PROCESS, 0, FIELD(io), 0, 0, backends, "WAY", "auto", NULL,

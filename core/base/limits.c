@@ -28,6 +28,7 @@ void limits_defaults(struct limits *limits) {
         .mcp_sessions_max = 4096,
         .mcp_session_idle_ns = 1800 * SECOND_NS,
         .mcp_keep_alive_ns = 15 * SECOND_NS,
+        .mcp_gather_ns = 10 * SECOND_NS,
     };
 }
 

@@ -200,6 +200,7 @@ struct limits {
     uint32_t mcp_sessions_max; // of MCP over HTTP, of which a quarter may be one user's
     uint64_t mcp_session_idle_ns;
     uint64_t mcp_keep_alive_ns;
+    uint64_t mcp_gather_ns; // for which all servers together may take to answer one question
 };
 
 // Fills *limits with the documented defaults.

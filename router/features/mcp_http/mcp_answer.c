@@ -27,6 +27,7 @@ static unsigned refused_status(const struct exchange *exchange) {
 
 // In the modern era the status says what the code of some errors does, whoever has answered.
 static unsigned modern_status(struct shard *shard, const struct parcel *answer) {
+    assert(shard->index == 0);
     struct mcp_body body;
     if (!mcp_body_read(shard, answer, &body))
         return 200;
@@ -59,6 +60,7 @@ static char *retry_line(const struct exchange *exchange, unsigned status) {
 }
 
 void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
     unsigned status = answer ? mcp_answer_status(shard, call, answer) : 0;
     if (answer)
         mcp_stream_answer(shard, call, answer, status, retry_line(call->exchange, status));

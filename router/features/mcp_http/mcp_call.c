@@ -1,13 +1,16 @@
 #include "router/features/mcp_http/mcp_call.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/base/memory.h"
 #include "router/engine/request/completion.h"
+#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/annex.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/routing/route.h"
 
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client) {
     struct timer *timer = &client->seat->annex->timer;
@@ -60,4 +63,49 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
         gate_hold_abandon(shard, held);
     else if (pending)
         completion_give_up(shard, pending, false);
+}
+
+// The frame's bytes are the body alone.
+static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer *buffer,
+                       const struct unit *unit) {
+    struct message message;
+    struct frame frame = frame_at(buffer, 0, unit);
+    frame = route_sign(shard, call->client->seat, &frame);
+    message_begin(&message, call->client->seat, call->exchange);
+    message.frame = &frame;
+    message.body = frame_body(&frame);
+    validate_look_up(shard, &message);
+    assert(message.lookup.verdict == LOOKUP_GOOD && message.lookup.kind == BODY_REQUEST);
+    size_t bytes = json_string_decode(message.body, message.lookup.value[KEY_METHOD], message.method,
+                                      sizeof message.method);
+    message.method_long = bytes == SIZE_MAX;
+    message.method_bytes = message.method_long ? 0 : bytes;
+    message_narrow(&message);
+    route_attached(shard, &message);
+}
+
+void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name, size_t bytes,
+                   struct text *body, const struct directives *directives) {
+    struct exchange *exchange = call->exchange;
+    bool is_attached = annex_attach(&shard->quota, call->client->seat->annex, name, bytes);
+    uint32_t count = body->failed ? 0 : (uint32_t)body->length;
+    struct buffer *buffer = count && is_attached ? buffer_take_sized(&shard->buffers, count) : NULL;
+    struct unit unit = {.sized = true, .bytes = count, .body_bytes = count};
+    if (directives)
+        unit.directives = *directives;
+    if (buffer) {
+        memcpy(buffer->bytes, body->bytes, count);
+        send_frame(shard, call, buffer, &unit);
+        buffer_drop(buffer);
+    }
+    text_deinit(body);
+    exchange_close(shard, exchange);
+}
+
+void mcp_call_settle(struct shard *shard, struct mcp_call *call) {
+    struct exchange *exchange = call->exchange;
+    assert(exchange && exchange->inbound == call);
+    call->exchange = NULL;
+    exchange->inbound = NULL;
+    exchange_close(shard, exchange);
 }

@@ -8,6 +8,7 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authn.h"
@@ -36,8 +37,13 @@ static void respond(struct shard *shard, struct peer *seat, struct exchange *exc
 static void end_calls(struct shard *shard, struct mcp_client *client) {
     while (!list_empty(&client->calls)) {
         struct mcp_call *call = list_entry(client->calls.next, struct mcp_call, link);
-        call->exchange->inbound = NULL;
-        call->exchange = NULL;
+        if (call->gather) {
+            mcp_gather_free(shard, call->gather);
+            mcp_call_settle(shard, call);
+        } else {
+            call->exchange->inbound = NULL;
+            call->exchange = NULL;
+        }
         mcp_stream_end(shard, call);
         mcp_call_free(shard, call);
     }

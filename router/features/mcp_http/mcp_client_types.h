@@ -11,6 +11,7 @@
 struct exchange;
 struct mcp_exchange;
 struct mcp_client;
+struct mcp_gather;
 struct user;
 
 enum mcp_client_kind {
@@ -36,7 +37,10 @@ struct mcp_call {
     bool is_initialize;
     bool is_tool; // a tools/call
     bool was_routed;
-    char *tool; // its name, of such a one, where the journal is kept; or NULL
+    char *tool;                 // its name, of such a one, where the journal is kept; or NULL
+    struct mcp_gather *gather;  // the hub's own questions to servers, for which it waits; or NULL
+    struct mcp_gather *part_of; // it is one of those; and of which part
+    uint32_t part;
 };
 
 struct mcp_client {

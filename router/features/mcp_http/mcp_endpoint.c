@@ -5,14 +5,18 @@
 
 #include "core/base/memory.h"
 #include "core/base/text.h"
+#include "core/child/child_settings.h"
 #include "router/audit/audit.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
 #include "router/features/feature_list.h"
 #include "router/features/http/http_routes.h"
+#include "router/features/mcp_http/mcp_all.h"
 #include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_era.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_header_rules.h"
 #include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_post.h"
@@ -36,11 +40,21 @@ static bool is_there(const struct shard *shard, const struct place *place) {
     return record && child_record_is_mcp(record);
 }
 
+static bool reaches_any(const struct shard *shard, const struct user *user) {
+    assert(shard->index == 0);
+    const struct child_settings *child = shard->settings->children;
+    while (child && !mcp_gather_reaches(child, user))
+        child = child->next;
+    return child != NULL;
+}
+
 // Refuses a user who may not call the server, whether or not it is there.
 static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                      const struct place *place) {
+    assert(shard->index == 0);
     struct text data;
-    if (!exchange->user || authz_calls_server(exchange->user, place->name, place->bytes))
+    if (!exchange->user || (place->bytes ? authz_calls_server(exchange->user, place->name, place->bytes)
+                                         : reaches_any(shard, exchange->user)))
         return true;
     text_init(&data);
     reply_data_text(&data, "rule", rule_text(RULE_CALL));
@@ -54,10 +68,11 @@ static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct 
 // Whether there is such a server that its user may call; else the request was answered.
 static bool find(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                  const struct place *place) {
+    assert(shard->index == 0);
     struct text data;
     if (!may_call(shard, exchange, to, place))
         return false;
-    if (is_there(shard, place))
+    if (!place->bytes || is_there(shard, place))
         return true;
     text_init(&data);
     reply_data_string(&data, "agent", place->name, place->bytes);
@@ -67,7 +82,8 @@ static bool find(struct shard *shard, struct mcp_exchange *exchange, struct repl
 
 static struct place place_of(const struct mcp_arrival *arrival) {
     struct span path = arrival->request.line.path;
-    assert(path.bytes > sizeof below - 1);
+    if (path.bytes < sizeof below) // of all
+        return (struct place){"", 0};
     return (struct place){(const char *)arrival->head + path.at + sizeof below - 1,
                           path.bytes - (sizeof below - 1)};
 }
@@ -76,6 +92,7 @@ static struct place place_of(const struct mcp_arrival *arrival) {
 
 static void refuse_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
                           const char *fault) {
+    assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
@@ -89,6 +106,7 @@ static bool is_json(const struct mcp_arrival *arrival) {
 
 // So that clients fall back to initialize.
 static void refuse_era(struct shard *shard, const struct mcp_post *post) {
+    assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the server speaks no version without sessions");
@@ -96,18 +114,59 @@ static void refuse_era(struct shard *shard, const struct mcp_post *post) {
 }
 
 static void refuse_end(struct shard *shard, const struct mcp_post *post) {
+    assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the hub is ending");
     mcp_reply_later(shard, post->exchange, 503, post->to, 1000, &data);
 }
 
+// Asks each of them of which it isn't known yet. False: the arrival waits, or was refused.
+static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arrival,
+                           const struct mcp_post *post) {
+    assert(shard->index == 0);
+    for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
+        size_t bytes = strlen(child->name);
+        if (!mcp_gather_reaches(child, arrival->exchange->user))
+            continue;
+        enum mcp_knowledge era = mcp_era_known(shard, child->name, bytes);
+        if (era == MCP_ERA_UNKNOWN)
+            mcp_era_wait(shard, arrival, post->to, child->name, bytes);
+        else if (era == MCP_ERA_LACKING)
+            refuse_era(shard, post);
+        if (era == MCP_ERA_UNKNOWN || era == MCP_ERA_LACKING)
+            return false;
+    }
+    return true;
+}
+
+static void serve_modern_all(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post) {
+    assert(shard->index == 0);
+    bool is_request = post->message.lookup.kind == BODY_REQUEST;
+    if (!all_are_modern(shard, arrival, post))
+        return;
+    struct mcp_client *client =
+        is_request ? mcp_client_create(shard, MCP_CLIENT_REQUEST, post->exchange->user, "", 0) : NULL;
+    if (client)
+        mcp_all_ask(shard, post, client);
+    else if (is_request)
+        mcp_reply_error(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, NULL);
+    else // there is none to whom it would be said
+        mcp_reply_status(shard, post->exchange, 202, NULL);
+}
+
 static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post,
                          const char *name, size_t bytes) {
+    assert(shard->index == 0);
     if (!mcp_header_judge(shard, post))
         return;
+    if (!bytes) {
+        serve_modern_all(shard, arrival, post);
+        return;
+    }
     switch (mcp_era_known(shard, name, bytes)) {
     case MCP_ERA_UNKNOWN:
+    case MCP_ERA_DOWN:
         mcp_era_wait(shard, arrival, post->to, name, bytes);
         break;
     case MCP_ERA_LACKING:
@@ -120,6 +179,7 @@ static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival,
 }
 
 static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
+    assert(shard->index == 0);
     struct mcp_post post;
     bool json, events;
     struct place place = place_of(arrival);
@@ -149,6 +209,7 @@ static bool names_modern(const struct mcp_arrival *arrival) {
 }
 
 static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival, bool ends) {
+    assert(shard->index == 0);
     struct place place = place_of(arrival);
     bool json, events;
     if (!find(shard, arrival->exchange, (struct reply_to){0}, &place))
@@ -184,6 +245,7 @@ static void serve(struct shard *shard, struct mcp_arrival *arrival) {
 // --- A connection that has gone
 
 static void gone(struct shard *shard, struct mcp_exchange *exchange) {
+    assert(shard->index == 0);
     struct mcp_call *call = exchange->call;
     struct mcp_client *listener = exchange->listener;
     exchange->call = NULL;
@@ -198,6 +260,8 @@ static void gone(struct shard *shard, struct mcp_exchange *exchange) {
     mcp_exchange_end(shard, exchange);
     if (call && call->is_initialize) // whose session nobody could ever use
         mcp_table_close(shard, call->client);
+    else if (call && call->is_modern && call->gather)
+        mcp_gather_cancel(shard, call->gather);
     else if (call && call->is_modern)
         mcp_call_cancel(shard, call);
 }
@@ -224,6 +288,12 @@ static void preflight(const struct http_call *call) {
 enum { TAKES = HTTP_TAKES_GET | HTTP_TAKES_POST | HTTP_TAKES_DELETE };
 
 static const struct http_route routes[] = {
+    {.path = "/mcp",
+     .methods = TAKES,
+     .serves_drain = true,
+     .bears = true,
+     .serve = mcp_exchange_take,
+     .preflight = preflight},
     {.path = below,
      .is_below = true,
      .methods = TAKES,
@@ -234,6 +304,7 @@ static const struct http_route routes[] = {
 };
 
 static const char *start(struct shard *shard) {
+    assert(shard->index == 0);
     if (!mcp_table_open(shard))
         return "MCP over HTTP";
     mcp_exchange_set(serve, gone);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/features/mcp_http/mcp_body.h"
@@ -20,6 +19,7 @@ struct mcp_wait {
     struct mcp_exchange *exchange;
     struct frame frame;
     struct unit unit;
+    bool is_for_all; // it goes on without the server
 };
 
 // A server of which something is known, or asked.
@@ -28,6 +28,7 @@ struct mcp_server {
     struct list waits; // struct mcp_wait.link
     enum mcp_knowledge era;
     bool is_asked;
+    uint64_t down_until_ms; // it didn't say, and counts as down until then
     uint32_t name_bytes;
     char name[];
 };
@@ -39,6 +40,7 @@ void mcp_era_set(mcp_exchange_serve *serve) {
 }
 
 static struct mcp_server *find(const struct shard *shard, const char *name, size_t bytes) {
+    assert(shard->index == 0);
     struct list *all = &shard->mcp_http->servers;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
@@ -49,6 +51,7 @@ static struct mcp_server *find(const struct shard *shard, const char *name, size
 }
 
 static struct mcp_server *take(struct shard *shard, const char *name, size_t bytes) {
+    assert(shard->index == 0);
     struct mcp_server *server = find(shard, name, bytes);
     if (server)
         return server;
@@ -68,13 +71,18 @@ static void give(struct shard *shard, struct mcp_server *server) {
 }
 
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes) {
+    assert(shard->index == 0);
     const struct mcp_server *server = find(shard, name, bytes);
-    return server && !server->is_asked ? server->era : MCP_ERA_UNKNOWN;
+    if (!server || server->is_asked)
+        return MCP_ERA_UNKNOWN;
+    bool is_down = server->era == MCP_ERA_UNKNOWN && shard_now_ms(shard) < server->down_until_ms;
+    return is_down ? MCP_ERA_DOWN : server->era;
 }
 
 // --- Those that wait
 
 static void give_wait(struct shard *shard, struct mcp_wait *wait) {
+    assert(shard->index == 0);
     list_remove(&wait->link);
     wait->exchange->wait = NULL;
     buffer_drop(wait->frame.buffer);
@@ -87,6 +95,7 @@ void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange) {
 }
 
 static void serve_one(struct shard *shard, struct mcp_wait *wait) {
+    assert(shard->index == 0);
     struct mcp_arrival arrival = {.exchange = wait->exchange, .frame = &wait->frame};
     arrival.head = wait->frame.buffer->bytes + wait->frame.at;
     http_read(arrival.head, wait->frame.unit, &arrival.request);
@@ -98,6 +107,7 @@ static void serve_one(struct shard *shard, struct mcp_wait *wait) {
 }
 
 static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct mcp_server *server) {
+    assert(shard->index == 0);
     struct mcp_exchange *exchange = wait->exchange;
     struct text data;
     text_init(&data);
@@ -114,7 +124,7 @@ static void settle(struct shard *shard, struct mcp_server *server) {
     list_move_all(&server->waits, &waits); // what waits anew isn't among these
     while (!list_empty(&waits)) {
         struct mcp_wait *wait = list_entry(waits.next, struct mcp_wait, link);
-        if (server->era == MCP_ERA_UNKNOWN)
+        if (server->era == MCP_ERA_UNKNOWN && !wait->is_for_all)
             refuse_one(shard, wait, server);
         else
             serve_one(shard, wait);
@@ -125,6 +135,7 @@ static void settle(struct shard *shard, struct mcp_server *server) {
 
 static enum mcp_knowledge read_answer(struct shard *shard, const struct mcp_call *call,
                                       const struct parcel *answer) {
+    assert(shard->index == 0);
     struct mcp_body body;
     if (!answer || (call->exchange->error && !call->exchange->hub_id) || !mcp_body_read(shard, answer, &body))
         return MCP_ERA_UNKNOWN;
@@ -135,6 +146,7 @@ static enum mcp_knowledge read_answer(struct shard *shard, const struct mcp_call
 }
 
 static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
     struct mcp_client *client = call->client;
     struct mcp_server *server = find(shard, client->name, client->name_bytes);
     enum mcp_knowledge era = read_answer(shard, call, answer);
@@ -147,6 +159,7 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
         return;
     server->era = era;
     server->is_asked = false;
+    server->down_until_ms = shard_now_ms(shard) + 1000;
     settle(shard, server);
 }
 
@@ -160,6 +173,7 @@ static void put_question(struct text *body) {
 }
 
 static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
+    assert(shard->index == 0);
     struct mcp_client *client = mcp_modern_call_client(shard, user, server->name, server->name_bytes);
     struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
     struct text body;
@@ -172,7 +186,7 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
     call->is_modern = true;
     server->is_asked = true;
     put_question(&body);
-    mcp_modern_call_send(shard, call, &body);
+    mcp_call_send(shard, call, server->name, server->name_bytes, &body, NULL);
     return true;
 }
 
@@ -188,6 +202,7 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
     }
     *wait = (struct mcp_wait){.exchange = exchange, .frame = *arrival->frame, .unit = *arrival->frame->unit};
     wait->frame.unit = &wait->unit;
+    wait->is_for_all = arrival->request.line.path.bytes == sizeof "/mcp" - 1;
     buffer_hold(wait->frame.buffer);
     exchange->wait = wait;
     list_append(&server->waits, &wait->link);
@@ -196,6 +211,7 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
 }
 
 void mcp_era_forget(struct shard *shard) {
+    assert(shard->index == 0);
     struct list *all = &shard->mcp_http->servers;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
@@ -207,6 +223,7 @@ void mcp_era_forget(struct shard *shard) {
 }
 
 void mcp_era_close(struct shard *shard) {
+    assert(shard->index == 0);
     struct list *all = &shard->mcp_http->servers;
     while (!list_empty(all)) {
         struct mcp_server *server = list_entry(all->next, struct mcp_server, link);

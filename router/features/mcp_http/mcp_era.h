@@ -5,7 +5,8 @@
 #include "router/engine/send/reply.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 
-enum mcp_knowledge { MCP_ERA_UNKNOWN, MCP_ERA_THERE, MCP_ERA_LACKING };
+// DOWN: it was asked within the last second, and didn't say.
+enum mcp_knowledge { MCP_ERA_UNKNOWN, MCP_ERA_THERE, MCP_ERA_LACKING, MCP_ERA_DOWN };
 
 // What is known of the server of this name.
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes);

@@ -1,10 +1,8 @@
 #include "router/features/mcp_http/mcp_modern_call.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "core/base/text.h"
-#include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/child_record.h"
@@ -21,6 +19,7 @@
 // Where a user has an instance, it is one for all requests.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes) {
+    assert(shard->index == 0);
     const struct child_record *record = child_record_find(shard->hub, name, bytes);
     if (!record || !child_record_is_each(record))
         return mcp_client_create(shard, MCP_CLIENT_REQUEST, user, name, bytes);
@@ -52,6 +51,7 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
 }
 
 static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, const char *fault) {
+    assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
@@ -60,12 +60,14 @@ static void refuse(struct shard *shard, const struct mcp_post *post, unsigned st
 }
 
 static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    assert(shard->index == 0);
     mcp_post_frame(post);
     post->message.peer = client->seat;
     post->frame = route_sign(shard, client->seat, &post->frame);
 }
 
 static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    assert(shard->index == 0);
     struct mcp_call *call = mcp_call_begin(shard, client, post->exchange);
     if (!call) {
         refuse(shard, post, 503, "there is no memory for the request");
@@ -87,6 +89,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *c
 
 // A cancel means nothing here: a client that gives up closes its connection.
 static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;
     if (client && post->method != MCP_CANCELLED) {
         speak(shard, post, client);
@@ -111,31 +114,6 @@ void mcp_modern_call_post(struct shard *shard, struct mcp_post *post, const char
         ask(shard, post, client);
     else
         tell(shard, post, client);
-}
-
-// --- The hub's own
-
-void mcp_modern_call_send(struct shard *shard, struct mcp_call *call, struct text *body) {
-    struct exchange *exchange = call->exchange;
-    struct buffer *buffer = body->failed ? NULL : buffer_take_sized(&shard->buffers, (uint32_t)body->length);
-    struct unit unit = {.sized = true, .bytes = (uint32_t)body->length, .body_bytes = (uint32_t)body->length};
-    struct message message;
-    if (buffer) {
-        memcpy(buffer->bytes, body->bytes, body->length);
-        struct frame frame = frame_at(buffer, 0, &unit);
-        frame = route_sign(shard, call->client->seat, &frame);
-        message_begin(&message, call->client->seat, exchange);
-        message.frame = &frame;
-        message.body = frame_body(&frame);
-        validate_look_up(shard, &message);
-        message.method_bytes = json_string_decode(message.body, message.lookup.value[KEY_METHOD],
-                                                  message.method, sizeof message.method);
-        message_narrow(&message);
-        route_attached(shard, &message);
-        buffer_drop(buffer);
-    }
-    text_deinit(body);
-    exchange_close(shard, exchange);
 }
 
 // --- The end of a subscription

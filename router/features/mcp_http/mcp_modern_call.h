@@ -14,7 +14,5 @@ void mcp_modern_call_part(struct shard *shard, struct mcp_call *call);
 // The client for a request of this user to this server. NULL where there is no room.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes);
-// Sends a body, which is taken, as the request of a call.
-void mcp_modern_call_send(struct shard *shard, struct mcp_call *call, struct text *body);
 // A call of the client has ended: the client goes, unless it is one that lasts.
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client);

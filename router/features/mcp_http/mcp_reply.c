@@ -6,6 +6,7 @@
 // Answers with a body, which is taken.
 static void answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status, char *lines,
                    struct text *body) {
+    assert(shard->index == 0);
     struct parcel *parcel = body->failed ? NULL : parcel_own(&shard->parcels, body->bytes, body->length);
     if (!parcel) {
         text_deinit(body);
@@ -53,6 +54,7 @@ void mcp_reply_error(struct shard *shard, struct mcp_exchange *exchange, unsigne
 
 void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
                      uint64_t ms, struct text *data) {
+    assert(shard->index == 0);
     struct text lines;
     text_init(&lines);
     text_put(&lines, "Retry-After: ");

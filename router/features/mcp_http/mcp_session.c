@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
+#include "router/features/mcp_http/mcp_all.h"
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
@@ -18,6 +19,7 @@
 
 static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
                    enum error error, const char *fault) {
+    assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
@@ -45,7 +47,7 @@ static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchang
                                const struct http_request *request, struct reply_to to, const char *name,
                                size_t bytes) {
     struct span id = request->fields[HTTP_MCP_SESSION_ID];
-    assert(shard->index == 0 && bytes > 0);
+    assert(shard->index == 0 && (name || bytes == 0));
     if (!http_has_field(request, HTTP_MCP_SESSION_ID) || http_repeated(request, HTTP_MCP_SESSION_ID)) {
         refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED, "Mcp-Session-Id must be there, once");
         return NULL;
@@ -66,24 +68,13 @@ static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchang
 
 // --- Answers
 
-static char *session_line(const struct mcp_client *session) {
-    struct text line;
-    text_init(&line);
-    text_put(&line, "Mcp-Session-Id: ");
-    text_add(&line, session->id, sizeof session->id);
-    text_add(&line, "\r\n", sizeof "\r\n");
-    if (!line.failed)
-        return line.bytes;
-    text_deinit(&line);
-    return NULL;
-}
-
 // The server has sessions: this is one from now on. Else its words are all that there is.
 static void answer_initialize(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
     struct mcp_client *session = call->client;
     bool is_open = answer && !call->exchange->is_error;
     if (is_open)
-        mcp_stream_answer(shard, call, answer, 200, session_line(session));
+        mcp_stream_answer(shard, call, answer, 200, mcp_table_line(session));
     else
         mcp_answer_give(shard, call, answer);
     call->exchange = NULL;
@@ -93,6 +84,7 @@ static void answer_initialize(struct shard *shard, struct mcp_call *call, struct
 }
 
 static void answer_call(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
     mcp_answer_give(shard, call, answer);
     call->exchange = NULL;
     mcp_call_free(shard, call);
@@ -109,6 +101,7 @@ static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client 
 }
 
 static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *session, bool is_initialize) {
+    assert(shard->index == 0);
     struct mcp_call *call = mcp_call_begin(shard, session, post->exchange);
     if (!call) {
         refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, "there is no memory for the request");
@@ -128,6 +121,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
 }
 
 static void open_session(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
+    assert(shard->index == 0);
     struct mcp_client *session = NULL;
     if (http_has_field(post->http, HTTP_MCP_SESSION_ID) || post->message.lookup.kind != BODY_REQUEST) {
         refuse(shard, post->exchange, 400, post->to, ERROR_INVALID_REQUEST,
@@ -145,12 +139,16 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
                "there is no room for one more session");
         return;
     }
-    post->exchange->stream_lines = session_line(session); // it may have to begin before the server answers
-    ask(shard, post, session, true);
+    post->exchange->stream_lines = mcp_table_line(session); // it may have to begin before the server answers
+    if (bytes)
+        ask(shard, post, session, true);
+    else
+        mcp_all_ask(shard, post, session);
 }
 
 // Nothing is answered, whatever comes of it.
 static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+    assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;
     struct message *message = &post->message;
     speak(shard, post, session);
@@ -178,16 +176,21 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
         return;
     if (is_request && post->method == MCP_PING)
         mcp_reply_result(shard, post->exchange, post->to, "{}", 2);
+    else if (is_request && !bytes)
+        mcp_all_ask(shard, post, session);
     else if (is_request)
         ask(shard, post, session, false);
-    else
+    else if (bytes || post->message.lookup.kind == BODY_RESPONSE)
         tell(shard, post, session);
+    else
+        mcp_all_tell(shard, post, session);
 }
 
 // --- GET and DELETE
 
 void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
+    assert(shard->index == 0);
     struct mcp_client *session =
         find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
     if (session)
@@ -196,6 +199,7 @@ void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, 
 
 void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
+    assert(shard->index == 0);
     struct mcp_client *session =
         find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
     if (!session)

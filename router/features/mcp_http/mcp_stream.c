@@ -11,6 +11,7 @@
 #include "router/engine/shard/drop.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_table.h"
 
 // --- Answers
@@ -26,6 +27,7 @@ static struct mcp_exchange *part(struct mcp_call *call) {
 
 void mcp_stream_answer(struct shard *shard, struct mcp_call *call, struct parcel *answer, unsigned status,
                        char *lines) {
+    assert(shard->index == 0);
     struct mcp_exchange *http = part(call);
     if (!http) {
         memory_give(lines);
@@ -74,6 +76,7 @@ static void drop(struct shard *shard, const struct mcp_client *client, struct pa
 }
 
 static void keep_waiting(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+    assert(shard->index == 0);
     parcel = send_detach(shard, parcel);
     parcel_list_append(&client->waiting, parcel);
     client->waiting_bytes += parcel->bytes + sizeof *parcel;
@@ -86,6 +89,7 @@ static void keep_waiting(struct shard *shard, struct mcp_client *client, struct 
 
 // Nobody can be asked this.
 static void refuse_question(struct shard *shard, struct parcel *parcel) {
+    assert(shard->index == 0);
     struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
     struct text data;
     send_release(shard, parcel);
@@ -97,6 +101,7 @@ static void refuse_question(struct shard *shard, struct parcel *parcel) {
 }
 
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+    assert(shard->index == 0);
     struct mcp_exchange *http = latest(client);
     if (!http)
         http = client->listener;
@@ -122,6 +127,7 @@ static struct mcp_exchange *modern_stream(struct mcp_client *client, uint64_t hu
 }
 
 static void tell(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+    assert(shard->index == 0);
     struct mcp_exchange *http = client->listener ? client->listener : latest(client);
     if (client->kind != MCP_CLIENT_SESSION)
         http = modern_stream(client, parcel->note ? parcel->source : 0);
@@ -134,6 +140,7 @@ static void tell(struct shard *shard, struct mcp_client *client, struct parcel *
 }
 
 void mcp_stream_take(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+    assert(shard->index == 0);
     if (parcel->hub_id)
         ask(shard, client, parcel);
     else
@@ -142,6 +149,8 @@ void mcp_stream_take(struct shard *shard, struct mcp_client *client, struct parc
 
 void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *seat, struct parcel *parcel) {
     assert(!call || call->client->seat == seat);
+    if (call && call->part_of)
+        call = call->part_of->call;
     if (call && has_stream(call)) {
         mcp_exchange_say(shard, call->http, parcel, NULL, true);
         return;
@@ -153,6 +162,7 @@ void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *
 // --- The stream of GET
 
 static void end_listener(struct shard *shard, struct mcp_client *client) {
+    assert(shard->index == 0);
     struct mcp_exchange *http = client->listener;
     client->listener = NULL;
     if (!http)
@@ -162,6 +172,7 @@ static void end_listener(struct shard *shard, struct mcp_client *client) {
 }
 
 void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http) {
+    assert(shard->index == 0);
     end_listener(shard, client);
     client->listener = http;
     http->listener = client;
@@ -174,6 +185,7 @@ void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_
 }
 
 void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
+    assert(shard->index == 0);
     end_listener(shard, client);
     for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
         drop(shard, client, parcel, COUNT_DROP_TARGET_GONE);
@@ -184,6 +196,7 @@ void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
 
 // Returns when it will have been silent for too long.
 static uint64_t keep_alive(struct shard *shard, struct mcp_exchange *http, uint64_t pause_ms) {
+    assert(shard->index == 0);
     uint64_t now_ms = shard_now_ms(shard);
     if (now_ms - http->said_ms >= pause_ms)
         mcp_exchange_say(shard, http, NULL, NULL, false);
@@ -191,6 +204,7 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_exchange *http, uint6
 }
 
 void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
+    assert(shard->index == 0);
     uint64_t now_ms = shard_now_ms(shard), pause_ms = shard_limits(shard)->mcp_keep_alive_ns / 1000000;
     uint64_t idle_ms = shard_limits(shard)->mcp_session_idle_ns / 1000000, due_ms = UINT64_MAX;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/text.h"
 #include "router/engine/shard/annex.h"
 
 bool mcp_table_open(struct shard *shard) {
@@ -31,6 +32,7 @@ void mcp_table_free(struct shard *shard) {
 }
 
 bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
+    assert(shard->index == 0);
     uint32_t max = shard_limits(shard)->mcp_sessions_max, own = 0;
     const struct mcp_http *table = shard->mcp_http;
     if (table->count >= max)
@@ -69,6 +71,7 @@ bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
 }
 
 void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
+    assert(shard->index == 0);
     if (client->is_named)
         hash_table_remove(&shard->mcp_http->by_id, &client->by_id);
     client->is_named = false;
@@ -79,6 +82,7 @@ void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
 }
 
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {
+    assert(shard->index == 0);
     if (bytes != MCP_SESSION_ID_BYTES)
         return NULL;
     struct hash_node *node = hash_table_find(&shard->mcp_http->by_id, hash_of(shard, id));
@@ -92,6 +96,7 @@ struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, 
 
 struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
                                        size_t bytes) {
+    assert(shard->index == 0);
     const struct list *all = &shard->mcp_http->clients;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_client *client = list_entry(node, struct mcp_client, link);
@@ -109,4 +114,16 @@ void mcp_table_close(struct shard *shard, struct mcp_client *client) {
     client->is_closed = true;
     mcp_table_remove(shard, client);
     peer_close(shard, client->seat, COUNTERS_COUNT);
+}
+
+char *mcp_table_line(const struct mcp_client *session) {
+    struct text line;
+    text_init(&line);
+    text_put(&line, "Mcp-Session-Id: ");
+    text_add(&line, session->id, sizeof session->id);
+    text_add(&line, "\r\n", sizeof "\r\n");
+    if (!line.failed)
+        return line.bytes;
+    text_deinit(&line);
+    return NULL;
 }

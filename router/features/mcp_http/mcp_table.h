@@ -25,6 +25,8 @@ bool mcp_table_has_room(const struct shard *shard, const struct user *user);
 bool mcp_table_add(struct shard *shard, struct mcp_client *client);
 // Ends a client, with all that it has under way. Once the work at hand is over it is no more.
 void mcp_table_close(struct shard *shard, struct mcp_client *client);
+// The line of a head that tells a session's id, in memory of its own; NULL without memory.
+char *mcp_table_line(const struct mcp_client *session);
 // Takes a client out, if it is there.
 void mcp_table_remove(struct shard *shard, struct mcp_client *client);
 // The session with this id; NULL: there is none.

@@ -1,0 +1,558 @@
+#include "router/features/mcp_http/mcp_all.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/memory.h"
+#include "router/engine/send/exchange.h"
+#include "router/engine/shard/annex.h"
+#include "router/features/mcp_http/mcp_answer.h"
+#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_catalog.h"
+#include "router/features/mcp_http/mcp_reply.h"
+#include "router/features/mcp_http/mcp_stream.h"
+#include "router/features/mcp_http/mcp_table.h"
+#include "router/forwarding/progress.h"
+#include "router/methods/cancel_request.h"
+#include "router/routing/route.h"
+
+// --- What the client said
+
+static const uint8_t *body_of(const struct mcp_gather *gather) {
+    return frame_body(&gather->frame);
+}
+
+static void put_id(const struct mcp_gather *gather, struct text *out) {
+    struct span id = gather->lookup.value[KEY_ID];
+    text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_add(out, body_of(gather) + id.at, id.bytes);
+}
+
+// --- Answers of the hub's own
+
+// The call was answered.
+static void finish(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    struct mcp_call *call = gather->call;
+    struct mcp_client *client = call->client;
+    mcp_gather_free(shard, gather);
+    mcp_call_settle(shard, call);
+    mcp_call_free(shard, call);
+    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
+        mcp_table_close(shard, client);
+}
+
+// Answers with a body, which is taken, and ends the gather.
+static void give(struct shard *shard, struct mcp_gather *gather, struct text *body, unsigned status) {
+    struct mcp_call *call = gather->call;
+    assert(gather->open == 0 && call->gather == gather);
+    struct parcel *parcel = NULL;
+    if (!gather->is_cancelled && !body->failed)
+        parcel = parcel_own(&shard->parcels, body->bytes, body->length);
+    if (parcel)
+        mcp_stream_answer(shard, call, parcel, status,
+                          call->is_initialize ? mcp_table_line(call->client) : NULL);
+    else
+        mcp_stream_end(shard, call);
+    if (!parcel)
+        text_deinit(body);
+    finish(shard, gather);
+}
+
+// `result` is what stands in its braces.
+static void give_result(struct shard *shard, struct mcp_gather *gather, struct text *result) {
+    assert(shard->index == 0);
+    struct text body;
+    text_init(&body);
+    put_id(gather, &body);
+    text_put(&body, ",\"result\":{");
+    if (result->length)
+        text_add(&body, result->bytes, result->length);
+    body.failed |= result->failed;
+    if (gather->call->is_modern)
+        text_put(&body, result->length ? ",\"resultType\":\"complete\"" : "\"resultType\":\"complete\"");
+    text_put(&body, "}}");
+    text_deinit(result);
+    stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
+    give(shard, gather, &body, 200);
+}
+
+// `data` is what stands in its braces, and taken.
+static void give_error(struct shard *shard, struct mcp_gather *gather, enum error error, struct text *data) {
+    assert(shard->index == 0);
+    struct text body;
+    text_init(&body);
+    put_id(gather, &body);
+    text_put(&body, ",\"error\":{\"code\":");
+    text_number(&body, error_code_mcp(error));
+    text_put(&body, ",\"message\":\"");
+    text_put(&body, error_text(error));
+    text_put(&body, "\",\"data\":{");
+    if (data->length)
+        text_add(&body, data->bytes, data->length);
+    text_put(&body, "}}}");
+    text_deinit(data);
+    stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
+    give(shard, gather, &body, gather->call->is_modern && error == ERROR_METHOD_NOT_FOUND ? 404 : 200);
+}
+
+// --- Lists
+
+static void put_list(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
+    struct span meta = gather->lookup.value[KEY_META];
+    put_id(gather, out);
+    text_put(out, ",\"method\":\"");
+    text_put(out, gather->method);
+    text_put(out, "\",\"params\":{");
+    bool has_meta = lookup_has(&gather->lookup, KEY_META);
+    if (has_meta) {
+        text_put(out, "\"_meta\":");
+        text_add(out, body_of(gather) + meta.at, meta.bytes);
+    }
+    if (bytes) {
+        text_put(out, has_meta ? ",\"cursor\":" : "\"cursor\":");
+        text_add(out, cursor, bytes);
+    }
+    text_put(out, "}}");
+}
+
+static void list_ended(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    enum mcp_list list = (enum mcp_list)gather->step;
+    struct mcp_catalog catalog;
+    struct text result;
+    text_init(&result);
+    mcp_catalog_read(shard, gather, list, shard->settings->mcp_prefix, &catalog);
+    text_put(&result, "\"");
+    text_put(&result, mcp_list_row(list)->member);
+    text_put(&result, "\":");
+    if (catalog.failed)
+        result.failed = true;
+    else
+        mcp_catalog_put(gather, &catalog, &result);
+    mcp_catalog_give(shard, &catalog);
+    if (gather->call->is_modern)
+        text_put(&result, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+    give_result(shard, gather, &result);
+}
+
+// --- What all of them can
+
+#define ABILITIES(X)                                                                                         \
+    X("tools", "{\"listChanged\":true}")                                                                     \
+    X("prompts", "{\"listChanged\":true}")                                                                   \
+    X("resources", "{\"listChanged\":true}")                                                                 \
+    X("logging", "{}")                                                                                       \
+    X("completions", "{}")
+
+static bool has_ability(const struct mcp_body *body, const char *name, const char *more) {
+    if (!lookup_has(&body->lookup, KEY_RESULT) || body->lookup.type[KEY_RESULT] != JSON_OBJECT)
+        return false;
+    struct json_item all = json_member(body->bytes, body->lookup.value[KEY_RESULT], "capabilities");
+    struct json_item one = all.type == JSON_OBJECT ? json_member(body->bytes, all.value, name) : all;
+    if (all.type != JSON_OBJECT || one.type != JSON_OBJECT)
+        return false;
+    return !more || json_member(body->bytes, one.value, more).type == JSON_TRUE;
+}
+
+static bool any_has(struct shard *shard, const struct mcp_gather *gather, const char *name,
+                    const char *more) {
+    assert(shard->index == 0);
+    bool found = false;
+    for (uint32_t index = 0; index < gather->count && !found; index++) {
+        struct mcp_body body;
+        const struct parcel *answer = gather->parts[index].answers.first;
+        if (!answer || !mcp_body_read(shard, answer, &body))
+            continue;
+        found = has_ability(&body, name, more);
+        mcp_body_give(&body);
+    }
+    return found;
+}
+
+static void put_capabilities(struct shard *shard, const struct mcp_gather *gather, struct text *out) {
+    assert(shard->index == 0);
+    static const char *const rows[][2] = {
+#define X(name, value) {name, value},
+        ABILITIES(X)
+#undef X
+    };
+    const char *before = "\"capabilities\":{";
+    for (size_t index = 0; index < sizeof rows / sizeof *rows; index++) {
+        bool is_resources = strcmp(rows[index][0], "resources") == 0;
+        if (!any_has(shard, gather, rows[index][0], NULL))
+            continue;
+        text_put(out, before);
+        text_string(out, rows[index][0], strlen(rows[index][0]));
+        text_put(out, ":");
+        text_put(out, is_resources && any_has(shard, gather, "resources", "subscribe")
+                          ? "{\"listChanged\":true,\"subscribe\":true}"
+                          : rows[index][1]);
+        before = ",";
+    }
+    text_put(out, *before == ',' ? "}" : "\"capabilities\":{}");
+}
+
+static const char server_info[] = "{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION "\"}";
+
+// The version is the client's where that is one of sessions.
+static void put_version(const struct mcp_gather *gather, struct text *out) {
+    char text[32];
+    struct json_item said = mcp_text(body_of(gather), &gather->lookup, "protocolVersion");
+    size_t bytes = said.type == JSON_STRING
+                       ? json_string_decode(body_of(gather), said.value, text, sizeof text)
+                       : SIZE_MAX;
+    uint32_t version = bytes == SIZE_MAX ? 0 : mcp_legacy_version(text, bytes);
+    text_put(out, "\"protocolVersion\":");
+    text_put(out, version ? mcp_legacy_version_text(version) : "\"" MCP_LEGACY_VERSION "\"");
+    text_put(out, ",");
+}
+
+static void described(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    struct text result;
+    bool is_modern = gather->call->is_modern;
+    text_init(&result);
+    if (is_modern)
+        text_put(&result, "\"supportedVersions\":[\"2026-07-28\"],");
+    else
+        put_version(gather, &result);
+    put_capabilities(shard, gather, &result);
+    text_put(&result, ",\"serverInfo\":");
+    text_put(&result, server_info);
+    if (is_modern) {
+        text_put(
+            &result,
+            ",\"ttlMs\":0,\"cacheScope\":\"private\",\"_meta\":{\"io.modelcontextprotocol/serverInfo\":");
+        text_put(&result, server_info);
+        text_put(&result, "}");
+    }
+    give_result(shard, gather, &result);
+}
+
+// As the client said it.
+static void put_same(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
+    assert(!cursor && !bytes);
+    text_add(out, body_of(gather), gather->frame.body.bytes);
+}
+
+// --- One after another
+
+static void try_next(struct shard *shard, struct mcp_gather *gather);
+
+static void one_ended(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    struct mcp_part *part = &gather->parts[gather->step];
+    bool is_last = gather->step + 1 >= gather->count;
+    if (!gather->is_cancelled && part->failed && !is_last) {
+        gather->step++;
+        try_next(shard, gather);
+        return;
+    }
+    struct parcel *answer = gather->is_cancelled ? NULL : parcel_list_take(&part->answers);
+    if (answer)
+        mcp_stream_answer(shard, gather->call, answer, 200, NULL);
+    else
+        mcp_stream_end(shard, gather->call);
+    finish(shard, gather);
+}
+
+static void try_next(struct shard *shard, struct mcp_gather *gather) {
+    mcp_gather_ask_one(shard, gather, gather->step);
+}
+
+static void refuse_all(struct shard *shard, struct mcp_gather *gather, enum error error, const char *key,
+                       const char *text, size_t bytes) {
+    assert(shard->index == 0);
+    struct text data;
+    text_init(&data);
+    text_string(&data, key, strlen(key));
+    text_put(&data, ":");
+    text_string(&data, text, bytes);
+    give_error(shard, gather, error, &data);
+}
+
+// --- A level for all
+
+static void level_ended(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    struct text result;
+    uint32_t good = 0;
+    for (uint32_t index = 0; index < gather->count; index++)
+        good += !gather->parts[index].failed;
+    text_init(&result);
+    if (good || !gather->count)
+        give_result(shard, gather, &result);
+    else
+        refuse_all(shard, gather, ERROR_METHOD_NOT_FOUND, "method", "logging/setLevel",
+                   strlen("logging/setLevel"));
+}
+
+// --- By name
+
+// Sends what the client said to one, by its own name there.
+static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t index, const char *own,
+                    size_t bytes) {
+    assert(shard->index == 0);
+    struct mcp_call *call = gather->call;
+    struct json_item name = mcp_text(body_of(gather), &gather->lookup, "name");
+    struct directives directives = gather->unit.directives;
+    uint32_t behind = name.value.at + name.value.bytes;
+    char server[AGENT_ID_BYTES_MAX];
+    uint32_t server_bytes = gather->parts[index].name_bytes;
+    struct text body;
+    memcpy(server, gather->parts[index].name, server_bytes);
+    text_init(&body);
+    text_add(&body, body_of(gather), name.value.at);
+    text_string(&body, own, bytes);
+    text_add(&body, body_of(gather) + behind, gather->frame.body.bytes - behind);
+    mcp_gather_free(shard, gather);
+    mcp_call_send(shard, call, server, server_bytes, &body, &directives);
+}
+
+// The server whose prefix a name has: the longest counts. UINT32_MAX: none.
+static uint32_t prefixed(const struct mcp_gather *gather, const char *name, size_t bytes, size_t *skipped) {
+    char prefix[AGENT_ID_BYTES_MAX + 2];
+    uint32_t found = UINT32_MAX;
+    *skipped = 0;
+    for (uint32_t index = 0; index < gather->count; index++) {
+        size_t count = mcp_catalog_prefix(gather->parts[index].name, gather->parts[index].name_bytes, prefix);
+        if (bytes <= count || memcmp(name, prefix, count) != 0 || count <= *skipped)
+            continue;
+        found = index;
+        *skipped = count;
+    }
+    return found;
+}
+
+static void put_candidate(const struct mcp_gather *gather, const struct mcp_element *element,
+                          struct text *out) {
+    char prefix[AGENT_ID_BYTES_MAX + 2];
+    struct text name;
+    const struct mcp_part *part = &gather->parts[element->part];
+    text_init(&name);
+    text_add(&name, prefix, mcp_catalog_prefix(part->name, part->name_bytes, prefix));
+    text_add(&name, element->name, element->name_bytes);
+    text_put(out, out->bytes[out->length - 1] == '[' ? "" : ",");
+    text_string(out, name.bytes, name.length);
+    out->failed |= name.failed;
+    text_deinit(&name);
+}
+
+static size_t read_name(const struct mcp_gather *gather, char *out, size_t capacity) {
+    struct json_item name = mcp_text(body_of(gather), &gather->lookup, "name");
+    return name.type == JSON_STRING ? json_string_decode(body_of(gather), name.value, out, capacity)
+                                    : SIZE_MAX;
+}
+
+enum { NAME_BYTES_MAX = 4096 };
+
+// The lists have come: whose is the name?
+static void name_found(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    char name[NAME_BYTES_MAX];
+    size_t bytes = read_name(gather, name, sizeof name);
+    struct mcp_catalog catalog;
+    struct text candidates;
+    uint32_t found = UINT32_MAX, count = 0;
+    mcp_catalog_read(shard, gather, (enum mcp_list)gather->step, false, &catalog);
+    text_init(&candidates);
+    text_put(&candidates, "\"candidates\":[");
+    for (uint32_t index = 0; !catalog.failed && index < catalog.count; index++) {
+        const struct mcp_element *element = &catalog.elements[index];
+        if (element->name_bytes != bytes || memcmp(element->name, name, bytes) != 0 || element->part == found)
+            continue;
+        found = element->part;
+        count++;
+        put_candidate(gather, element, &candidates);
+    }
+    text_put(&candidates, "]");
+    mcp_catalog_give(shard, &catalog);
+    if (count > 1 && !gather->is_cancelled) {
+        give_error(shard, gather, ERROR_INVALID_PARAMS, &candidates);
+        return;
+    }
+    text_deinit(&candidates);
+    if (count == 1 && !gather->is_cancelled)
+        pass_to(shard, gather, found, name, bytes);
+    else
+        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "name", name, bytes);
+}
+
+static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_list list) {
+    assert(shard->index == 0);
+    char name[NAME_BYTES_MAX];
+    size_t bytes = read_name(gather, name, sizeof name), skipped;
+    if (bytes == SIZE_MAX) {
+        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name", strlen("params.name"));
+        return;
+    }
+    uint32_t index = prefixed(gather, name, bytes, &skipped);
+    if (index != UINT32_MAX) {
+        pass_to(shard, gather, index, name + skipped, bytes - skipped);
+        return;
+    }
+    gather->step = list;
+    gather->method = mcp_list_row(list)->method;
+    gather->list = mcp_list_row(list)->member;
+    gather->pages = true;
+    gather->put = put_list;
+    gather->ended = name_found;
+    mcp_gather_ask(shard, gather);
+}
+
+// --- Requests
+
+static bool method_is_one_of(const struct message *message, const char *const *methods) {
+    for (; *methods; methods++)
+        if (message_method_is(message, *methods))
+            return true;
+    return false;
+}
+
+static enum mcp_list list_named(const struct message *message) {
+    enum mcp_list list = 0;
+    while (list < MCP_LISTS_COUNT && !message_method_is(message, mcp_list_row(list)->method))
+        list++;
+    return list;
+}
+
+static void gather_list(struct shard *shard, struct mcp_gather *gather, const struct mcp_post *post,
+                        enum mcp_list list) {
+    assert(shard->index == 0);
+    if (post->params[MCP_PARAM_CURSOR].type != JSON_NONE) {
+        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.cursor", strlen("params.cursor"));
+        return;
+    }
+    gather->step = list;
+    gather->method = mcp_list_row(list)->method;
+    gather->list = mcp_list_row(list)->member;
+    gather->pages = true;
+    gather->put = put_list;
+    gather->ended = list_ended;
+    mcp_gather_ask(shard, gather);
+}
+
+static void ask_all(struct shard *shard, struct mcp_gather *gather,
+                    void (*ended)(struct shard *shard, struct mcp_gather *gather)) {
+    assert(shard->index == 0);
+    gather->put = put_same;
+    gather->ended = ended;
+    mcp_gather_ask(shard, gather);
+}
+
+static void dispatch(struct shard *shard, struct mcp_gather *gather, const struct mcp_post *post) {
+    assert(shard->index == 0);
+    static const char *const to_one[] = {"resources/read", "resources/subscribe", "resources/unsubscribe",
+                                         "completion/complete", NULL};
+    const struct message *message = &post->message;
+    enum mcp_list list = list_named(message);
+    if (list < MCP_LISTS_COUNT) {
+        gather_list(shard, gather, post, list);
+    } else if (post->method == MCP_INITIALIZE || post->method == MCP_DISCOVER) {
+        ask_all(shard, gather, described);
+    } else if (message_method_is(message, "tools/call") || message_method_is(message, "prompts/get")) {
+        find_name(shard, gather, message_method_is(message, "tools/call") ? MCP_TOOLS : MCP_PROMPTS);
+    } else if (method_is_one_of(message, to_one) && gather->count) {
+        gather->put = put_same;
+        gather->ended = one_ended;
+        try_next(shard, gather);
+    } else if (post->method == MCP_PING) {
+        struct text nothing;
+        text_init(&nothing);
+        give_result(shard, gather, &nothing);
+    } else if (post->method == MCP_SET_LEVEL) {
+        ask_all(shard, gather, level_ended);
+    } else {
+        refuse_all(shard, gather, ERROR_METHOD_NOT_FOUND, "method", message->method, message->method_bytes);
+    }
+}
+
+static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
+    struct mcp_client *client = call->client;
+    mcp_answer_give(shard, call, answer);
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
+        mcp_table_close(shard, client);
+}
+
+void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+    struct mcp_exchange *http = post->exchange;
+    struct mcp_call *call = mcp_call_begin(shard, client, http);
+    assert(client->name_bytes == 0);
+    if (call) {
+        call->answered = answered;
+        call->is_modern = client->kind == MCP_CLIENT_REQUEST;
+        call->is_initialize = post->method == MCP_INITIALIZE;
+        call->takes_json = post->takes_json;
+        call->takes_events = post->takes_events;
+        mcp_post_frame(post);
+    }
+    struct mcp_gather *gather = call ? mcp_gather_begin(shard, call, post) : NULL;
+    if (gather) {
+        dispatch(shard, gather, post);
+        return;
+    }
+    if (call) {
+        call->http = NULL;
+        http->call = NULL;
+        mcp_call_settle(shard, call);
+        mcp_call_free(shard, call);
+    }
+    mcp_reply_error(shard, http, 503, post->to, ERROR_OVERLOADED, NULL);
+    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
+        mcp_table_close(shard, client);
+}
+
+// --- Notifications
+
+// To the call that the hub answers itself; false: there is none of this id.
+static bool cancel_own(struct shard *shard, const struct message *message, struct mcp_client *session) {
+    assert(shard->index == 0);
+    struct json_item named = {0};
+    if (lookup_has(&message->lookup, KEY_PARAMS))
+        named = json_member(message->body, message->lookup.value[KEY_PARAMS], "requestId");
+    if (named.type != JSON_STRING && named.type != JSON_NUMBER)
+        return false;
+    for (struct list *node = session->calls.prev; node != &session->calls; node = node->prev) {
+        struct mcp_call *call = list_entry(node, struct mcp_call, link);
+        struct mcp_gather *gather = call->gather;
+        if (!gather || !json_same(message->body, named.value, body_of(gather), gather->lookup.value[KEY_ID]))
+            continue;
+        mcp_gather_cancel(shard, gather);
+        return true;
+    }
+    return false;
+}
+
+static bool attach(struct shard *shard, struct mcp_client *session, const char *name) {
+    return annex_attach(&shard->quota, session->seat->annex, name, strlen(name));
+}
+
+static void tell_servers(struct shard *shard, struct message *message, struct mcp_client *session) {
+    assert(shard->index == 0);
+    for (const struct child_settings *child = shard->settings->children; child; child = child->next)
+        if (mcp_gather_reaches(child, session->user) && attach(shard, session, child->name))
+            route_attached(shard, message);
+}
+
+void mcp_all_tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+    struct mcp_exchange *http = post->exchange;
+    struct message *message = &post->message;
+    assert(session->name_bytes == 0 && message->lookup.kind == BODY_NOTIFICATION);
+    mcp_post_frame(post);
+    message->peer = session->seat;
+    post->frame = route_sign(shard, session->seat, &post->frame);
+    if (post->method == MCP_CANCELLED) {
+        if (!cancel_own(shard, message, session))
+            cancel_request_route(shard, message);
+    } else if (post->method == MCP_INITIALIZED) {
+        tell_servers(shard, message, session);
+    } else if (post->method == MCP_PROGRESS) {
+        (void)progress_route(shard, message);
+    }
+    mcp_reply_status(shard, http, 202, NULL);
+}

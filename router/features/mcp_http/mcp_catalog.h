@@ -1,0 +1,55 @@
+// Lists of several servers as one: tools, prompts, resources and templates, of elements that pass as they lie.
+#pragma once
+
+#include "core/base/text.h"
+#include "router/features/mcp_http/mcp_gather.h"
+
+// X(what it is, the method that lists it, its member of the result, the member of an element that tells two apart)
+#define MCP_LISTS(X)                                                                                         \
+    X(MCP_TOOLS, "tools/list", "tools", "name")                                                              \
+    X(MCP_PROMPTS, "prompts/list", "prompts", "name")                                                        \
+    X(MCP_RESOURCES, "resources/list", "resources", "uri")                                                   \
+    X(MCP_TEMPLATES, "resources/templates/list", "resourceTemplates", "uriTemplate")
+
+enum mcp_list {
+#define X(list, method, member, key) list,
+    MCP_LISTS(X)
+#undef X
+        MCP_LISTS_COUNT
+};
+
+struct mcp_list_row {
+    const char *method, *member, *key;
+};
+const struct mcp_list_row *mcp_list_row(enum mcp_list list);
+
+// An element of a list: the name or URI by which clients know it.
+struct mcp_element {
+    uint32_t part;       // of the gather: whose it is
+    const uint8_t *text; // the element, as it lies
+    uint32_t bytes;
+    uint32_t key_at; // in it: the name's JSON string
+    uint32_t key_bytes;
+    const char *name; // decoded
+    uint32_t name_bytes;
+    bool is_prefixed; // it is shown behind its server's name
+    bool is_hidden;   // another one with its URI is shown
+};
+
+struct mcp_catalog {
+    struct mcp_element *elements; // in the order of the configuration
+    uint32_t count;
+    char *names;            // memory of them
+    struct mcp_text *texts; // the answers, in one piece each
+    uint32_t text_count;
+    bool failed; // memory was used up
+};
+
+// Reads what a gather of such a list has brought. `always`: each name is shown behind its server's.
+void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list, bool always,
+                      struct mcp_catalog *catalog);
+void mcp_catalog_give(struct shard *shard, struct mcp_catalog *catalog);
+// Writes the elements that are shown, as a JSON array.
+void mcp_catalog_put(const struct mcp_gather *gather, const struct mcp_catalog *catalog, struct text *out);
+// Writes the prefix of a server's names.
+size_t mcp_catalog_prefix(const char *name, size_t bytes, char *out);

@@ -1,0 +1,168 @@
+#include "router/features/mcp_http/mcp_gather.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
+#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_post.h"
+#include "router/rights/authz.h"
+
+enum { PAGES_MAX = 1000 };
+
+bool mcp_gather_reaches(const struct child_settings *child, const struct user *user) {
+    return child->protocol == CHILD_MCP &&
+           (!user || authz_calls_server(user, child->name, strlen(child->name)));
+}
+
+static size_t count_of(const struct shard *shard, const struct user *user, size_t *bytes) {
+    assert(shard->index == 0);
+    size_t count = 0;
+    *bytes = 0;
+    for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
+        count += mcp_gather_reaches(child, user);
+        *bytes += mcp_gather_reaches(child, user) ? strlen(child->name) : 0;
+    }
+    return count;
+}
+
+static void name_parts(const struct shard *shard, struct mcp_gather *gather, const struct user *user) {
+    assert(shard->index == 0);
+    char *at = gather->names;
+    for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
+        if (!mcp_gather_reaches(child, user))
+            continue;
+        struct mcp_part *part = &gather->parts[gather->count++];
+        part->name = at;
+        part->name_bytes = (uint32_t)strlen(child->name);
+        memcpy(at, child->name, part->name_bytes);
+        at += part->name_bytes;
+        parcel_list_init(&part->answers);
+    }
+}
+
+struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post) {
+    size_t bytes, count = count_of(shard, call->client->user, &bytes);
+    assert(shard->index == 0 && call->exchange && !call->gather);
+    struct mcp_gather *gather =
+        quota_take_zeroed(&shard->quota, 1, sizeof *gather + count * sizeof *gather->parts + bytes);
+    if (!gather)
+        return NULL;
+    gather->call = call;
+    gather->names = (char *)&gather->parts[count];
+    name_parts(shard, gather, call->client->user);
+    assert(gather->count == count);
+    gather->frame = post->frame;
+    gather->unit = post->unit;
+    gather->frame.unit = &gather->unit;
+    gather->lookup = post->message.lookup;
+    buffer_hold(gather->frame.buffer);
+    call->gather = gather;
+    return gather;
+}
+
+void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    for (uint32_t index = 0; index < gather->count; index++)
+        for (struct parcel *parcel; (parcel = parcel_list_take(&gather->parts[index].answers));)
+            send_release(shard, parcel);
+    buffer_drop(gather->frame.buffer);
+    gather->call->gather = NULL;
+    quota_give(&shard->quota, gather);
+}
+
+// --- Questions
+
+static void close_one(struct shard *shard, struct mcp_gather *gather) {
+    assert(gather->open > 0);
+    if (--gather->open == 0)
+        gather->ended(shard, gather);
+}
+
+static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
+                     const char *cursor, size_t bytes);
+
+// Asks for the next page, if there is one.
+static bool goes_on(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
+                    const struct mcp_body *body) {
+    assert(shard->index == 0);
+    if (!gather->pages || gather->is_cancelled || part->pages >= PAGES_MAX ||
+        body->lookup.type[KEY_RESULT] != JSON_OBJECT)
+        return false;
+    struct json_item cursor = json_member(body->bytes, body->lookup.value[KEY_RESULT], "nextCursor");
+    if (cursor.type != JSON_STRING)
+        return false;
+    ask_part(shard, gather, part, (const char *)body->bytes + cursor.value.at, cursor.value.bytes);
+    return true;
+}
+
+static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(shard->index == 0);
+    struct mcp_gather *gather = call->part_of;
+    struct mcp_part *part = &gather->parts[call->part];
+    struct mcp_body body;
+    bool is_there = answer && mcp_body_read(shard, answer, &body);
+    bool is_good = is_there && lookup_has(&body.lookup, KEY_RESULT);
+    part->call = NULL;
+    part->failed = !is_good;
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+    if (answer && (is_good || !part->answers.first))
+        parcel_list_append(&part->answers, send_detach(shard, answer));
+    else if (answer)
+        send_release(shard, answer);
+    part->pages++;
+    bool waits = is_good && goes_on(shard, gather, part, &body);
+    if (is_there)
+        mcp_body_give(&body);
+    if (!waits)
+        close_one(shard, gather);
+}
+
+static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
+                     const char *cursor, size_t bytes) {
+    assert(shard->index == 0);
+    struct mcp_call *call = mcp_call_begin(shard, gather->call->client, NULL);
+    struct directives directives = {.timeout_given = true};
+    struct text body;
+    part->failed = true;
+    if (!call) {
+        close_one(shard, gather);
+        return;
+    }
+    directives.timeout_ms = (uint32_t)(shard_limits(shard)->mcp_gather_ns / 1000000);
+    call->answered = answered;
+    call->part_of = gather;
+    call->part = (uint32_t)(part - gather->parts);
+    call->is_modern = gather->call->is_modern;
+    part->call = call;
+    text_init(&body);
+    gather->put(gather, &body, cursor, bytes);
+    mcp_call_send(shard, call, part->name, part->name_bytes, &body, &directives);
+}
+
+void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    gather->open = gather->count + 1;
+    for (uint32_t index = 0; index < gather->count; index++)
+        ask_part(shard, gather, &gather->parts[index], NULL, 0);
+    close_one(shard, gather);
+}
+
+void mcp_gather_ask_one(struct shard *shard, struct mcp_gather *gather, uint32_t index) {
+    assert(index < gather->count && gather->open == 0);
+    gather->open = 1;
+    ask_part(shard, gather, &gather->parts[index], NULL, 0);
+}
+
+void mcp_gather_cancel(struct shard *shard, struct mcp_gather *gather) {
+    assert(shard->index == 0);
+    gather->is_cancelled = true;
+    gather->open++;
+    for (uint32_t index = 0; index < gather->count; index++)
+        if (gather->parts[index].call)
+            mcp_call_cancel(shard, gather->parts[index].call);
+    close_one(shard, gather);
+}

@@ -1,0 +1,50 @@
+// One question to all servers that a user reaches, in the order of the configuration, and their answers.
+#pragma once
+
+#include "core/base/text.h"
+#include "core/lookup/lookup.h"
+#include "router/features/mcp_http/mcp_client_types.h"
+
+struct child_settings;
+struct mcp_post;
+
+// A server's part.
+struct mcp_part {
+    const char *name; // of the server, in the gather's memory
+    uint32_t name_bytes;
+    uint32_t pages;             // that have come
+    struct mcp_call *call;      // that asks it now; or NULL
+    struct parcel_list answers; // without those that are errors, but for the last of no other
+    bool failed;                // the last answer is an error, or there is none
+};
+
+struct mcp_gather {
+    struct mcp_call *call; // the client's, that waits for it; its exchange is open
+    // All have answered, or won't: frees the gather by mcp_gather_free, and answers the call.
+    void (*ended)(struct shard *shard, struct mcp_gather *gather);
+    // Writes the question, with this id and, where bytes isn't 0, this cursor, a JSON string.
+    void (*put)(const struct mcp_gather *gather, struct text *body, const char *cursor, size_t bytes);
+    uint32_t count, open;
+    uint32_t step;      // the caller's
+    bool is_cancelled;  // the client has given it up
+    bool pages;         // all of a list are asked for
+    const char *list;   // then, its member of results; static
+    const char *method; // static, or in the gather's memory
+    struct frame frame; // what the client said; buffer NULL: nothing was kept
+    struct unit unit;
+    struct lookup lookup;
+    char *names;
+    struct mcp_part parts[];
+};
+
+// Whether a section is of a server that a user may call.
+bool mcp_gather_reaches(const struct child_settings *child, const struct user *user);
+// Begins one for a call whose exchange is open, and keeps what the client said. NULL without memory. Nothing is asked yet.
+struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post);
+// Asks all; `ended` may have been called before it returns.
+void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather);
+// Asks one of them; likewise.
+void mcp_gather_ask_one(struct shard *shard, struct mcp_gather *gather, uint32_t index);
+// The client gives it up.
+void mcp_gather_cancel(struct shard *shard, struct mcp_gather *gather);
+void mcp_gather_free(struct shard *shard, struct mcp_gather *gather);

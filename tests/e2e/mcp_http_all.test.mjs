@@ -1,0 +1,109 @@
+// MCP over HTTP, all servers as one: lists of all, names that tell whose a tool is, and what goes to one.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { send, Session } from './mcp_web.mjs';
+import { web } from './web.mjs';
+
+const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-all-'));
+after(() => rmSync(directory, { recursive: true, force: true }));
+const program = fileURLToPath(new URL('mcp_lists.py', import.meta.url));
+const section = (name, own, tools, more = '') => `[child ${name}]\ncommand = python3 -S -E ${program} ${own} ${tools} ${more}\nprotocol = mcp\n`;
+let files = 0;
+function hub(text, ...options) {
+  const path = join(directory, `hub-${++files}.ini`);
+  writeFileSync(path, text);
+  return { shards: [1, 2], options: ['--config', path, ...options] };
+}
+const TWO = section('one', 'one', 'a,b,both,changed,slow') + section('tw.o', 'two', 'both,c,one__x');
+const VERSION = '2026-07-28', META = 'io.modelcontextprotocol/';
+
+function modern(on, method, params = {}, fields = {}) {
+  const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
+  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
+  return send(on, 'POST', '/mcp', { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method, ...fields } });
+}
+const ask = async (on, ...how) => (await (await modern(on, ...how)).end()).answer(1);
+const SHOWN = ['a', 'b', 'one__both', 'changed', 'slow', 'tw_o__both', 'c', 'tw_o__one__x'];
+const names = ({ result }) => result.tools.map(({ name }) => name);
+const said = ({ result }) => result.content[0].text;
+
+web('all servers are one in a session', hub(TWO), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.equal(session.opened.result.serverInfo.name, 'patchbay');
+  assert.equal(session.opened.result.protocolVersion, '2025-06-18');
+  assert.deepEqual(session.opened.result.capabilities, { tools: { listChanged: true }, resources: { listChanged: true, subscribe: true } });
+  assert.deepEqual(names(await session.ask('tools/list')), SHOWN);
+  assert.equal((await session.ask('tools/list', { cursor: '1' })).error.code, -32602);
+  assert.deepEqual((await session.ask('prompts/list')).result, { prompts: [] });
+  const { resources } = (await session.ask('resources/list')).result;
+  assert.deepEqual(resources, [{ uri: 'u:same', name: 'one' }, { uri: 'u:one', name: 'own' }, { uri: 'u:two', name: 'own' }]);
+  const call = (name) => session.ask('tools/call', { name, arguments: {} });
+  for (const [name, answer] of [['a', 'one:a'], ['c', 'two:c'], ['one__both', 'one:both'], ['tw_o__both', 'two:both'],
+    ['tw_o__c', 'two:c'], ['tw_o__one__x', 'two:one__x'], ['one__x', 'one:x']]) assert.equal(said(await call(name)), answer);
+  assert.deepEqual((await call('both')).error.data.candidates, ['one__both', 'tw_o__both']);
+  assert.equal((await call('nobody')).error.code, -32602);
+  assert.equal((await session.ask('resources/read', { uri: 'u:two' })).result.contents[0].text, 'two');
+  assert.ok((await session.ask('resources/read', { uri: 'u:none' })).error);
+  assert.deepEqual((await session.ask('logging/setLevel', { level: 'info' })).result, {});
+  assert.deepEqual((await session.ask('ping')).result, {});
+  assert.equal((await session.ask('sampling/createMessage')).error.code, -32601);
+});
+
+web('all servers are one without a session', hub(TWO), async (on) => {
+  const { result } = await ask(on, 'server/discover');
+  assert.deepEqual(result.supportedVersions, [VERSION]);
+  assert.equal(result.serverInfo.name, 'patchbay');
+  const list = await ask(on, 'tools/list');
+  assert.deepEqual(names(list), SHOWN);
+  assert.equal(list.result.ttlMs, 0);
+  assert.equal(list.result.cacheScope, 'private');
+  assert.equal(said(await ask(on, 'tools/call', { name: 'c' }, { 'Mcp-Name': 'c' })), 'two:c');
+  const unknown = await (await modern(on, 'nobody/knows')).end();
+  assert.equal(unknown.status, 404);
+  assert.equal(unknown.json.error.code, -32601);
+});
+
+web('elements pass byte for byte', hub(TWO), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  const answer = await (await session.call('tools/list')).end();
+  assert.match(answer.text, /\{"name": "one__both", "n": 1\.0, "inputSchema": \{"type": "object"\}\}/);
+});
+
+web('each name may stand behind its server’s', hub(TWO, '--mcp-prefix', 'always'), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.deepEqual(names(await session.ask('tools/list')), ['one__a', 'one__b', 'one__both', 'one__changed', 'one__slow', 'tw_o__both', 'tw_o__c', 'tw_o__one__x']);
+  assert.equal(said(await session.ask('tools/call', { name: 'one__a' })), 'one:a');
+});
+
+web('a list that changes is told to all sessions', hub(TWO), async (on) => {
+  const session = await Session.open(on, '/mcp'), other = await Session.open(on, '/mcp');
+  const stream = await other.listen();
+  await session.ask('tools/call', { name: 'changed' });
+  await stream.until(({ messages }) => messages.some(({ method }) => method === 'notifications/tools/list_changed'), 'the change');
+  stream.drop();
+});
+
+web('one without that era has clients fall back', hub(TWO + section('old', 'old', 'z', '--legacy')), async (on) => {
+  const answer = await (await modern(on, 'tools/list')).end();
+  assert.equal(answer.status, 400);
+  assert.equal(answer.json.error.code, -31054);
+  const session = await Session.open(on, '/mcp');
+  assert.deepEqual(names(await session.ask('tools/list')), [...SHOWN, 'z']);
+});
+
+web('one that is down, or doesn’t answer, is left out', hub(`${TWO}[child down]\ncommand = false\nprotocol = mcp\nrestart-limit = 0\nrestart-delay = 1ms\n`
+  + '[child mute]\ncommand = sleep 1000\nprotocol = mcp\n', '--mcp-gather', '500ms'), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.deepEqual(names(await session.ask('tools/list')), SHOWN);
+});
+
+web('no server at all is an empty one', hub('[child plain]\ncommand = cat\n'), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.deepEqual(session.opened.result.capabilities, {});
+  assert.deepEqual((await session.ask('tools/list')).result, { tools: [] });
+  assert.equal((await session.ask('resources/read', { uri: 'x' })).error.code, -32601);
+});
