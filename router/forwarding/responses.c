@@ -96,10 +96,15 @@ bool responses_deliver(struct shard *shard, struct peer *link, const struct fram
     message.body = frame_body(frame);
     validate_look_up(shard, &message);
     const struct lookup *lookup = &message.lookup;
-    bool is_it = lookup->kind == BODY_RESPONSE && lookup->verdict == LOOKUP_GOOD &&
-                 lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER &&
-                 json_number_whole(message.body, lookup->value[KEY_ID], &id) && id == hub_id;
-    if (!is_it || !response_usable(shard, &message))
+    bool has_id =
+        lookup->kind == BODY_RESPONSE && lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_ID);
+    // That hub answers what it can't read without an id: the subject says whose the answer is.
+    bool is_its =
+        has_id && (lookup->type[KEY_ID] == JSON_NULL
+                       ? message_is_error(&message)
+                       : lookup->type[KEY_ID] == JSON_NUMBER &&
+                             json_number_whole(message.body, lookup->value[KEY_ID], &id) && id == hub_id);
+    if (!is_its || !response_usable(shard, &message))
         return false;
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
     responses_end(shard, link, frame, lookup->value[KEY_ID], hub_id,

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "core/cluster/hub_header.h"
 #include "router/audit/audit.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
@@ -124,6 +125,15 @@ static bool refuse_silently(struct shard *shard, const struct message *message) 
     return true;
 }
 
+// In the frame as its source sent it, wherever that was.
+static int64_t offset_of(const struct message *message, uint32_t fault_at) {
+    const struct origin *origin = message->origin;
+    assert(fault_at <= message->frame->body.bytes);
+    if (origin && origin->from_bytes)
+        return (int64_t)hub_header_offset(origin->from, origin->from_bytes, fault_at);
+    return (int64_t)message->frame->unit->body_at + fault_at;
+}
+
 void refuse_body(struct shard *shard, const struct message *message) {
     static const char *const faults[] = {
         [LOOKUP_NOT_JSON] = "the body is not JSON",
@@ -144,7 +154,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_AMBIGUOUS)
         reply_data_text(&data, "key", lookup_key_text(message->lookup.fault_key));
     if (verdict == LOOKUP_NOT_JSON)
-        reply_data_number(&data, "offset", message->frame->unit->body_at + (int64_t)message->lookup.fault_at);
+        reply_data_number(&data, "offset", offset_of(message, message->lookup.fault_at));
     if (verdict == LOOKUP_TOO_DEEP)
         reply_data_number(&data, "limit", JSON_GRAMMAR_DEPTH_MAX);
     if (verdict == LOOKUP_BAD_ID)

@@ -400,5 +400,6 @@ void name_claim_tick(struct link *link) {
     if (!link_is_open(link))
         return;
     say_again(link);
-    compare_new(link);
+    if (link_is_open(link))
+        compare_new(link);
 }
