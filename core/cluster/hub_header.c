@@ -70,21 +70,21 @@ static char *put(char *to, const void *bytes, size_t count) {
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source) {
     char *to = put(put(out, version, VERSION_BYTES), name, NAME_BYTES);
-    assert(hub->bytes > 0);
+    assert(hub->bytes > 0 && source->cut_count <= HUB_CUTS_MAX);
     to = put(to, hub->text, hub->bytes);
-    if (source && source->time_ms) {
+    if (source->time_ms) {
         to = put(to, " time=", 6);
         to += text_digits(to, source->time_ms);
     }
-    if (source && source->user)
+    if (source->user)
         to = put(put(to, " user=", 6), source->user, strlen(source->user));
-    if (source && source->agent_bytes)
+    if (source->agent_bytes)
         to = put(put(to, " agent=", 7), source->agent, source->agent_bytes);
-    if (source && source->is_placed) {
+    if (source->is_placed) {
         to = put(to, " from=", 6);
         to += text_digits(to, source->body_at);
     }
-    for (uint32_t at = 0; source && source->is_placed && at < source->cut_count; at++) {
+    for (uint32_t at = 0; at < source->cut_count; at++) {
         *to++ = ',';
         to += text_digits(to, source->cuts[at].at);
         *to++ = ':';

@@ -54,7 +54,7 @@ enum {
 
 // Reads the headers of a message, which begin with NATS/1.0 (bytes 0: there are none).
 void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out);
-// Writes the headers, with the empty line that ends them; returns their bytes. `source` may be NULL.
+// Writes the headers, with the empty line that ends them; returns their bytes.
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source);
 // Returns the offset in the source's frame of what lies at this offset of the body. `from`: the text of the key.

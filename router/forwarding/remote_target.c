@@ -230,13 +230,13 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
 }
 
 // Where pieces of the request's own body lie in the source's frame, and where in the parcel: what the other hub finds wrong is told in the
-// source's offsets. A hub that has judged all of the body needn't say so.
+// source's offsets. That is said where another hub judges more of the body than this one has.
 static void note_cuts(const struct shard *shard, const struct message *message, const struct parcel *parcel,
                       struct hub_header_source *source) {
     const uint8_t *body = message->body;
     uint64_t at = 0;
     assert(parcel->hole_count == 0);
-    if (shard->settings->strict)
+    if (shard->settings->strict || !atomic_load_explicit(&shard->hub->hubs_strict, memory_order_relaxed))
         return;
     source->is_placed = true;
     source->body_at = message->frame->unit->body_at;

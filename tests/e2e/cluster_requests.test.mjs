@@ -286,6 +286,7 @@ for (const [how, hubs, field] of [['a field of its own', [[], []], ['Custom-Idle
 joined('the offset of a fault is one in the frame that its source sent', { hubs: [[], ['--validate', 'strict']] }, async (x, y) => {
   await y.agent('b', {}, { governanceLevel: 'manual' });
   const [here, there] = [await x.peer(), await y.peer()];
+  await until('the hub is known', async () => (await here.ask('hub/stats')).result.cluster_hubs === 1);
   const bodies = [
     '{"jsonrpc":"2.0","id":7,"method":"t","params":{"targetAgent":"b","n":1,"bad":[1,,2]}}',
     '{"jsonrpc":"2.0","method":"t","params":{"targetAgent":"b","bad":[1,,2]},"id":"a-long-id-of-its-source"}',

@@ -50,10 +50,11 @@ void cluster_members_hear(struct cluster_members *members, struct cluster_member
 }
 
 void cluster_members_count(struct cluster_members *members) {
-    members->served = members->unserved = 0;
+    members->served = members->unserved = members->strict = 0;
     for (const struct list *node = members->all.next; node != &members->all; node = node->next) {
         const struct cluster_member *member = list_entry(node, struct cluster_member, link);
         members->served += member->is_served;
+        members->strict += member->is_strict;
         members->unserved += member->has_beaten && !member->is_served;
     }
 }

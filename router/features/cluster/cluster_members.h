@@ -19,6 +19,7 @@ struct cluster_member {
     uint64_t heard_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
+    bool is_strict;        // it judges bodies wholly, as it says
     bool is_new;           // names are to be compared with it
     uint64_t served_since; // the number of a claim or list that was given last when it came to be served
     uint64_t protocol;     // as it says
@@ -32,7 +33,7 @@ struct cluster_member {
 struct cluster_members {
     struct name_map by_node;
     struct list all; // who was heard longest ago is first
-    uint32_t served, unserved;
+    uint32_t served, unserved, strict;
     struct quota *kept;
 };
 

@@ -162,13 +162,6 @@ static void dial_at(struct link *link, const struct sockaddr_storage *address, u
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_GREETING_MS);
 }
 
-static void dial_resolved(struct link *link) {
-    const struct link_resolver *resolving = &link->resolving;
-    assert(resolving->next < resolving->answer.count);
-    dial_at(link, &resolving->answer.addresses[resolving->next].address,
-            resolving->answer.addresses[resolving->next].bytes);
-}
-
 static void resolve(struct link *link) {
     struct shard *shard = link->shard;
     assert(link->shard->index == 0);
@@ -182,13 +175,15 @@ static void resolve(struct link *link) {
 
 void link_dial(struct link *link) {
     const struct cluster_server *server = link_server(link);
+    const struct resolver_answer *answer = &link->resolving.answer;
     assert(link->state == LINK_RESTING);
     if (link->shard->phase != HUB_SERVING)
         return;
     if (server->bytes)
         dial_at(link, &server->address, server->bytes);
-    else if (link->resolving.answer.count)
-        dial_resolved(link);
+    else if (answer->count)
+        dial_at(link, &answer->addresses[link->resolving.next].address,
+                answer->addresses[link->resolving.next].bytes);
     else
         resolve(link);
 }
@@ -224,7 +219,7 @@ void link_resolved(struct shard *shard, const struct io_event *event) {
         wheel_disarm(&link->timer);
         link->state = LINK_RESTING;
         if (answer->count) {
-            dial_resolved(link);
+            link_dial(link);
             return;
         }
         link_note_fault(link, answer->fault ? gai_strerror(answer->fault) : "its name has no address");

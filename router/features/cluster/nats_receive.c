@@ -76,6 +76,13 @@ static bool is_for_hub(const struct link *link, const struct hub_message *messag
            memcmp(message->bytes + message->subject.hub.at, link->hub.text, link->hub.bytes) == 0;
 }
 
+// Whether the payload is JSON, which then is known.
+static bool judge_json(struct hub_message *message) {
+    uint32_t bytes = message->arrival->unit->body_bytes;
+    message->json.bytes = bytes && json_valid(message->body, bytes) ? bytes : 0;
+    return message->json.bytes > 0;
+}
+
 // Numbers that are no request's are a claim's or a list's.
 static bool take_answer(struct link *link, struct hub_message *message) {
     assert(message->subject.kind == SUBJECT_ANSWER);
@@ -85,7 +92,7 @@ static bool take_answer(struct link *link, struct hub_message *message) {
         return true;
     }
     bool is_nobody = !message->member && nats_status(message->bytes, message->said->headers) == 503;
-    if (!is_nobody && (!message->member || !message->json.bytes))
+    if (!is_nobody && (!message->member || !judge_json(message)))
         return false;
     struct json_item agents = json_member(message->body, message->json, "agents");
     if (agents.type != JSON_ARRAY)
@@ -149,20 +156,6 @@ static bool take_json(struct link *link, const struct hub_message *message) {
     }
 }
 
-static bool is_frame(enum subject_kind kind) {
-    return kind <= SUBJECT_NOTICE || kind == SUBJECT_DECIDE || kind == SUBJECT_CANCEL ||
-           kind == SUBJECT_HUBS_CANCEL || kind == SUBJECT_PROGRESS;
-}
-
-// Of a request that is answered by a frame, too.
-static void judge_json(struct hub_message *message) {
-    uint32_t bytes = message->arrival->unit->body_bytes;
-    bool is_answer = message->subject.kind == SUBJECT_ANSWER && message->subject.number < LINK_NUMBERS_FROM;
-    assert(!message->json.bytes);
-    if (bytes && !is_answer && !is_frame(message->subject.kind) && json_valid(message->body, bytes))
-        message->json.bytes = bytes;
-}
-
 // False: it can't be read, or isn't for anybody here.
 static bool take_known(struct link *link, struct hub_message *message) {
     enum subject_kind kind = message->subject.kind;
@@ -173,9 +166,8 @@ static bool take_known(struct link *link, struct hub_message *message) {
                             : is_hubs || is_for_hub(link, message);
     if (link->state < LINK_JOINING || !is_ours)
         return false;
-    judge_json(message);
     if (kind == SUBJECT_HUBS_BEAT)
-        return heartbeat_take(link, message);
+        return judge_json(message) && heartbeat_take(link, message);
     if (message->header.given && !(message->member = heartbeat_hear(link, &message->header.hub)))
         return true; // of a link that has ended
     if (kind == SUBJECT_ANSWER)
@@ -194,7 +186,7 @@ static bool take_known(struct link *link, struct hub_message *message) {
         heartbeat_end(link, message->member);
         return true;
     }
-    return message->json.bytes && take_json(link, message);
+    return judge_json(message) && take_json(link, message);
 }
 
 static void take_message(struct shard *shard, struct link *link, const struct frame *frame,

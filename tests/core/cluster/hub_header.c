@@ -68,7 +68,7 @@ static void what_is_not_said_is_not_there(void **state) {
     struct hub_name hub;
     (void)state;
     hub_name_write(&hub, node, 4294967295);
-    out[hub_header_write(out, &hub, NULL)] = '\0';
+    out[hub_header_write(out, &hub, &(struct hub_header_source){0})] = '\0';
     struct hub_header header = read_text(out);
     assert_true(header.given);
     assert_true(header.time_ms == 0 && header.user.bytes == 0 && header.agent.bytes == 0);
