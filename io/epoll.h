@@ -6,7 +6,7 @@
 
 #include "io/backend.h"
 #include "io/epoll_socket.h"
-#include "io/signals.h"
+#include "io/process.h"
 #include "io/spin.h"
 
 enum { EPOLL_MAGIC = 0x696f6570, EVENTS_MAX = 512 };

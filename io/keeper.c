@@ -23,7 +23,7 @@
 #include "io/keeper_secrets.h"
 #include "io/log.h"
 #include "io/privdrop.h"
-#include "io/process_name.h"
+#include "io/process.h"
 
 // One program, from its start until nobody of its group is left.
 struct keeper_child {

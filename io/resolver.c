@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "io/privdrop.h"
-#include "io/process_name.h"
+#include "io/process.h"
 
 enum { RESOLVERS_END = 3 };
 

@@ -6,7 +6,7 @@
 
 #include "io/backend.h"
 #include "io/coalesce.h"
-#include "io/signals.h"
+#include "io/process.h"
 #include "io/spin.h"
 #include "io/uring_buffers.h"
 #include "io/uring_ring.h"

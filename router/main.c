@@ -22,7 +22,7 @@
 #include "io/log.h"
 #include "io/notify.h"
 #include "io/passed_sockets.h"
-#include "io/process_name.h"
+#include "io/process.h"
 #include "io/resolver.h"
 #include "io/sandbox_layer.h"
 #include "io/secure.h"

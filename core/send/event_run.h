@@ -1,6 +1,6 @@
 // Events that lie one behind the other in a receive buffer and go the same way are gathered, to go out
 // together as one stretch of that buffer. Canonical frames that lie side by side go so to receivers of
-// frames. In three other cases the stretch is made ready anew (stretch.h): for other receivers, for events
+// frames. In three other cases the stretch is made ready anew (event_run.h): for other receivers, for events
 // that came otherwise, and where other bytes lie between (a NATS server's line before each). Then those
 // bodies must be small, and nothing else may have come with them.
 #pragma once
@@ -48,3 +48,14 @@ bool event_run_goes_on(const struct event_run *run, const struct event_place *ev
 void event_run_begin(struct event_run *run, const struct event_place *event);
 // Adds the event behind the run's last one.
 void event_run_add(struct event_run *run, const struct event_place *event);
+
+// --- Stretches
+
+// Small bodies that came side by side, made ready once for all receivers of a wire. Receivers get shares of
+// one text, in which each body has its envelope and the line breaks of the wire.
+
+// Writes `count` bodies, spans of the stretch in rising order, so that it is dressed for this wire, and to ends[] where
+// each ends. A share of it is sent as it is, or shortened. NULL when memory or the budget is used up.
+struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *stretch,
+                               const struct wire *wire, const struct span *bodies, uint32_t *ends,
+                               unsigned count);

@@ -19,7 +19,6 @@
 
 #include "core/base/text.h"
 #include "core/wire/field.h"
-#include "core/wire/media_type.h"
 
 // The place of the next byte: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.
 enum state { IN_BODY = FIELDS_STATES, REFUSED };

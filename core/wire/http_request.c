@@ -5,7 +5,6 @@
 
 #include "core/json/simdjson.h"
 #include "core/wire/field.h"
-#include "core/wire/media_type.h"
 
 struct field_name {
     const char *lower;

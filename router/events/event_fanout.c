@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/send/event_run.h"
 #include "core/send/line_breaks.h"
-#include "core/send/stretch.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature_call.h"

@@ -9,7 +9,7 @@
 //
 // Events of one name that lie one behind the other in a receive buffer make a run, which goes out as if it
 // were one. A subscriber gets all of them as one stretch of that buffer. Where they did not come as they are
-// to leave, the stretch is one text that is made ready for all receivers of its wire (core/send/stretch.h). A
+// to leave, the stretch is one text that is made ready for all receivers of its wire (core/send/event_run.h). A
 // run ends where another frame comes, at the latest with the arrival.
 //
 // A subscriber whose queue is full, or for whose entry in it there is no memory, misses the event, and is

@@ -36,3 +36,13 @@ const struct http_route *http_route_find(const uint8_t *head, struct span path);
 bool http_route_takes(const struct http_route *route, enum http_method method);
 // The header line that lists what it takes; static.
 const char *http_route_allow(const struct http_route *route);
+
+// --- The hub's own pages
+
+// Paths that show how the hub is: whether it lives, whether it takes work, its figures, and the status page.
+
+void http_healthz(struct shard *shard, struct http_call *call);
+void http_readyz(struct shard *shard, struct http_call *call);
+void http_metrics(struct shard *shard, struct http_call *call);
+// A file of the status page.
+void http_page(struct shard *shard, struct http_call *call);

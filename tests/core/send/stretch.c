@@ -1,5 +1,5 @@
 // Bodies that lie side by side, made ready at once for all receivers of a wire.
-#include "core/send/stretch.h"
+#include "core/send/event_run.h"
 #include "core/wire/wire.h"
 #include "tests/core/send/parcels.h"
 
