@@ -99,6 +99,8 @@ static const struct option options[] = {
      "N", "1000", NULL, "members of one batch"},
     {"request-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(request_timeout_ns), MS_NS,
      24 * HOUR_NS, NULL, "TIME", "5m", NULL, "for which a target may owe an answer"},
+    {"slow-request", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, FIELD(settings.slow_request_ns), 0,
+     24 * HOUR_NS, NULL, "TIME", "off", NULL, "log each request that took as long, or off"},
     {"progress-extends", OPTION_FLAG, OPTIONS_LIMITS, OPTION_RELOADS, FIELD(settings.progress_extends), 0, 1,
      NULL, NULL, "no", NULL,
      "let each progress of a request with a progress token begin --request-timeout anew, up to 1h"},

@@ -28,7 +28,7 @@ static const struct command {
     {"child", command_child},     {"top", command_top},
     {"hcs", command_hcs},         {"token", command_token},
     {"users", command_users},     {"bench", command_bench},
-    {"pending", command_pending},
+    {"pending", command_pending}, {"tap", command_tap},
 };
 enum { COMMANDS_COUNT = sizeof commands / sizeof commands[0] };
 

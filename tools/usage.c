@@ -43,6 +43,16 @@ static const struct usage {
      "  --cluster           those at all hubs that are joined\n"},
     {"stats", "[--json]", "print the hub's counters",
      "  --json              the hub's answer as it is, on one line\n"},
+    {"tap", "[OPTION...]", "show what goes on, a line a message",
+     "  --agent AGENT-ID    of this source or target alone: an agentId, or a prefix and *\n"
+     "  --method NAME       of this method alone, likewise\n"
+     "  --errors            no results and no deliveries\n"
+     "  --slow TIME         requests that took as long (250ms, 5s)\n"
+     "  --body SIZE         with so much of each body, and a line of each request when it is taken in, too\n"
+     "  --rate N            lines a second at most, 1 to 100000; else 1000\n"
+     "  --count N           end after N lines; else at an interrupt\n"
+     "  --json              the hub's entries as they are, one a line\n"
+     "What was too much is told on standard error by its number.\n"},
     {"pending", "[AGENT] [--limit N] [--json]", "list the requests that are under way, oldest first",
      "AGENT is an agentId, or a prefix and *: of what it asks or owes.\n"
      "  --limit N           of so many at most, 1 to 1000; else 100\n"

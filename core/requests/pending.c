@@ -213,6 +213,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->account = NULL;
     pending->copy = NULL;
     pending->latency = NULL;
+    pending->observation = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
     list_init(&pending->by_id);

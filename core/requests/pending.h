@@ -27,6 +27,7 @@ struct pending_tokens;
 struct account;
 struct exchange;
 struct latency_row;
+struct observation;
 struct message_copy;
 struct remote_end;
 struct user;
@@ -70,7 +71,8 @@ struct pending {
     uint64_t asked_ns;           // when it was forwarded, by the shards' clock
     uint64_t limit_ms;           // with `idle`: when its time is up whatever comes, by the same clock
     struct latency_row *latency; // of whom it was forwarded to (core/agents/latency.h); the router's, or NULL
-    const struct user *user;     // who has sent it, of whatever edition; the router's, or NULL
+    struct observation *observation; // while somebody looks (router/features/observe); the router's, or NULL
+    const struct user *user;         // who has sent it, of whatever edition; the router's, or NULL
     uint32_t body_bytes;
     uint32_t method_bytes;             // of the whole method, up to METHOD_BYTES_MAX
     char method[PENDING_METHOD_BYTES]; // its first bytes, decoded; what lies behind method_bytes says nothing

@@ -154,6 +154,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->lane = LANE_NORMAL;
     parcel->block = NULL;
     parcel->has_added = false;
+    parcel->observed = false;
     parcel->head_bytes = 0;
     parcel->head_fields = 0;
     parcel->for_many = false;
@@ -364,6 +365,7 @@ struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *par
     copy->breaks = parcel->breaks;
     copy->of_stream = parcel->of_stream;
     copy->for_many = parcel->for_many;
+    copy->observed = parcel->observed;
     keep_added(copy, parcel);
     if (parcel->of_stream)
         copy->stream = parcel->stream;

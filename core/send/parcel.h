@@ -104,6 +104,7 @@ struct parcel {
     uint8_t head_bytes;  // of inline_text, that stand before all else
     uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
     bool has_added : 1;  // `added` is set
+    bool observed : 1;   // a request that somebody looks at (router/features/observe)
     bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled

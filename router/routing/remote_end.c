@@ -8,6 +8,7 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/events/events.h"
@@ -98,10 +99,15 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
     pending->outcome = NULL;
     pending->account = NULL;
     pending->copy = NULL;
+    struct observation *observation = pending->observation;
+    retry->observation = observation ? &observation : NULL;
+    pending->observation = NULL;
     completion_withdraw(shard, pending);
     lookup_body(&message.lookup, message.body, message.frame->body.bytes, id_bytes);
     assert(message.lookup.verdict == LOOKUP_GOOD && message_is_request(&message));
     route_copy(shard, &message, copy);
+    if (observation) // it waits for approval now
+        feature_message_refused(shard, &message, ERROR_APPROVAL_REQUIRED);
     audit_source_gone(shard, &outcome);
     if (account)
         account_lease_answer(&shard->account_leases, account);

@@ -27,9 +27,10 @@ struct remote_retry {
     bool first_over; // as above
     bool is_former;  // hubs under the former REALM are to be asked
     struct directives original;
-    uint64_t hub_id;        // under which it went
-    struct account **place; // where it counts as pending, until that is taken over; or NULL
-    struct mail **outcome;  // what tells the journal how it ends; of what isn't in the journal NULL
+    uint64_t hub_id;                  // under which it went
+    struct account **place;           // where it counts as pending, until that is taken over; or NULL
+    struct observation **observation; // of what is looked at, until the request is under way again; or NULL
+    struct mail **outcome;            // what tells the journal how it ends; of what isn't in the journal NULL
 };
 
 // NULL where there is no memory to keep it.

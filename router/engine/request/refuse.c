@@ -6,11 +6,13 @@
 #include "router/audit/audit.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 
 void refuse(struct shard *shard, const struct message *message, enum error error, struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     audit_refused(shard, message, error);
+    feature_message_refused(shard, message, error);
     if (message_is_request(message)) {
         reply_error(shard, message->peer, message_reply_to(message), error, data);
         return;

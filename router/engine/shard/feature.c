@@ -29,13 +29,13 @@ static void add_methods(struct feature_set *set, const struct feature *feature) 
 }
 
 struct feature_set *feature_set_create(const struct feature *const *features,
-                                       const struct hub_settings *settings) {
+                                       const struct hub_settings *settings, bool watched) {
     struct feature_set *set = memory_take_zeroed(1, sizeof *set);
     for (unsigned number = 0; set && features && number < FEATURES_MAX; number++) {
         const struct feature *feature = features[number];
         if (feature)
             add_methods(set, feature);
-        if (!feature || (feature->is_on && !feature->is_on(settings)))
+        if (!feature || (feature->is_watcher && !watched) || (feature->is_on && !feature->is_on(settings)))
             continue;
         set->by_number[number] = feature;
     }

@@ -73,8 +73,11 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
        struct pending *pending, struct parcel *parcel),                                                                                                                         \
       (shard, message, agent, pending, parcel))                                                                                                                                 \
+    /* A message is refused before it goes anywhere. `error` is enum error. */ \
+    X(message_refused, (struct shard * shard, const struct message *message, unsigned error), \
+      (shard, message, error)) \
     /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */                                                                              \
-    X(request_ended, (struct shard * shard, const struct pending *pending, const struct request_end *end),                                                                      \
+    X(request_ended, (struct shard * shard, struct pending *pending, const struct request_end *end),                                                                      \
       (shard, pending, end))                                                                                                                                                    \
     /* The parcel of a notification goes to this agent; NULL: to other hubs. */                                                                                                 \
     X(notification_forwarded,                                                                                                                                                   \
@@ -140,6 +143,9 @@ struct feature_method {
 
 struct feature {
     const char *name;
+    // Its functions are called only while the shard is watched (feature_watch): what each message passes costs nothing
+    // otherwise.
+    bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;
     // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
@@ -188,9 +194,9 @@ struct feature_set {
 };
 
 // Compiles those of `features`, an array by number, that a hub with these settings has. NULL: there are none. The result
-// is NULL without memory.
+// is NULL without memory. `watched`: with those that watch.
 struct feature_set *feature_set_create(const struct feature *const *features,
-                                       const struct hub_settings *settings);
+                                       const struct hub_settings *settings, bool watched);
 void feature_set_destroy(struct feature_set *set);
 
 // The row of a method of a feature's by its name under hub/; NULL: there is none.

@@ -34,6 +34,11 @@ static inline struct agent *feature_choose(struct shard *shard, struct peer *pee
     return agent;
 }
 
+// From now on the shard is watched, or not any more.
+static inline void feature_watch(struct shard *shard, bool watched) {
+    shard->features = watched ? shard->hub->features_watched : shard->hub->features;
+}
+
 // Starts all, on shard 0: NULL, or static text: what there is no memory for.
 const char *feature_start(struct shard *shard);
 // Hands out mail, a timer or an event of a feature.

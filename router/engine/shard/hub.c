@@ -155,8 +155,10 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     }
     atomic_init(&hub->phase, HUB_SERVING);
     hub->strangers = account_create(0);
-    hub->features = feature_set_create(settings->features, settings);
-    if (!hub->features || !hub->strangers || !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
+    hub->features = feature_set_create(settings->features, settings, false);
+    hub->features_watched = feature_set_create(settings->features, settings, true);
+    if (!hub->features || !hub->features_watched || !hub->strangers ||
+        !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -176,6 +178,7 @@ void hub_destroy(struct hub *hub) {
         memory_give(hub->children[index]);
     account_drop(hub->strangers);
     feature_set_destroy(hub->features);
+    feature_set_destroy(hub->features_watched);
     memory_give((void *)hub->owed);
     memory_give((void *)hub->taken_up);
     memory_give((void *)hub->connections);

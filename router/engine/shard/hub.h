@@ -79,6 +79,7 @@ struct hub_settings {
     struct limits limits;
     bool require_initialize;
     bool takeover;
+    uint64_t slow_request_ns; // requests that took as long are logged; 0: none
     bool progress_extends; // the time of a request with a progress token, whose source says nothing of time
     bool strict;           // of the two depths of validation (validate.h)
     struct child_settings *children; // linked; the edition's
@@ -131,7 +132,10 @@ struct hub {
     // The settings in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until
     // the end because another shard may still be reading them.
     struct hub_edition *_Atomic edition;
-    struct feature_set *features; // that it has; constant
+    struct feature_set *features;         // that it has; constant
+    struct feature_set *features_watched; // likewise, for shards whose messages are watched
+    _Atomic uint32_t taps;        // that there are, or were until a moment ago (router/features/observe)
+    _Atomic uint64_t tap_numbers; // that were given out
     struct shard **shards;        // each is set by its own thread before any runs
     struct mailbox *mailboxes;    // from shard * shard_count + to shard
     struct buffer_budget budget;

@@ -1,29 +1,217 @@
-#include "router/features/observe/observe_types.h"
-
+// The registration of the feature that shows what goes on, and its watching of messages.
 #include <assert.h>
 
-#include "router/engine/shard/feature.h"
-#include "router/engine/shard/shard.h"
+#include "router/engine/message/message_copy.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/features/feature_list.h"
+#include "router/features/observe/observation.h"
+#include "router/features/observe/observe_types.h"
 #include "router/features/observe/pending_list.h"
+#include "router/features/observe/slow_log.h"
+#include "router/features/observe/tap.h"
+#include "router/registry/method_table.h"
+
+// --- Watching
+
+static void note(struct shard *shard, struct observation *observation, const struct message *message) {
+    slow_log_note(shard, observation);
+    if (tap_is_on(shard))
+        tap_note(shard, observation, message);
+    observation_give(shard, observation);
+}
+
+static struct observation *begin(struct shard *shard, const struct message *message) {
+    struct observation *observation = observation_begin(shard, message);
+    if (!observation)
+        tap_note_missed(shard);
+    return observation;
+}
+
+// Of a request that goes on elsewhere, the observation goes with it.
+static struct observation *take_back(const struct message *message) {
+    const struct remote_retry *retry = message->retry;
+    struct observation *observation = retry && retry->observation ? *retry->observation : NULL;
+    if (observation)
+        *retry->observation = NULL;
+    return observation;
+}
+
+static void observe_request_began(struct shard *shard, const struct message *message,
+                                  const struct agent *agent, struct pending *pending,
+                                  struct parcel *parcel) {
+    struct observation *observation = take_back(message);
+    bool is_first = !observation;
+    if (is_first && !message->retry) {
+        observation = begin(shard, message);
+        shard->observe.live += observation != NULL;
+    }
+    if (!observation)
+        return;
+    observation_forward(shard, observation, agent, pending);
+    pending->observation = observation;
+    parcel->observed = true;
+    if (is_first && tap_is_on(shard))
+        tap_note_begun(shard, observation, message);
+}
+
+static void observe_request_ended(struct shard *shard, struct pending *pending,
+                                  const struct request_end *end) {
+    struct observation *observation = pending->observation;
+    if (!observation)
+        return;
+    assert(shard->observe.live > 0);
+    shard->observe.live--;
+    pending->observation = NULL;
+    observation_end(shard, observation, pending, end);
+    note(shard, observation, NULL);
+}
+
+// What the hub answers itself is shown to nobody: it may bear credentials.
+static bool is_shown(const struct message *message) {
+    bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
+    if (!is_call || message->lookup.verdict != LOOKUP_GOOD)
+        return false;
+    if (message->method_long)
+        return !json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
+    return method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
+           !method_table_is_of_hub(message->method, message->method_bytes);
+}
+
+static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
+    struct observation *observation = take_back(message);
+    if (!observation && (message->retry || !is_shown(message)))
+        return;
+    if (observation) {
+        assert(shard->observe.live > 0);
+        shard->observe.live--;
+    } else {
+        observation = begin(shard, message);
+        if (observation && observation->kind == OBSERVED_REQUEST && tap_is_on(shard))
+            tap_note_begun(shard, observation, message);
+    }
+    if (!observation)
+        return;
+    observation_refuse(shard, observation, (enum error)error);
+    note(shard, observation, message);
+}
+
+static void observe_notification(struct shard *shard, const struct message *message,
+                                 const struct agent *agent) {
+    struct observation *observation = begin(shard, message);
+    if (!observation)
+        return;
+    observation_forward(shard, observation, agent, NULL);
+    observation->ended_ns = observation->came_ns;
+    note(shard, observation, message);
+}
+
+// --- What was sent, perhaps on another shard
+
+struct sent_note {
+    struct mail mail; // its came_us: when
+    uint64_t hub_id;
+};
+
+static void note_sent(struct shard *shard, uint64_t hub_id, uint32_t sent_us) {
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (pending && pending->observation)
+        observation_sent(shard, pending->observation, sent_us);
+}
+
+// Without memory nobody learns when it was.
+static void observe_sent(struct shard *shard, const struct peer *peer, const struct parcel *parcel) {
+    uint32_t home = hub_id_shard(parcel->hub_id);
+    if (!parcel->observed || !parcel->hub_id)
+        return;
+    if (home == shard->index) {
+        note_sent(shard, parcel->hub_id, shard->sending_us);
+        return;
+    }
+    struct sent_note *sent = quota_take(&shard->quota, sizeof *sent);
+    if (!sent)
+        return;
+    *sent = (struct sent_note){.hub_id = parcel->hub_id};
+    sent->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_SENT);
+    sent->mail.connection = peer->name;
+    sent->mail.came_us = shard->sending_us;
+    mailbox_post(hub_mailbox(shard->hub, shard->index, home), &sent->mail);
+}
+
+static void take_sent(struct shard *shard, struct mail *mail) {
+    struct sent_note *sent = list_entry(mail, struct sent_note, mail);
+    note_sent(shard, sent->hub_id, mail->came_us);
+    quota_give(&shard->quota, sent);
+}
+
+// --- Turns
+
+// While nobody looks no message is watched. What is under way is watched to its end.
+static void follow(struct shard *shard) {
+    bool watches = tap_is_on(shard) || slow_log_is_on(shard) || shard->observe.live > 0;
+    if (watches == shard->observe.is_watched)
+        return;
+    shard->observe.is_watched = watches;
+    feature_watch(shard, watches);
+}
+
+static void observe_turn(struct shard *shard) {
+    follow(shard);
+    pending_list_go_on(shard);
+}
 
 static bool observe_open(struct shard *shard) {
     list_init(&shard->observe.queries);
+    list_init(&shard->observe.taps);
+    list_init(&shard->observe.own_taps);
+    follow(shard);
     return true;
 }
 
 static void observe_mail(struct shard *shard, struct mail *mail, unsigned kind) {
-    assert(kind == OBSERVE_MAIL_PENDING);
+    switch ((enum observe_mail)kind) {
+    case OBSERVE_MAIL_PENDING:
+        pending_list_arrived(shard, mail);
+        break;
+    case OBSERVE_MAIL_TAP:
+        tap_arrived(shard, mail);
+        follow(shard); // from here on
+        break;
+    case OBSERVE_MAIL_ENTRIES:
+        tap_entries_arrived(shard, mail);
+        break;
+    case OBSERVE_MAIL_SENT:
+        take_sent(shard, mail);
+        break;
+    }
+}
+
+static void observe_timer(struct shard *shard, struct timer *timer, unsigned kind) {
+    assert(kind == OBSERVE_TIMER_TAP);
     (void)kind;
-    pending_list_arrived(shard, mail);
+    tap_expired(shard, timer);
 }
 
 static bool observe_has_news(const struct shard *shard) {
     return !list_empty(&shard->observe.queries);
 }
 
+static void observe_peer_ended(struct shard *shard, struct peer *peer) {
+    tap_leave(shard, peer);
+}
+
+static void observe_drain(struct shard *shard) {
+    if (shard->phase == HUB_CLOSING)
+        tap_end_all(shard);
+}
+
+static bool observe_holds_phase(const struct shard *shard) {
+    return shard->phase == HUB_STOPPED && tap_holds(shard);
+}
+
 static const struct feature_method observe_methods[] = {
     {.name = "hub/pending", .answer = pending_list_ask, .result_grows = true},
+    {.name = "hub/tap", .answer = tap_ask, .lasts = true},
+    {.name = "hub/untap", .answer = tap_ask_end, .lasts = true},
     {.name = NULL},
 };
 
@@ -32,6 +220,21 @@ const struct feature observe_feature = {
     .methods = observe_methods,
     .open = observe_open,
     .mail = observe_mail,
-    .turn = pending_list_go_on,
+    .timer = observe_timer,
+    .turn = observe_turn,
+    .turn_ends = tap_flush,
     .has_news = observe_has_news,
+    .peer_ended = observe_peer_ended,
+    .drain = observe_drain,
+    .holds_phase = observe_holds_phase,
+};
+
+const struct feature observe_watch_feature = {
+    .name = "observe_watch",
+    .is_watcher = true,
+    .request_began = observe_request_began,
+    .request_ended = observe_request_ended,
+    .message_refused = observe_refused,
+    .notification_forwarded = observe_notification,
+    .parcel_sent = observe_sent,
 };

@@ -1,0 +1,219 @@
+#include "router/features/observe/observation.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "router/engine/message/error_target.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/post.h"
+
+const char *observation_outcome_text(enum observation_outcome outcome) {
+    static const char *const texts[OUTCOMES_COUNT] = {
+#define X(name, text) [name] = text,
+        OBSERVATION_OUTCOMES(X)
+#undef X
+    };
+    assert(outcome < OUTCOMES_COUNT);
+    return texts[outcome];
+}
+
+// --- Names
+
+static uint32_t put_number(char *out, uint64_t connection) {
+    out[0] = '#';
+    return 1 + (uint32_t)text_digits(out + 1, connection);
+}
+
+static uint32_t put_agent(char *out, const struct agent *agent) {
+    size_t bytes = agent->pool_bytes ? agent->pool_bytes : agent->id_bytes;
+    assert(bytes <= OBSERVED_TARGET_BYTES);
+    memcpy(out, agent->id, bytes);
+    return (uint32_t)bytes;
+}
+
+// The agent that the message names, of its source's; else one of its connection's.
+static uint32_t put_source(struct shard *shard, const struct message *message,
+                           char out[OBSERVED_TARGET_BYTES]) {
+    const struct agent *agent = agents_one_at(&shard->agents, message->peer->name);
+    const struct lookup *lookup = &message->lookup;
+    if (message->origin) {
+        memcpy(out, message->origin->agent, message->origin->agent_bytes);
+        return message->origin->agent_bytes;
+    }
+    if (agent && lookup_has(lookup, KEY_SOURCE_AGENT) && lookup->type[KEY_SOURCE_AGENT] == JSON_STRING) {
+        size_t bytes =
+            json_string_decode(message->body, lookup->value[KEY_SOURCE_AGENT], out, AGENT_ID_BYTES_MAX);
+        const struct agent *named = bytes == SIZE_MAX ? NULL : agents_find(&shard->agents, out, bytes);
+        agent = named && named->home == agent->home ? named : agent;
+    }
+    return agent ? put_agent(out, agent) : put_number(out, message->peer->name);
+}
+
+static void put_target(struct observation *observation, const struct pending *pending,
+                       const struct agent *agent) {
+    char name[METHOD_BYTES_MAX];
+    bool is_remote = !agent && pending && pending->query_bytes;
+    bool is_group = is_remote && error_target_kind(pending) == SUBJECT_CAPABILITY;
+    size_t bytes = is_remote ? error_target_name(pending, name) : SIZE_MAX;
+    if (agent) {
+        observation->target_bytes = put_agent(observation->target, agent);
+    } else if (bytes != SIZE_MAX) {
+        observation->target[0] = '@';
+        memcpy(observation->target + is_group, name, bytes);
+        observation->target_bytes = (uint32_t)(bytes + is_group);
+    } else if (pending) {
+        observation->target_bytes = put_number(observation->target, pending->target);
+    }
+}
+
+// --- Begin and end
+
+static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX]) {
+    const struct lookup *lookup = &message->lookup;
+    if (!message_method_is(message, "event") || !lookup_has(lookup, KEY_EVENT) ||
+        lookup->type[KEY_EVENT] != JSON_STRING)
+        return 0;
+    return json_string_decode_begin(message->body, lookup->value[KEY_EVENT], out, EVENT_BYTES_MAX);
+}
+
+static char *append(char *at, const void *text, size_t bytes) {
+    memcpy(at, text, bytes);
+    return at + bytes;
+}
+
+struct observation *observation_begin(struct shard *shard, const struct message *message) {
+    char source[OBSERVED_TARGET_BYTES], event[EVENT_BYTES_MAX], method[METHOD_BYTES_MAX];
+    const char *name = message->method;
+    size_t method_bytes = message->method_bytes, event_bytes = event_of(message, event);
+    uint32_t source_bytes = put_source(shard, message, source);
+    struct span id = message_is_request(message) ? message->lookup.value[KEY_ID] : (struct span){0};
+    if (message->method_long) {
+        method_bytes = message_method_begin(message, method, sizeof method);
+        name = method;
+    }
+    struct observation *observation =
+        quota_take(&shard->quota, sizeof *observation + method_bytes + source_bytes + id.bytes + event_bytes);
+    if (!observation)
+        return NULL;
+    *observation = (struct observation){
+        .kind = event_bytes                   ? OBSERVED_EVENT
+                : message_is_request(message) ? OBSERVED_REQUEST
+                                              : OBSERVED_NOTIFICATION,
+        .number = ++shard->observe.number * shard->hub->settings.shard_count + shard->index,
+        .wall_ms = io_wall_ms(shard->io),
+        .came_ns = io_now(shard->io),
+        .source = message->peer->name,
+        .user = message->origin ? message->origin->user : identity_user(message->peer),
+        .bytes = message->frame->body.bytes,
+        .method_bytes = (uint32_t)method_bytes,
+        .source_bytes = source_bytes,
+        .id_bytes = id.bytes,
+        .event_bytes = (uint32_t)event_bytes,
+    };
+    char *at = append(observation->texts, name, method_bytes);
+    at = append(at, source, source_bytes);
+    at = append(at, message->body + id.at, id.bytes);
+    append(at, event, event_bytes);
+    return observation;
+}
+
+void observation_give(struct shard *shard, struct observation *observation) {
+    quota_give(&shard->quota, observation);
+}
+
+// A stamp has the low bits of a clock that all shards share. It may be a little later than this shard's turn.
+static uint64_t time_of(const struct shard *shard, uint32_t us) {
+    uint64_t now_ns = io_now(shard->io);
+    int32_t ago_us = (int32_t)(shard_us(now_ns) - us);
+    return now_ns - (uint64_t)((int64_t)ago_us * 1000);
+}
+
+void observation_forward(struct shard *shard, struct observation *observation, const struct agent *agent,
+                         const struct pending *pending) {
+    observation->outcome = observation->kind == OBSERVED_REQUEST ? OUTCOME_NONE : OUTCOME_DELIVERED;
+    observation->queued_ns = io_now(shard->io);
+    if (pending)
+        observation->hub_id = pending_hub_id(&shard->pending, pending);
+    put_target(observation, pending, agent);
+}
+
+void observation_sent(struct shard *shard, struct observation *observation, uint32_t sent_us) {
+    observation->sent_ns = time_of(shard, sent_us);
+}
+
+// --- Outcomes
+
+static enum observation_outcome outcome_of(const struct observation *observation, enum error error) {
+    bool is_request = observation->kind == OBSERVED_REQUEST, was_forwarded = observation->queued_ns > 0;
+    switch (error) {
+    case ERROR_NONE:
+        return OUTCOME_SOURCE_LEFT;
+    case ERROR_TIMED_OUT:
+        return OUTCOME_TIMED_OUT;
+    case ERROR_CANCELLED:
+        return OUTCOME_CANCELLED;
+    case ERROR_TARGET_DISCONNECTED:
+        return is_request ? was_forwarded ? OUTCOME_TARGET_LEFT : OUTCOME_REFUSED : OUTCOME_DROPPED;
+    case ERROR_METHOD_NOT_FOUND:
+    case ERROR_AGENT_NOT_FOUND:
+    case ERROR_TOOL:
+    case ERROR_OVERLOADED:
+        return is_request ? OUTCOME_REFUSED : OUTCOME_DROPPED;
+    case ERROR_INTERNAL:
+    case ERROR_FRAME_TOO_LARGE:
+        return was_forwarded ? OUTCOME_ERROR : OUTCOME_REFUSED;
+    default:
+        return OUTCOME_REFUSED;
+    }
+}
+
+void observation_refuse(struct shard *shard, struct observation *observation, enum error error) {
+    observation->ended_ns = io_clock(shard->io);
+    observation->outcome = outcome_of(observation, error);
+    observation->by_hub = true;
+    if (error) {
+        observation->has_code = true;
+        observation->code = error_code(error);
+    }
+}
+
+static void read_code(struct observation *observation, const uint8_t *body, uint32_t bytes) {
+    struct json_item error = json_member(body, (struct span){0, bytes}, "error"), code = {0};
+    uint64_t number;
+    if (error.type == JSON_OBJECT)
+        code = json_member(body, error.value, "code");
+    if (code.type != JSON_NUMBER)
+        return;
+    bool is_negative = body[code.value.at] == '-';
+    struct span digits = {code.value.at + is_negative, code.value.bytes - is_negative};
+    if (!json_number_whole(body, digits, &number) || number > INT64_MAX)
+        return;
+    observation->has_code = true;
+    observation->code = is_negative ? -(int64_t)number : (int64_t)number;
+}
+
+static void read_answer(struct shard *shard, struct observation *observation, const struct parcel *parcel,
+                        bool is_error) {
+    observation->ended_ns = io_clock(shard->io);
+    observation->answered_ns = time_of(shard, parcel->mail.came_us);
+    observation->outcome = is_error ? OUTCOME_ERROR : OUTCOME_RESULT;
+    observation->by_hub = parcel->mail.detail & ANSWER_BY_HUB;
+    observation->answer_bytes = parcel->body.bytes;
+    if (is_error && parcel->buffer)
+        read_code(observation, parcel->buffer->bytes + parcel->body.at, parcel->body.bytes);
+}
+
+// A request that was cancelled by its source where the target answers it no more is forgotten, too.
+void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
+                     const struct request_end *end) {
+    if (end->response) {
+        read_answer(shard, observation, end->response, end->is_error);
+        return;
+    }
+    observation_refuse(shard, observation, (enum error)end->error);
+    if (end->is_abandoned && pending->cancelled && peer_find(shard, pending->source))
+        observation->outcome = OUTCOME_CANCELLED;
+    else if (!end->is_abandoned && end->error == ERROR_NONE)
+        observation->outcome = OUTCOME_RESULT;
+}

@@ -1,0 +1,90 @@
+// What is noted of one message while somebody looks: a tap, or the log of slow requests.
+//
+// One that goes to an agent hangs on its request. Of all others there is one for a moment alone. What isn't known has the
+// value 0.
+#pragma once
+
+#include "core/base/errors.h"
+#include "core/requests/pending.h"
+#include "router/engine/message/message.h"
+#include "router/engine/shard/feature.h"
+
+enum observation_kind { OBSERVED_REQUEST, OBSERVED_NOTIFICATION, OBSERVED_EVENT };
+
+#define OBSERVATION_OUTCOMES(X)                                                                              \
+    X(OUTCOME_NONE, NULL)                                                                                    \
+    X(OUTCOME_RESULT, "result")                                                                              \
+    X(OUTCOME_ERROR, "error")                                                                                \
+    X(OUTCOME_REFUSED, "refused")                                                                            \
+    X(OUTCOME_TIMED_OUT, "timed_out")                                                                        \
+    X(OUTCOME_CANCELLED, "cancelled")                                                                        \
+    X(OUTCOME_SOURCE_LEFT, "source_left")                                                                    \
+    X(OUTCOME_TARGET_LEFT, "target_left")                                                                    \
+    X(OUTCOME_DELIVERED, "delivered")                                                                        \
+    X(OUTCOME_DROPPED, "dropped")
+
+enum observation_outcome {
+#define X(name, text) name,
+    OBSERVATION_OUTCOMES(X)
+#undef X
+        OUTCOMES_COUNT
+};
+
+enum { OBSERVED_TARGET_BYTES = METHOD_BYTES_MAX + 1 };
+
+struct observation {
+    enum observation_kind kind;
+    enum observation_outcome outcome; // OUTCOME_NONE: none yet
+    bool by_hub;                      // the hub has made the answer
+    bool has_code;
+    int64_t code;     // of the error
+    uint64_t number;  // that no other message of this hub has
+    uint64_t wall_ms; // when it was taken in, since 1970
+    // By the shards' clock; 0: not known.
+    uint64_t came_ns;     // taken in
+    uint64_t queued_ns;   // put in its target's queue
+    uint64_t sent_ns;     // handed to the kernel
+    uint64_t answered_ns; // the answer was taken in
+    uint64_t ended_ns;
+    uint64_t source;         // connection
+    uint64_t hub_id;         // 0: it was not forwarded
+    const struct user *user; // or NULL
+    uint64_t bytes, answer_bytes;
+    uint64_t delivered; // of an event: deliveries
+    uint32_t target_bytes;
+    char target[OBSERVED_TARGET_BYTES]; // an agentId, or `#` and a connection's number; bytes 0: not known
+    // Texts, one behind the other.
+    uint32_t method_bytes, source_bytes, id_bytes, event_bytes;
+    char texts[];
+};
+
+static inline const char *observation_method(const struct observation *observation) {
+    return observation->texts;
+}
+static inline const char *observation_source(const struct observation *observation) {
+    return observation->texts + observation->method_bytes;
+}
+// The source's id, as its JSON lies.
+static inline const char *observation_id(const struct observation *observation) {
+    return observation_source(observation) + observation->source_bytes;
+}
+static inline const char *observation_event(const struct observation *observation) {
+    return observation_id(observation) + observation->id_bytes;
+}
+const char *observation_outcome_text(enum observation_outcome outcome);
+
+// Of a message that agents answer. NULL without memory.
+struct observation *observation_begin(struct shard *shard, const struct message *message);
+// Gives it back.
+void observation_give(struct shard *shard, struct observation *observation);
+
+// The message goes to this agent; NULL: to other hubs. `pending`: the request, or NULL.
+void observation_forward(struct shard *shard, struct observation *observation, const struct agent *agent,
+                         const struct pending *pending);
+// Its frame went to the kernel, at this time of a shard (shard_us).
+void observation_sent(struct shard *shard, struct observation *observation, uint32_t sent_us);
+// The message was refused, or ended by the hub; ERROR_NONE: its source has left.
+void observation_refuse(struct shard *shard, struct observation *observation, enum error error);
+// The request has ended so.
+void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
+                     const struct request_end *end);

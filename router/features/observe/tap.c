@@ -1,0 +1,619 @@
+#include "router/features/observe/tap.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/requests/journal_line.h"
+#include "core/rights/rights.h"
+#include "core/rights/users.h"
+#include "io/log.h"
+#include "router/audit/audit.h"
+#include "router/audit/audit_source.h"
+#include "router/engine/request/refuse.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/identity.h"
+#include "router/features/feature_list.h"
+#include "router/features/observe/observe_types.h"
+#include "router/features/observe/tap_entry.h"
+#include "router/rights/authz.h"
+
+enum {
+    TAPS_MAX = 16, // of a hub
+    RATE_USUAL = 1000,
+    RATE_MAX = 100000,
+    BODY_MAX = 16 << 20,
+    BATCH_BYTES = 64 * 1024, // that one hub/tapped has of small entries
+    LOOK_MS = 500,
+    PATTERN_BYTES = METHOD_BYTES_MAX + 1,
+    ENTRY_BYTES_MAX = 4096, // besides the body
+};
+
+struct tap_pattern {
+    uint32_t bytes; // 0: any
+    char text[PATTERN_BYTES];
+};
+
+struct tap {
+    struct mail mail; // as it goes from shard to shard; its connection: whose it is
+    struct list link; // in observe.own_taps
+    struct timer timer;
+    uint64_t number;
+    const struct user *user;
+    struct tap_pattern agent, method;
+    bool errors;
+    bool is_travelling; // from shard to shard
+    bool is_closing;    // it shows nothing any more
+    bool is_leaving;    // the shards give their shares up
+    bool is_over;       // they have
+    bool lacks_memory;  // some shard could make no share
+    uint64_t slow_ns, body_bytes;
+    uint32_t rate;
+    uint32_t id_bytes; // of the request that is answered once each shard has its share
+    char *id;          // NULL: it was answered
+    struct exchange *exchange;
+    // Of all shards.
+    _Atomic uint64_t second;  // in its upper half, and how many entries there were in it
+    _Atomic uint64_t missed;  // that it hasn't been told of
+    _Atomic uint64_t waiting; // bytes of entries that haven't come to its queue
+    _Atomic uint32_t out;     // batches of entries under way
+};
+
+struct tap_share {
+    struct list link; // in observe.taps
+    struct tap *tap;
+    struct text entries;
+    uint32_t count; // of them
+};
+
+struct tap_batch {
+    struct mail mail;
+    struct tap *tap;
+    struct text entries;
+    uint32_t count;
+};
+
+// --- Journal and log
+
+static void put_line(struct shard *shard, const struct tap *tap, const char *step) {
+    if (!journal_is_on(shard))
+        return;
+    struct journal_entry *entry = journal_entry_create(shard, tap->mail.connection);
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "tap");
+        audit_put_user(shard, &entry->line, tap->mail.connection, tap->user);
+        journal_line_string(&entry->line, "target", NULL, 0);
+        journal_line_string(&entry->line, "step", step, strlen(step));
+        journal_line_number(&entry->line, "tap", (int64_t)tap->number);
+        journal_line_string(&entry->line, "agent", tap->agent.bytes ? tap->agent.text : NULL,
+                            tap->agent.bytes);
+        journal_line_string(&entry->line, "method", tap->method.bytes ? tap->method.text : NULL,
+                            tap->method.bytes);
+        journal_line_number(&entry->line, "body", (int64_t)tap->body_bytes);
+        entry = audit_finish(entry);
+    }
+    audit_submit(shard, entry);
+}
+
+static void tell(struct shard *shard, const struct tap *tap, bool begins) {
+    const char *user = tap->user ? tap->user->name : NULL;
+    put_line(shard, tap, begins ? "begins" : "ends");
+    if (begins)
+        log_write(LOG_TAP_STARTED, LOG_FIELDS(log_text(user)), "tap %llu started%s%s",
+                  (unsigned long long)tap->number, user ? " by " : "", user ? user : "");
+    else
+        log_write(LOG_TAP_ENDED, LOG_FIELDS(log_text(user)), "tap %llu ended%s%s",
+                  (unsigned long long)tap->number, user ? ", of " : "", user ? user : "");
+}
+
+// --- Entries
+
+static bool matches(const struct tap_pattern *pattern, const char *text, size_t bytes) {
+    if (pattern->bytes == 0)
+        return true;
+    bool is_prefix = pattern->text[pattern->bytes - 1] == '*';
+    size_t wanted = pattern->bytes - is_prefix;
+    return (is_prefix ? bytes >= wanted : bytes == wanted) && memcmp(pattern->text, text, wanted) == 0;
+}
+
+static bool is_wanted(const struct tap *tap, const struct observation *observation) {
+    return matches(&tap->method, observation_method(observation), observation->method_bytes) &&
+           (matches(&tap->agent, observation_source(observation), observation->source_bytes) ||
+            (observation->target_bytes &&
+             matches(&tap->agent, observation->target, observation->target_bytes)));
+}
+
+static bool is_wanted_now(const struct tap *tap, const struct observation *observation) {
+    uint64_t took_ns = observation->ended_ns - observation->came_ns;
+    bool is_good = observation->outcome == OUTCOME_RESULT || observation->outcome == OUTCOME_DELIVERED;
+    if ((tap->errors && is_good) ||
+        (tap->slow_ns && (observation->kind != OBSERVED_REQUEST || took_ns < tap->slow_ns)))
+        return false;
+    return is_wanted(tap, observation);
+}
+
+// Whether the tap may have one more entry in this second.
+static bool is_within_rate(struct shard *shard, struct tap *tap) {
+    uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;
+    uint64_t seen = atomic_load_explicit(&tap->second, memory_order_relaxed), next;
+    do {
+        bool is_same = (seen >> 32 << 32) == second;
+        if (is_same && (uint32_t)seen >= tap->rate)
+            return false;
+        next = is_same ? seen + 1 : second + 1;
+    } while (!atomic_compare_exchange_weak_explicit(&tap->second, &seen, next, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+static void miss(struct tap *tap, uint64_t count) {
+    atomic_fetch_add_explicit(&tap->missed, count, memory_order_relaxed);
+}
+
+static bool has_room(struct shard *shard, const struct tap *tap, uint64_t bytes) {
+    return atomic_load_explicit(&tap->waiting, memory_order_relaxed) + bytes <=
+               shard_limits(shard)->queue_bytes_max &&
+           buffer_budget_has_room(&shard->hub->budget, 4 * bytes, BUDGET_PLENTY);
+}
+
+static void flush_share(struct shard *shard, struct tap_share *share);
+
+// A control character of a body takes six bytes.
+static uint64_t bound_of(const struct observation *observation, size_t body_bytes) {
+    return ENTRY_BYTES_MAX +
+           6 * (uint64_t)(observation->method_bytes + observation->source_bytes + observation->target_bytes +
+                          observation->event_bytes + body_bytes);
+}
+
+static void add_entry(struct shard *shard, struct tap_share *share, const struct observation *observation,
+                      const struct message *message, bool has_ended) {
+    struct tap *tap = share->tap;
+    const char *body = message && tap->body_bytes ? (const char *)message->body : NULL;
+    size_t bytes = 0;
+    if (body)
+        bytes = json_cut_at_character(body, message->frame->body.bytes, tap->body_bytes);
+    uint64_t room = bound_of(observation, bytes);
+    if (room > shard_limits(shard)->frame_bytes_max - ENTRY_BYTES_MAX || !is_within_rate(shard, tap) ||
+        !has_room(shard, tap, room)) {
+        miss(tap, 1);
+        return;
+    }
+    if (share->entries.length && share->entries.length + room > BATCH_BYTES)
+        flush_share(shard, share);
+    size_t before = share->entries.length;
+    if (!text_try_reserve(&share->entries, room + 1)) {
+        miss(tap, 1);
+        return;
+    }
+    text_put(&share->entries, before ? "," : "");
+    if (has_ended)
+        tap_entry_put(&share->entries, observation, body, bytes);
+    else
+        tap_entry_put_begun(&share->entries, observation, body, bytes);
+    atomic_fetch_add_explicit(&tap->waiting, share->entries.length - before, memory_order_relaxed);
+    share->count++;
+}
+
+void tap_note_begun(struct shard *shard, const struct observation *observation,
+                    const struct message *message) {
+    struct list *all = &shard->observe.taps;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct tap_share *share = list_entry(node, struct tap_share, link);
+        if (share->tap->body_bytes && is_wanted(share->tap, observation))
+            add_entry(shard, share, observation, message, false);
+    }
+}
+
+void tap_note(struct shard *shard, const struct observation *observation, const struct message *message) {
+    struct list *all = &shard->observe.taps;
+    const struct message *shown = observation->kind == OBSERVED_REQUEST ? NULL : message;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct tap_share *share = list_entry(node, struct tap_share, link);
+        if (is_wanted_now(share->tap, observation))
+            add_entry(shard, share, observation, shown, true);
+    }
+}
+
+void tap_note_missed(struct shard *shard) {
+    struct list *all = &shard->observe.taps;
+    for (struct list *node = all->next; node != all; node = node->next)
+        miss(list_entry(node, struct tap_share, link)->tap, 1);
+}
+
+// --- On the tap's shard
+
+static struct parcel *notice_of(struct shard *shard, struct tap *tap, const struct text *entries) {
+    struct text body;
+    uint64_t missed = atomic_exchange_explicit(&tap->missed, 0, memory_order_relaxed);
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"method\":\"hub/tapped\",\"params\":{\"tap\":");
+    text_number(&body, (int64_t)tap->number);
+    text_put(&body, ",\"entries\":[");
+    if (entries)
+        text_add(&body, entries->bytes, entries->length);
+    text_put(&body, "],\"missed\":");
+    text_number(&body, (int64_t)missed);
+    text_put(&body, "}}");
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel) {
+        text_deinit(&body);
+        miss(tap, missed);
+    }
+    return parcel;
+}
+
+// Whoever may not tap any more, as the users file says now, hears nothing.
+static bool may_hear(struct shard *shard, const struct peer *peer) {
+    const struct user *user = authz_user(shard, peer);
+    return !user || rights_admin(user).allowed;
+}
+
+// False: none of it was sent.
+static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
+    struct peer *peer = peer_find(shard, tap->mail.connection);
+    if (!peer || peer->state != PEER_OPEN || tap->is_closing)
+        return false;
+    bool can = may_hear(shard, peer) && send_has_room(shard, peer);
+    struct parcel *parcel = can ? notice_of(shard, tap, entries) : NULL;
+    if (parcel)
+        send_queue(shard, peer, parcel);
+    return parcel != NULL;
+}
+
+static void take_entries(struct shard *shard, struct tap *tap, const struct text *entries, uint32_t count) {
+    atomic_fetch_sub_explicit(&tap->waiting, entries->length, memory_order_relaxed);
+    if (!send_entries(shard, tap, entries))
+        miss(tap, count);
+}
+
+static void give_if_over(struct shard *shard, struct tap *tap) {
+    if (!tap->is_over || atomic_load(&tap->out))
+        return;
+    list_remove(&tap->link);
+    wheel_disarm(&tap->timer);
+    atomic_fetch_sub(&shard->hub->taps, 1);
+    quota_give(&shard->quota, tap->id);
+    quota_give(&shard->quota, tap);
+}
+
+void tap_entries_arrived(struct shard *shard, struct mail *mail) {
+    struct tap_batch *batch = list_entry(mail, struct tap_batch, mail);
+    struct tap *tap = batch->tap;
+    take_entries(shard, tap, &batch->entries, batch->count);
+    text_deinit(&batch->entries);
+    quota_give(&shard->quota, batch);
+    atomic_fetch_sub(&tap->out, 1);
+    give_if_over(shard, tap);
+}
+
+static void close_tap(struct shard *shard, struct tap *tap);
+
+void tap_expired(struct shard *shard, struct timer *timer) {
+    struct tap *tap = list_entry(timer, struct tap, timer);
+    struct peer *peer = peer_find(shard, tap->mail.connection);
+    if (tap->is_closing)
+        return;
+    wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
+    if (peer && !may_hear(shard, peer))
+        close_tap(shard, tap);
+    else if (atomic_load_explicit(&tap->missed, memory_order_relaxed))
+        send_entries(shard, tap, NULL);
+}
+
+// --- Batches
+
+static uint32_t home_of(const struct tap *tap) {
+    return connection_shard(tap->mail.connection);
+}
+
+static void flush_share(struct shard *shard, struct tap_share *share) {
+    struct tap *tap = share->tap;
+    struct text entries = share->entries;
+    uint32_t count = share->count;
+    text_init(&share->entries);
+    share->count = 0;
+    if (home_of(tap) == shard->index) {
+        take_entries(shard, tap, &entries, count);
+        text_deinit(&entries);
+        return;
+    }
+    struct tap_batch *batch = quota_take(&shard->quota, sizeof *batch);
+    if (!batch) {
+        atomic_fetch_sub_explicit(&tap->waiting, entries.length, memory_order_relaxed);
+        miss(tap, count);
+        text_deinit(&entries);
+        return;
+    }
+    *batch = (struct tap_batch){.tap = tap, .entries = entries, .count = count};
+    batch->mail.connection = tap->mail.connection;
+    batch->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_ENTRIES);
+    atomic_fetch_add(&tap->out, 1);
+    mailbox_post(hub_mailbox(shard->hub, shard->index, home_of(tap)), &batch->mail);
+}
+
+void tap_flush(struct shard *shard) {
+    struct list *all = &shard->observe.taps;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct tap_share *share = list_entry(node, struct tap_share, link);
+        next = node->next;
+        if (share->count)
+            flush_share(shard, share);
+    }
+}
+
+// --- Shares
+
+static struct tap_share *share_of(struct shard *shard, const struct tap *tap) {
+    struct list *all = &shard->observe.taps;
+    for (struct list *node = all->next; node != all; node = node->next)
+        if (list_entry(node, struct tap_share, link)->tap == tap)
+            return list_entry(node, struct tap_share, link);
+    return NULL;
+}
+
+static bool add_share(struct shard *shard, struct tap *tap) {
+    struct tap_share *share = quota_take(&shard->quota, sizeof *share);
+    if (!share)
+        return false;
+    *share = (struct tap_share){.tap = tap};
+    text_init(&share->entries);
+    list_init(&share->link);
+    list_append(&shard->observe.taps, &share->link);
+    shard->observe.tap_count++;
+    return true;
+}
+
+static void drop_share(struct shard *shard, struct tap *tap) {
+    struct tap_share *share = share_of(shard, tap);
+    if (!share)
+        return;
+    if (share->count)
+        flush_share(shard, share);
+    list_remove(&share->link);
+    text_deinit(&share->entries);
+    quota_give(&shard->quota, share);
+    shard->observe.tap_count--;
+}
+
+static void answer(struct shard *shard, struct tap *tap) {
+    struct peer *peer = peer_find(shard, tap->mail.connection);
+    struct reply_to to = {tap->id, tap->id_bytes, tap->exchange};
+    assert(shard->remote_queries_out > 0);
+    shard->remote_queries_out--;
+    if (!peer) {
+        reply_missed(shard, tap->mail.connection, to);
+        return;
+    }
+    struct text result;
+    peer->awaited--;
+    text_init(&result);
+    text_put(&result, "{\"tap\":");
+    text_number(&result, (int64_t)tap->number);
+    text_put(&result, "}");
+    if (tap->lacks_memory)
+        reply_without_memory(shard, peer, to);
+    else if (result.failed)
+        reply_failed(shard, peer, to);
+    else
+        reply_result(shard, peer, to, result.bytes, result.length);
+    text_deinit(&result);
+    peer_settle(shard, peer);
+}
+
+static void travel(struct shard *shard, struct tap *tap);
+
+// A round is over.
+static void come_home(struct shard *shard, struct tap *tap) {
+    tap->is_travelling = false;
+    if (tap->is_leaving) {
+        tap->is_over = true;
+        tell(shard, tap, false);
+        give_if_over(shard, tap);
+        return;
+    }
+    answer(shard, tap);
+    quota_give(&shard->quota, tap->id);
+    tap->id = NULL;
+    if (tap->is_closing || tap->lacks_memory || !peer_find(shard, tap->mail.connection)) {
+        tap->is_closing = false;
+        close_tap(shard, tap);
+    }
+}
+
+static void visit(struct shard *shard, struct tap *tap) {
+    if (tap->is_leaving)
+        drop_share(shard, tap);
+    else if (!add_share(shard, tap))
+        tap->lacks_memory = true;
+    uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
+    if (next == home_of(tap) && next == shard->index) {
+        come_home(shard, tap);
+        return;
+    }
+    tap->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_TAP);
+    mailbox_post(hub_mailbox(shard->hub, shard->index, next), &tap->mail);
+}
+
+static void travel(struct shard *shard, struct tap *tap) {
+    assert(!tap->is_travelling && home_of(tap) == shard->index);
+    tap->is_travelling = true;
+    visit(shard, tap);
+}
+
+void tap_arrived(struct shard *shard, struct mail *mail) {
+    struct tap *tap = list_entry(mail, struct tap, mail);
+    if (home_of(tap) == shard->index)
+        come_home(shard, tap);
+    else
+        visit(shard, tap);
+}
+
+// One that is on its way comes home first.
+static void close_tap(struct shard *shard, struct tap *tap) {
+    if (tap->is_closing)
+        return;
+    tap->is_closing = true;
+    wheel_disarm(&tap->timer);
+    if (tap->is_travelling)
+        return;
+    tap->is_leaving = true;
+    travel(shard, tap);
+}
+
+void tap_leave(struct shard *shard, const struct peer *peer) {
+    struct list *all = &shard->observe.own_taps;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct tap *tap = list_entry(node, struct tap, link);
+        next = node->next;
+        if (tap->mail.connection == peer->name)
+            close_tap(shard, tap);
+    }
+}
+
+void tap_end_all(struct shard *shard) {
+    struct list *all = &shard->observe.own_taps;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct tap *tap = list_entry(node, struct tap, link);
+        next = node->next;
+        close_tap(shard, tap);
+    }
+}
+
+bool tap_holds(const struct shard *shard) {
+    return !list_empty(&shard->observe.own_taps) || shard->observe.tap_count > 0;
+}
+
+// --- Asked
+
+static bool read_pattern(struct shard *shard, const struct message *message, const char *name,
+                         struct tap_pattern *pattern) {
+    struct json_item item = message_param(message, name);
+    size_t bytes = 0;
+    if (item.type == JSON_STRING)
+        bytes = json_string_decode(message->body, item.value, pattern->text, sizeof pattern->text);
+    pattern->bytes = (uint32_t)bytes;
+    if (item.type == JSON_NONE || (item.type == JSON_STRING && bytes > 0 && bytes != SIZE_MAX))
+        return true;
+    char field[32] = "params.";
+    refuse_field(shard, message, strcat(field, name), "a name, or a prefix and *");
+    return false;
+}
+
+static bool read_number(struct shard *shard, const struct message *message, const char *name, uint64_t least,
+                        uint64_t most, uint64_t *number) {
+    struct json_item item = message_param(message, name);
+    char field[32] = "params.";
+    if (item.type == JSON_NONE ||
+        (item.type == JSON_NUMBER && json_number_whole(message->body, item.value, number) &&
+         *number >= least && *number <= most))
+        return true;
+    refuse_field(shard, message, strcat(field, name), "a number within its bounds");
+    return false;
+}
+
+static bool read_params(struct shard *shard, const struct message *message, struct tap *tap) {
+    uint64_t slow_ms = 0, body = 0, rate = RATE_USUAL;
+    struct json_item errors = message_param(message, "errors");
+    if (!read_pattern(shard, message, "agent", &tap->agent) ||
+        !read_pattern(shard, message, "method", &tap->method) ||
+        !read_number(shard, message, "slowMs", 1, 24 * 3600 * 1000, &slow_ms) ||
+        !read_number(shard, message, "body", 1, BODY_MAX, &body) ||
+        !read_number(shard, message, "rate", 1, RATE_MAX, &rate))
+        return false;
+    if (errors.type != JSON_NONE && errors.type != JSON_TRUE && errors.type != JSON_FALSE) {
+        refuse_field(shard, message, "params.errors", "true or false");
+        return false;
+    }
+    tap->errors = errors.type == JSON_TRUE;
+    tap->slow_ns = slow_ms * 1000000;
+    tap->body_bytes = body;
+    tap->rate = (uint32_t)rate;
+    if (body && (tap->errors || slow_ms)) {
+        refuse_field(shard, message, "params.body", "no errors or slowMs beside it");
+        return false;
+    }
+    return true;
+}
+
+// Counts one more tap of the hub's. False: it was refused.
+static bool take_place(struct shard *shard, const struct message *message) {
+    if (atomic_fetch_add(&shard->hub->taps, 1) < TAPS_MAX)
+        return true;
+    struct text data;
+    atomic_fetch_sub(&shard->hub->taps, 1);
+    text_init(&data);
+    reply_data_text(&data, "fault", "the hub has as many taps as it may");
+    reply_data_number(&data, "limit", TAPS_MAX);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+    return false;
+}
+
+static bool keep_id(struct shard *shard, struct tap *tap, const struct message *message) {
+    struct reply_to to = message_reply_to(message);
+    tap->id = quota_take(&shard->quota, to.id_bytes);
+    if (!tap->id)
+        return false;
+    memcpy(tap->id, to.id, to.id_bytes);
+    tap->id_bytes = to.id_bytes;
+    tap->exchange = to.exchange;
+    return true;
+}
+
+static void begin(struct shard *shard, const struct message *message, const struct tap *asked) {
+    struct tap *tap = quota_take(&shard->quota, sizeof *tap);
+    if (tap)
+        memcpy(tap, asked, sizeof *tap);
+    if (!tap || !keep_id(shard, tap, message)) {
+        atomic_fetch_sub(&shard->hub->taps, 1);
+        quota_give(&shard->quota, tap);
+        refuse_without_quota(shard, message, NULL);
+        return;
+    }
+    list_init(&tap->link);
+    list_append(&shard->observe.own_taps, &tap->link);
+    timer_init(&tap->timer, FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_TIMER_TAP));
+    wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
+    message->peer->awaited++;
+    shard->remote_queries_out++;
+    tell(shard, tap, true);
+    travel(shard, tap);
+}
+
+void tap_ask(struct shard *shard, const struct message *message) {
+    struct tap tap = {.user = authz_user(shard, message->peer)};
+    if (!authz_admin(shard, message) || !read_params(shard, message, &tap) || !message_is_request(message))
+        return;
+    if (shard->phase != HUB_SERVING) {
+        refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
+        return;
+    }
+    if (!take_place(shard, message))
+        return;
+    tap.mail.connection = message->peer->name;
+    tap.number = atomic_fetch_add(&shard->hub->tap_numbers, 1) + 1;
+    begin(shard, message, &tap);
+}
+
+// A tap of another connection is none.
+void tap_ask_end(struct shard *shard, const struct message *message) {
+    struct json_item item = message_param(message, "tap");
+    uint64_t number = 0;
+    if (!authz_admin(shard, message))
+        return;
+    if (item.type == JSON_NUMBER)
+        json_number_whole(message->body, item.value, &number);
+    struct list *all = &shard->observe.own_taps;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct tap *tap = list_entry(node, struct tap, link);
+        if (tap->number != number || tap->mail.connection != message->peer->name || tap->is_closing)
+            continue;
+        struct text result;
+        text_init(&result);
+        text_put(&result, "{\"tap\":");
+        text_number(&result, (int64_t)number);
+        text_put(&result, "}");
+        close_tap(shard, tap);
+        message_answer(shard, message, &result);
+        return;
+    }
+    refuse_field(shard, message, "params.tap", "a tap of this connection's");
+}

@@ -1,0 +1,314 @@
+// hub/tap: an entry a message, exact in names, ids, bytes, times and outcomes, from all shards; its bounds, its rights, its
+// lines in the journal; and `patchbay tap` (PATCHBAY). `--slow-request`.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Hub, scenario } from './hub.mjs';
+import { assertError, within } from './peer.mjs';
+
+const program = process.env.PATCHBAY;
+if (!program) throw new Error('PATCHBAY must name the client to test');
+const EVERYWHERE = { shards: [1, 2, 4] };
+
+// A connection that taps, with all entries that have come.
+class Tap {
+  entries = [];
+  missed = 0;
+  static async open(hub, params = {}, peer = undefined) {
+    const tap = new Tap();
+    tap.peer = peer ?? await hub.peer();
+    const answer = await tap.peer.ask('hub/tap', params);
+    assert.deepEqual(Object.keys(answer.result ?? answer), ['tap']);
+    tap.number = answer.result.tap;
+    return tap;
+  }
+  async until(holds, what) {
+    while (!holds(this)) {
+      const { json } = await this.peer.find(({ json }) => json.method === 'hub/tapped', what);
+      assert.equal(json.params.tap, this.number);
+      this.entries.push(...json.params.entries);
+      this.missed += json.params.missed;
+    }
+    return this.entries;
+  }
+  of(count) {
+    return this.until(() => this.entries.length >= count, `${count} entries`);
+  }
+}
+
+const work = (id, target, more = {}) => ({ jsonrpc: '2.0', id, method: 'work', params: { targetAgent: target, ...more } });
+
+scenario('each request has one entry when it has ended, and its times add up', EVERYWHERE, async (hub) => {
+  const targets = await Promise.all(['a', 'b', 'c', 'd'].map((id) => hub.agent(id)));
+  const sources = [await hub.agent('asker'), await hub.peer(), await hub.peer(), await hub.peer()];
+  const tap = await Tap.open(hub);
+  const began = Date.now();
+  const sent = [];
+  for (let n = 0; n < 16; n++) {
+    const body = JSON.stringify(work(`r${n}`, 'abcd'[n % 4]));
+    sources[n >> 2].send(body);
+    const { json } = await targets[n % 4].next();
+    await sleep(n === 5 ? 120 : 0);
+    const answer = JSON.stringify({ jsonrpc: '2.0', id: json.id, ...(n % 3 ? { result: n } : { error: { code: -7, message: 'm' } }) });
+    targets[n % 4].send(answer);
+    await sources[n >> 2].next();
+    sent.push({ body, answer, id: json.id });
+  }
+  const took = (Date.now() - began) * 1000;
+  const entries = await tap.of(16);
+  assert.equal(new Set(entries.map(({ n }) => n)).size, 16);
+  for (const [n, { body, answer, id }] of sent.entries()) {
+    const { time, n: number, source, queueUs, targetUs, hubUs, ...rest } = entries.find(({ sourceId }) => sourceId === `r${n}`);
+    assert.deepEqual(rest, {
+      kind: 'request', method: 'work', target: 'abcd'[n % 4], sourceId: `r${n}`, targetId: id, bytes: body.length,
+      answerBytes: answer.length, ...(n % 3 ? { outcome: 'result' } : { outcome: 'error', code: -7 }),
+    });
+    assert.ok(number > 0 && Math.abs(time - Date.now()) < 60_000);
+    if (n < 4) assert.equal(source, 'asker');
+    else assert.match(source, /^#[0-9]+$/);
+    assert.ok(queueUs >= 0 && targetUs >= 0 && hubUs >= 0 && queueUs + targetUs + hubUs <= took, JSON.stringify({ queueUs, targetUs, hubUs }));
+    if (n === 5) assert.ok(targetUs >= 100_000 && queueUs + hubUs < 100_000, JSON.stringify({ queueUs, targetUs, hubUs }));
+  }
+  assert.equal(tap.missed, 0);
+});
+
+scenario('outcomes: refused, timed out, cancelled, left; notifications too', { ...EVERYWHERE, options: ['--half-close', 'leave'] }, async (hub) => {
+  const target = await hub.agent('b', {}, {});
+  const source = await hub.peer();
+  const tap = await Tap.open(hub, { method: 'w*' });
+  const outcome = async (count) => (await tap.of(count)).at(-1);
+  source.send(work(1, 'nobody'));
+  assertError((await source.next()).json, -32010);
+  let entry = await outcome(1);
+  assert.deepEqual([entry.outcome, entry.code, 'targetUs' in entry, 'queueUs' in entry], ['refused', -32010, false, false]);
+  source.send(work(2, 'b'), 'Governance-Level: manual');
+  await source.next();
+  entry = await outcome(2);
+  assert.deepEqual([entry.outcome, entry.code], ['refused', -32011]);
+  source.send(work(3, 'b'), 'Custom-Timeout-Ms: 60');
+  await target.next();
+  await source.next();
+  entry = await outcome(3);
+  assert.deepEqual([entry.outcome, entry.code, entry.target], ['timed_out', -32051, 'b']);
+  assert.ok(entry.targetUs >= 40_000, JSON.stringify(entry));
+  const leaver = await hub.peer();
+  leaver.send(work(4, 'b'));
+  await target.find(({ json }) => json.method === 'work', 'the request');
+  leaver.drop();
+  entry = await outcome(4);
+  assert.deepEqual([entry.outcome, entry.code], ['source_left', undefined]);
+  source.notify('work', { targetAgent: 'b' });
+  entry = await outcome(5);
+  assert.deepEqual([entry.kind, entry.outcome, entry.target, 'sourceId' in entry], ['notification', 'delivered', 'b', false]);
+  source.notify('work', { targetAgent: 'nobody' });
+  entry = await outcome(6);
+  assert.deepEqual([entry.kind, entry.outcome, entry.code], ['notification', 'dropped', -32010]);
+  source.send(work(5, 'b'));
+  await target.find(({ json }) => json.method === 'work' && json.id, 'the request');
+  target.drop();
+  entry = await outcome(7);
+  assert.deepEqual([entry.outcome, entry.code], ['target_left', -32050]);
+  await source.ask('hub/ping', {});
+  await source.ask('agent/register', { agentId: 'z', capabilities: {} });
+  source.send(work(6, 'nobody'));
+  assert.equal((await outcome(8)).sourceId, 6, 'what the hub answers itself has no entry');
+});
+
+scenario('filters', EVERYWHERE, async (hub) => {
+  (await hub.agent('fast')).serve(() => 1);
+  const slow = await hub.agent('slow-one');
+  const source = await hub.agent('asker');
+  const taps = [];
+  for (const params of [{ agent: 'slow*' }, { agent: 'fast' }, { agent: 'asker', method: 'wor*' }, { errors: true }, { slowMs: 100 }, { method: 'x' }])
+    taps.push(await Tap.open(hub, params));
+  assert.equal((await source.ask('work', { targetAgent: 'fast' })).result, 1);
+  const asked = source.ask('work', { targetAgent: 'slow-one' });
+  const { json } = await slow.next();
+  await sleep(150);
+  slow.reply(json.id, 2);
+  await asked;
+  await source.ask('work', { targetAgent: 'nowhere' });
+  const targets = async (tap, count) => (await tap.of(count)).map(({ target }) => target);
+  assert.deepEqual(await targets(taps[0], 1), ['slow-one']);
+  assert.deepEqual(await targets(taps[1], 1), ['fast']);
+  assert.deepEqual((await targets(taps[2], 3)).sort(), ['fast', 'slow-one', undefined].sort());
+  assert.deepEqual(await targets(taps[3], 1), [undefined]);
+  assert.deepEqual(await targets(taps[4], 1), ['slow-one']);
+  await taps[5].peer.silent('entries of another method');
+});
+
+scenario('with body a request has an entry when it is taken in, too', EVERYWHERE, async (hub) => {
+  const target = await hub.agent('b');
+  const source = await hub.peer();
+  const tap = await Tap.open(hub, { body: 40 });
+  const body = JSON.stringify(work('é', 'b', { text: 'ééééééééééé\u0001' }));
+  source.send(body);
+  const { json } = await target.next();
+  const [begun] = await tap.of(1);
+  assert.equal(begun.outcome, null);
+  assert.ok(body.startsWith(begun.body) && Buffer.byteLength(begun.body) <= 40 && Buffer.byteLength(begun.body) >= 39);
+  assert.deepEqual([begun.sourceId, begun.targetId, begun.target], ['é', json.id, 'b']);
+  target.reply(json.id, 1);
+  const [, ended] = await tap.of(2);
+  assert.deepEqual([ended.n, ended.outcome, 'body' in ended], [begun.n, 'result', false]);
+  source.notify('work', { targetAgent: 'b' });
+  const [, , told] = await tap.of(3);
+  assert.equal(told.body, JSON.stringify({ jsonrpc: '2.0', method: 'work', params: { targetAgent: 'b' } }).slice(0, 40));
+});
+
+scenario('values that are none are -32602, a seventeenth tap is -32052, untap ends one', EVERYWHERE, async (hub) => {
+  const peer = await hub.peer();
+  for (const params of [{ agent: 1 }, { agent: '' }, { method: {} }, { errors: 1 }, { slowMs: 0 }, { slowMs: 'x' }, { body: 0 }, { body: (16 << 20) + 1 },
+    { rate: 0 }, { rate: 100001 }, { body: 1, errors: true }, { body: 1, slowMs: 5 }])
+    assertError(await peer.ask('hub/tap', params), -32602);
+  const numbers = [];
+  for (let n = 0; n < 16; n++) numbers.push((await peer.ask('hub/tap', {})).result.tap);
+  assert.equal(new Set(numbers).size, 16);
+  assert.equal(assertError(await peer.ask('hub/tap', {}), -32052).data.limit, 16);
+  const other = await hub.peer();
+  assertError(await other.ask('hub/untap', { tap: numbers[0] }), -32602);
+  assertError(await peer.ask('hub/untap', { tap: 'x' }), -32602);
+  for (const tap of numbers) assert.deepEqual((await peer.ask('hub/untap', { tap })).result, { tap });
+  assertError(await peer.ask('hub/untap', { tap: numbers[0] }), -32602);
+  await other.ask('work', { targetAgent: 'nobody' });
+  await peer.silent('entries after untap');
+  let again;
+  do again = await peer.ask('hub/tap', {}); while (again.error?.code === -32052); // its place is free once all shards know
+  assert.ok(again.result.tap > numbers.at(-1));
+});
+
+scenario('past its rate entries are missed, and that is told', { shards: [1, 2] }, async (hub) => {
+  (await hub.agent('b')).serve(() => 1);
+  const tap = await Tap.open(hub, { rate: 5 });
+  const source = await hub.peer();
+  await Promise.all(Array.from({ length: 100 }, () => source.ask('work', { targetAgent: 'b' })));
+  await tap.until(() => tap.entries.length + tap.missed >= 100, 'all are shown or missed');
+  assert.equal(tap.entries.length + tap.missed, 100);
+  assert.ok(tap.entries.length >= 5 && tap.entries.length <= 30, `${tap.entries.length} entries`);
+});
+
+scenario('one who does not read costs nobody anything', { shards: [1, 2], options: ['--max-queue', '256K'] }, async (hub) => {
+  (await hub.agent('b')).serve(() => 1);
+  const tap = await Tap.open(hub, { rate: 100000, body: 4096 });
+  tap.peer.socket.pause();
+  const source = await hub.peer();
+  const filler = 'x'.repeat(4000);
+  for (let n = 0; n < 3000; n += 30)
+    for (const { result } of await Promise.all(Array.from({ length: 30 }, () => source.ask('work', { targetAgent: 'b', filler })))) assert.equal(result, 1);
+  tap.peer.socket.resume();
+  await tap.until(() => tap.entries.length + tap.missed >= 6000, 'all are shown or missed');
+  assert.equal(tap.entries.length + tap.missed, 6000);
+  assert.ok(tap.missed > 0, 'the bound of its queue');
+});
+
+scenario('taps come and go while requests are under way', { shards: [1, 2, 4] }, async (hub) => {
+  (await hub.agent('b')).serve(({ params }) => params.n);
+  const sources = await Promise.all([1, 2, 3].map(() => hub.peer()));
+  let over = false;
+  const load = sources.map(async (source) => {
+    for (let n = 0; !over; n++) assert.equal((await source.ask('work', { targetAgent: 'b', n })).result, n);
+  });
+  for (let round = 0; round < 15; round++) {
+    const peers = await Promise.all([1, 2, 3].map(() => hub.peer()));
+    const taps = await Promise.all(peers.map((peer) => Tap.open(hub, { rate: 100000, body: 10 }, peer)));
+    await taps[0].of(4);
+    peers[0].drop();
+    await peers[1].ask('hub/untap', { tap: taps[1].number });
+    peers[2].send('{"jsonrpc":"2.0","method":"exit"}');
+    peers[1].drop();
+  }
+  over = true;
+  await Promise.all(load);
+});
+
+test('with users a tap needs admin, and has lines in the journal', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-tap-'));
+  const { createHash } = await import('node:crypto');
+  const token = (name) => createHash('sha256').update(name).digest('hex');
+  const user = (name, more) => `[user ${name}]\ntoken = sha256:${createHash('sha256').update(token(name)).digest('hex')}\n${more}\n`;
+  const file = join(directory, 'users'), journal = join(directory, 'journal');
+  const everything = 'call = *\nregister = *\n';
+  writeFileSync(file, user('ops', `${everything}admin = yes\n`) + user('ann', everything) + user('bob', everything));
+  const hub = await Hub.start(['--users', file, '--audit', journal, '--shards', '2']);
+  try {
+    const open = async (name) => {
+      const peer = await hub.peer();
+      await peer.ask('initialize', { token: token(name), capabilities: {}, processId: null });
+      return peer;
+    };
+    const [ops, ann, bob] = [await open('ops'), await open('ann'), await open('bob')];
+    assertError(await ann.ask('hub/tap', {}), -32001);
+    const tap = await Tap.open(hub, {}, ops);
+    await bob.ask('agent/register', { agentId: 'b', capabilities: {}, agentSecret: token('bob') });
+    ann.send(work(1, 'b'));
+    const { json } = await bob.next();
+    const mine = await ann.ask('hub/pending', {});
+    assert.deepEqual(mine.result.pending.map(({ user: name, target, sourceId }) => [name, target, sourceId]), [['ann', 'b', 1]]);
+    assert.equal((await bob.ask('hub/pending', {})).result.total, 1, 'what it owes');
+    const carl = await open('ann');
+    assert.equal((await carl.ask('hub/pending', {})).result.total, 1, 'of the same user');
+    bob.reply(json.id, 1);
+    await ann.next();
+    const [entry] = await tap.of(1);
+    assert.deepEqual([entry.user, entry.outcome], ['ann', 'result']);
+    await ops.ask('hub/untap', { tap: tap.number });
+    let lines;
+    do lines = readFileSync(journal, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'tap');
+    while (lines.length < 2);
+    assert.deepEqual(lines.map(({ step, tap: number, source }) => [step, number, source.user]), [['begins', tap.number, 'ops'], ['ends', tap.number, 'ops']]);
+    assert.ok(!JSON.stringify(tap.entries).includes(token('bob')) && !hub.stderr.includes(token('bob')));
+    assert.match(hub.stderr, /tap 1 started by ops/);
+    // Whoever isn't an admin any more hears nothing from then on.
+    const second = await Tap.open(hub, {}, ops);
+    writeFileSync(file, user('ops', everything) + user('ann', everything) + user('bob', everything));
+    hub.process.kill('SIGHUP');
+    while (!/tap 2 ended/.test(hub.stderr)) await sleep(5);
+    assert.equal(second.entries.length, 0);
+  } finally {
+    await hub.stop();
+  }
+});
+
+scenario('--slow-request logs what took as long', { shards: [1, 2], transports: ['tcp'], options: ['--slow-request', '100ms'] }, async (hub) => {
+  const target = await hub.agent('b');
+  const source = await hub.agent('asker');
+  const asked = [source.ask('slow', { targetAgent: 'b' }), source.ask('quick', { targetAgent: 'b' })];
+  const [first, second] = [(await target.next()).json, (await target.next()).json];
+  target.reply(second.id, 1);
+  await sleep(150);
+  target.reply(first.id, 1);
+  await Promise.all(asked);
+  const lines = () => hub.stderr.split('\n').filter((line) => line.includes('slow request'));
+  while (lines().length === 0) await sleep(5);
+  assert.equal(lines().length, 1);
+  assert.match(lines()[0], /slow request: slow from asker to b took 1[0-9]{2,3} ms: result/);
+});
+
+scenario('the client shows it', { shards: [2], transports: ['tcp'] }, async (hub) => {
+  (await hub.agent('b')).serve(() => 1);
+  const source = await hub.agent('asker');
+  const run = async (args, wanted) => {
+    const child = spawn(program, ['--hub', hub.uri('tcp'), 'tap', ...args]);
+    let out = '', told = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => { out += text; });
+    const open = new Promise((resolve) => child.stderr.setEncoding('utf8').on('data', (text) => { told += text; if (told.includes('open at')) resolve(); }));
+    const exit = new Promise((resolve) => child.on('close', resolve));
+    await within(Promise.race([open, exit]), 'the tap to open');
+    await source.ask('bell\u0007', { targetAgent: 'b' });
+    if (wanted === 'interrupt') child.kill('SIGINT');
+    return { status: await within(exit, 'the tap to end'), out, told };
+  };
+  const one = await run(['--count', '1', '--agent', 'ask*', '--rate', '10']);
+  assert.equal(one.status, 0);
+  assert.match(one.out, /^\S+Z request asker -> b bell\\u0007 result sourceId=\S+ targetId=[0-9]+ bytes=[0-9]+ answerBytes=[0-9]+ queueUs=[0-9]+ targetUs=[0-9]+ hubUs=[0-9]+\n$/);
+  const json = await run(['--json', '--count', '2', '--body', '1K']);
+  const [begun, ended] = json.out.trim().split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual([begun.outcome, ended.outcome, JSON.parse(begun.body).method], [null, 'result', 'bell\u0007']);
+  assert.equal((await run(['--errors'], 'interrupt')).status, 0);
+  for (const args of [['--slow'], ['--slow', 'x'], ['--body', 'x'], ['--rate', 'x'], ['--count', '0'], ['x'], ['--other']]) assert.equal((await run(args)).status, 2, args.join(' '));
+  assert.equal((await run(['--errors', '--body', '1'])).status, 1);
+});

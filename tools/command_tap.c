@@ -1,0 +1,270 @@
+// `patchbay tap`: shows what goes on, an entry a message, as a line, or with --json as the hub tells it. Success: the
+// command ends with status 0 at an interrupt, or when --count entries are printed. Failure: the hub refuses the tap
+// (status 1), or closes (status 3). What the hub has missed for this program is told on standard error.
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/text.h"
+#include "tools/client.h"
+#include "tools/client_signals.h"
+#include "tools/commands.h"
+#include "tools/input.h"
+#include "tools/output.h"
+
+enum { TAP_TEXT_BYTES_MAX = 1024 };
+
+struct tap {
+    struct client client;
+    const char *hub;
+    struct text params;  // of hub/tap
+    uint64_t count_left; // 0: no end
+    bool raw;
+    bool ended;
+    enum status status; // once ended
+};
+
+static void end(struct tap *tap, enum status status) {
+    tap->ended = true;
+    tap->status = status;
+}
+
+// --- What comes
+
+static void print_value(const uint8_t *text, const struct json_item *item) {
+    char meaning[TAP_TEXT_BYTES_MAX];
+    size_t bytes = item->type == JSON_STRING
+                       ? json_string_decode_begin(text, item->value, meaning, sizeof meaning)
+                       : SIZE_MAX;
+    if (item->type == JSON_NONE || item->type == JSON_NULL) {
+        putchar('-');
+    } else if (bytes != SIZE_MAX) {
+        output_escaped(stdout, (const uint8_t *)meaning, bytes);
+    } else {
+        output_escaped(stdout, text + item->value.at, item->value.bytes);
+    }
+}
+
+static void print_time(const uint8_t *text, const struct json_item *item) {
+    char time[TIMESTAMP_BYTES + 1] = "-";
+    uint64_t ms;
+    if (item->type == JSON_NUMBER && json_number_whole(text, item->value, &ms)) {
+        timestamp_write(time, ms);
+        time[TIMESTAMP_BYTES] = '\0';
+    }
+    fputs(time, stdout);
+}
+
+// TIME KIND SOURCE -> TARGET METHOD OUTCOME, and what else is known by its name.
+static void print_entry(const uint8_t *text, struct span entry) {
+    static const char *const others[] = {"code",     "event", "delivered",   "user",    "sourceId",
+                                         "targetId", "bytes", "answerBytes", "queueUs", "targetUs",
+                                         "hubUs",    "trace", "body"};
+    struct json_item time = json_member(text, entry, "time"), kind = json_member(text, entry, "kind");
+    struct json_item source = json_member(text, entry, "source"), target = json_member(text, entry, "target");
+    struct json_item method = json_member(text, entry, "method");
+    struct json_item outcome = json_member(text, entry, "outcome");
+    print_time(text, &time);
+    putchar(' ');
+    print_value(text, &kind);
+    putchar(' ');
+    print_value(text, &source);
+    fputs(" -> ", stdout);
+    print_value(text, &target);
+    putchar(' ');
+    print_value(text, &method);
+    putchar(' ');
+    print_value(text, &outcome);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        struct json_item item = json_member(text, entry, others[i]);
+        if (item.type != JSON_NONE) {
+            printf(" %s=", others[i]);
+            print_value(text, &item);
+        }
+    }
+    putchar('\n');
+}
+
+static void take_entries(struct tap *tap, const uint8_t *body, struct span params) {
+    struct json_item entries = json_member(body, params, "entries"), entry;
+    struct json_item missed = json_member(body, params, "missed");
+    struct json_walk walk;
+    uint64_t count = 0;
+    if (missed.type == JSON_NUMBER && json_number_whole(body, missed.value, &count) && count > 0) {
+        fprintf(stderr, "tap: %" PRIu64 " entries were missed\n", count);
+    }
+    if (entries.type != JSON_ARRAY) {
+        return;
+    }
+    json_walk_begin(&walk, body, entries.value);
+    while (!tap->ended && json_next(&walk, &entry) == JSON_ITEM) {
+        if (tap->raw) {
+            output_line(stdout, body + entry.value.at, entry.value.bytes);
+        } else {
+            print_entry(body, entry.value);
+        }
+        if (tap->count_left > 0 && --tap->count_left == 0) {
+            end(tap, STATUS_DONE);
+        }
+    }
+    if (fflush(stdout) != 0) { // that nobody reads on is told where the program ends
+        end(tap, STATUS_DONE);
+    }
+}
+
+static void take(struct tap *tap, const struct client_body *body) {
+    struct client_answer answer;
+    struct lookup found;
+    if (client_answers(&tap->client, body, &answer)) {
+        if (answer.refused) {
+            end(tap, STATUS_REFUSED);
+            output_line(stderr, answer.body.bytes + answer.value.at, answer.value.bytes);
+        } else {
+            fprintf(stderr, "tap: open at %s\n", tap->hub);
+        }
+        return;
+    }
+    lookup_body(&found, body->bytes, body->count, CLIENT_ID_BYTES_MAX);
+    if (found.verdict == LOOKUP_GOOD && found.kind == BODY_NOTIFICATION && lookup_has(&found, KEY_PARAMS) &&
+        json_string_is(body->bytes, found.value[KEY_METHOD], "hub/tapped")) {
+        take_entries(tap, body->bytes, found.value[KEY_PARAMS]);
+    }
+}
+
+static void follow(struct tap *tap) {
+    int error = client_request(&tap->client, "hub/tap", tap->params.bytes, NULL);
+    while (error == 0 && !tap->ended) {
+        struct client_body body;
+        int received = client_receive(&tap->client, &body);
+        if (received > 0) {
+            take(tap, &body);
+        } else {
+            error = received == 0 ? -ECONNRESET : received;
+        }
+    }
+    if (error < 0) {
+        end(tap, error == -EINTR ? STATUS_DONE : unreachable(tap->hub, error));
+    }
+}
+
+// --- Arguments
+
+static void put_name(struct text *params, const char *name) {
+    text_put(params, params->length > 1 ? ",\"" : "\"");
+    text_put(params, name);
+    text_put(params, "\":");
+}
+
+static void put_string(struct text *params, const char *name, const char *value) {
+    put_name(params, name);
+    text_string(params, value, strlen(value));
+}
+
+static bool put_count(struct text *params, const char *name, const char *value) {
+    uint64_t count;
+    if (!units_count(value, &count)) {
+        return false;
+    }
+    put_name(params, name);
+    text_number(params, (int64_t)count);
+    return true;
+}
+
+static bool put_size(struct text *params, const char *name, const char *value) {
+    uint64_t bytes;
+    if (!units_size(value, &bytes)) {
+        return false;
+    }
+    put_name(params, name);
+    text_number(params, (int64_t)bytes);
+    return true;
+}
+
+static bool put_time(struct text *params, const char *name, const char *value) {
+    uint64_t ns;
+    if (!units_time(value, &ns)) {
+        return false;
+    }
+    put_name(params, name);
+    text_number(params, (int64_t)(ns / 1000000));
+    return true;
+}
+
+static bool read_option(struct tap *tap, int option, const char *value) {
+    switch (option) {
+    case 'a':
+        put_string(&tap->params, "agent", value);
+        return input_is_text(value);
+    case 'm':
+        put_string(&tap->params, "method", value);
+        return input_is_text(value);
+    case 'e':
+        put_name(&tap->params, "errors");
+        text_put(&tap->params, "true");
+        return true;
+    case 's':
+        return put_time(&tap->params, "slowMs", value);
+    case 'b':
+        return put_size(&tap->params, "body", value);
+    case 'r':
+        return put_count(&tap->params, "rate", value);
+    case 'c':
+        return units_count(value, &tap->count_left) && tap->count_left > 0;
+    case 'j':
+        tap->raw = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool read_arguments(struct tap *tap, int argc, char **argv) {
+    static const struct option options[] = {{"agent", required_argument, NULL, 'a'},
+                                            {"method", required_argument, NULL, 'm'},
+                                            {"errors", no_argument, NULL, 'e'},
+                                            {"slow", required_argument, NULL, 's'},
+                                            {"body", required_argument, NULL, 'b'},
+                                            {"rate", required_argument, NULL, 'r'},
+                                            {"count", required_argument, NULL, 'c'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {0}};
+    int option;
+    text_put(&tap->params, "{");
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (!read_option(tap, option, optarg)) {
+            return false;
+        }
+    }
+    text_add(&tap->params, "}", sizeof "}");
+    return optind == argc && !tap->params.failed;
+}
+
+static void open_and_follow(struct tap *tap) {
+    int error = client_open(&tap->client, tap->hub);
+    if (error < 0) {
+        end(tap, unreachable(tap->hub, error));
+        return;
+    }
+    tap->client.signals = signals_open();
+    if (tap->client.signals < 0) {
+        end(tap, unreachable(tap->hub, tap->client.signals));
+    } else {
+        follow(tap);
+        signals_close(tap->client.signals);
+    }
+    client_close(&tap->client);
+}
+
+enum status command_tap(int argc, char **argv, const char *hub) {
+    struct tap tap = {.hub = hub};
+    if (read_arguments(&tap, argc, argv)) {
+        open_and_follow(&tap);
+    } else {
+        end(&tap, usage("tap"));
+    }
+    text_deinit(&tap.params);
+    return tap.status;
+}
