@@ -11,6 +11,7 @@
     X(FEATURE_HCS, hcs_feature)                                                                              \
     X(FEATURE_CLUSTER, cluster_feature)                                                                      \
     X(FEATURE_OBSERVE, observe_feature)                                                                      \
+    X(FEATURE_OBSERVE_WATCH, observe_watch_feature)                                                          \
     X(FEATURE_APPROVALS, approvals_feature)
 
 enum feature_number {

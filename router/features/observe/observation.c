@@ -21,6 +21,7 @@ const char *observation_outcome_text(enum observation_outcome outcome) {
 // --- Names
 
 static uint32_t put_number(char *out, uint64_t connection) {
+    assert(connection);
     out[0] = '#';
     return 1 + (uint32_t)text_digits(out + 1, connection);
 }
@@ -52,6 +53,7 @@ static uint32_t put_source(struct shard *shard, const struct message *message,
 
 static void put_target(struct observation *observation, const struct pending *pending,
                        const struct agent *agent) {
+    assert(!pending || pending->used);
     char name[METHOD_BYTES_MAX];
     bool is_remote = !agent && pending && pending->query_bytes;
     bool is_group = is_remote && error_target_kind(pending) == SUBJECT_CAPABILITY;
@@ -83,6 +85,7 @@ static char *append(char *at, const void *text, size_t bytes) {
 }
 
 struct observation *observation_begin(struct shard *shard, const struct message *message) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
     char source[OBSERVED_TARGET_BYTES], event[EVENT_BYTES_MAX], method[METHOD_BYTES_MAX];
     const char *name = message->method;
     size_t method_bytes = message->method_bytes, event_bytes = event_of(message, event);
@@ -131,6 +134,7 @@ static uint64_t time_of(const struct shard *shard, uint32_t us) {
 
 void observation_forward(struct shard *shard, struct observation *observation, const struct agent *agent,
                          const struct pending *pending) {
+    assert(!observation->answered_ns && !observation->ended_ns);
     observation->outcome = observation->kind == OBSERVED_REQUEST ? OUTCOME_NONE : OUTCOME_DELIVERED;
     observation->queued_ns = io_now(shard->io);
     if (pending)
@@ -139,6 +143,7 @@ void observation_forward(struct shard *shard, struct observation *observation, c
 }
 
 void observation_sent(struct shard *shard, struct observation *observation, uint32_t sent_us) {
+    assert(observation->queued_ns && observation->kind == OBSERVED_REQUEST);
     observation->sent_ns = time_of(shard, sent_us);
 }
 
@@ -169,6 +174,7 @@ static enum observation_outcome outcome_of(const struct observation *observation
 }
 
 void observation_refuse(struct shard *shard, struct observation *observation, enum error error) {
+    assert(observation->outcome == OUTCOME_NONE || observation->kind != OBSERVED_REQUEST);
     observation->ended_ns = io_clock(shard->io);
     observation->outcome = outcome_of(observation, error);
     observation->by_hub = true;
@@ -195,6 +201,7 @@ static void read_code(struct observation *observation, const uint8_t *body, uint
 
 static void read_answer(struct shard *shard, struct observation *observation, const struct parcel *parcel,
                         bool is_error) {
+    assert(parcel->hole_count == 0);
     observation->ended_ns = io_clock(shard->io);
     observation->answered_ns = time_of(shard, parcel->mail.came_us);
     observation->outcome = is_error ? OUTCOME_ERROR : OUTCOME_RESULT;
@@ -207,6 +214,7 @@ static void read_answer(struct shard *shard, struct observation *observation, co
 // A request that was cancelled by its source where the target answers it no more is forgotten, too.
 void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
                      const struct request_end *end) {
+    assert(observation->hub_id == pending_hub_id(&shard->pending, pending));
     if (end->response) {
         read_answer(shard, observation, end->response, end->is_error);
         return;

@@ -14,6 +14,7 @@
 // --- Watching
 
 static void note(struct shard *shard, struct observation *observation, const struct message *message) {
+    assert(observation->outcome != OUTCOME_NONE);
     slow_log_note(shard, observation);
     if (tap_is_on(shard))
         tap_note(shard, observation, message);
@@ -39,6 +40,7 @@ static struct observation *take_back(const struct message *message) {
 static void observe_request_began(struct shard *shard, const struct message *message,
                                   const struct agent *agent, struct pending *pending,
                                   struct parcel *parcel) {
+    assert(pending->used && !pending->observation);
     struct observation *observation = take_back(message);
     bool is_first = !observation;
     if (is_first && !message->retry) {
@@ -78,6 +80,7 @@ static bool is_shown(const struct message *message) {
 }
 
 static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
+    assert(error != ERROR_NONE);
     struct observation *observation = take_back(message);
     if (!observation && (message->retry || !is_shown(message)))
         return;
@@ -97,6 +100,7 @@ static void observe_refused(struct shard *shard, const struct message *message, 
 
 static void observe_notification(struct shard *shard, const struct message *message,
                                  const struct agent *agent) {
+    assert(!message_is_request(message));
     struct observation *observation = begin(shard, message);
     if (!observation)
         return;
@@ -113,6 +117,7 @@ struct sent_note {
 };
 
 static void note_sent(struct shard *shard, uint64_t hub_id, uint32_t sent_us) {
+    assert(hub_id_shard(hub_id) == shard->index);
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (pending && pending->observation)
         observation_sent(shard, pending->observation, sent_us);
@@ -200,6 +205,7 @@ static void observe_peer_ended(struct shard *shard, struct peer *peer) {
 }
 
 static void observe_drain(struct shard *shard) {
+    assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_CLOSING)
         tap_end_all(shard);
 }

@@ -13,11 +13,13 @@ static void put(struct peer_label *label, const char *text, size_t bytes) {
 }
 
 static void put_number(struct peer_label *label, uint64_t connection) {
+    assert(connection);
     label->text[0] = '#';
     label->bytes = 1 + (uint32_t)text_digits(label->text + 1, connection);
 }
 
 static void put_agent(struct peer_label *label, const struct agent *agent) {
+    assert(agent->id_bytes > 0);
     put(label, agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
 
@@ -41,6 +43,7 @@ const struct agent *peer_label_agent(struct shard *shard, const struct pending *
 }
 
 void peer_label_of_target(struct shard *shard, const struct pending *pending, struct peer_label *label) {
+    assert(pending->used);
     const struct agent *agent = peer_label_agent(shard, pending);
     if (agent) {
         put_agent(label, agent);
@@ -61,6 +64,7 @@ void peer_label_of_target(struct shard *shard, const struct pending *pending, st
 }
 
 bool peer_label_matches(const struct peer_label *label, const char *pattern, size_t bytes) {
+    assert(label->bytes <= sizeof label->text);
     if (bytes > 0 && pattern[bytes - 1] == '*')
         return label->bytes >= bytes - 1 && memcmp(label->text, pattern, bytes - 1) == 0;
     return label->bytes == bytes && memcmp(label->text, pattern, bytes) == 0;

@@ -67,6 +67,7 @@ static void sift_up(struct pending_row *rows, uint32_t at) {
 }
 
 static void sift_down(struct pending_row *rows, uint32_t count, uint32_t at) {
+    assert(at <= count);
     for (uint32_t below; (below = 2 * at + 1) < count; at = below) {
         if (below + 1 < count && rows[below + 1].asked_ns > rows[below].asked_ns)
             below++;
@@ -78,6 +79,7 @@ static void sift_down(struct pending_row *rows, uint32_t count, uint32_t at) {
 
 // Keeps a row if it is among the oldest.
 static void keep(struct shard *shard, struct pending_query *query, struct pending_row row) {
+    assert(query->count <= query->limit);
     query->total++;
     if (query->count < query->limit) {
         query->rows[query->count] = row;
@@ -116,6 +118,7 @@ static void put_number(struct text *out, const char *name, uint64_t number) {
 }
 
 static void put_told(struct text *out, const struct told *told) {
+    assert(told->source_id_bytes > 0);
     size_t bytes = json_cut_at_character(told->method, told->method_bytes, SHOWN_METHOD_BYTES);
     text_put(out, "{\"method\":");
     text_string(out, told->method, bytes);
@@ -141,6 +144,7 @@ static uint64_t since_ms(const struct shard *shard, uint64_t ns) {
 }
 
 static void tell_pending(struct shard *shard, const struct pending *pending, struct told *told) {
+    assert(pending->used);
     uint64_t now_ms = shard_now_ms(shard);
     *told = (struct told){
         .method = pending->method,
@@ -162,6 +166,7 @@ static void tell_pending(struct shard *shard, const struct pending *pending, str
 // The address that a held message names is all that is known of its target.
 static void tell_held(struct shard *shard, const struct held_message *held, struct told *told,
                       char method[METHOD_BYTES_MAX]) {
+    assert(held->is_request && !held->is_released);
     const uint8_t *body = frame_body(&held->frame);
     uint64_t now_ms = shard_now_ms(shard), due_ms = held->timer.due_ms;
     *told = (struct told){
@@ -185,6 +190,7 @@ static void tell_held(struct shard *shard, const struct held_message *held, stru
 }
 
 static void write_row(struct shard *shard, struct pending_query *query, struct pending_row *row) {
+    assert(!row->text && (row->hub_id || row->held));
     const struct pending *pending = row->hub_id ? pending_find(&shard->pending, row->hub_id) : NULL;
     char method[METHOD_BYTES_MAX];
     struct told told;
@@ -207,10 +213,12 @@ static void write_row(struct shard *shard, struct pending_query *query, struct p
 // --- Looking
 
 static bool matches(const struct pending_query *query, const struct peer_label *label) {
+    assert(query->agent_bytes > 0);
     return peer_label_matches(label, query->agent, query->agent_bytes);
 }
 
 static bool is_wanted(struct shard *shard, const struct pending_query *query, const struct pending *pending) {
+    assert(pending->used);
     struct peer_label label;
     if (query->only && !identity_same(pending->user, query->only)) {
         const struct agent *agent = peer_label_agent(shard, pending);
@@ -260,6 +268,7 @@ static bool look_at_some(struct shard *shard, struct pending_query *query) {
 }
 
 static void look_at_held(struct shard *shard, struct pending_query *query) {
+    assert(shard->gate && query->visits < shard->hub->settings.shard_count);
     const struct list *all = &shard->gate->held;
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct held_message *held = list_entry(node, struct held_message, by_age);
@@ -290,6 +299,7 @@ static void write_rows(struct shard *shard, struct pending_query *query) {
 
 // Says of those whose target is here whether they wait in its queue.
 static void find_states(struct shard *shard, struct pending_query *query) {
+    assert(query->count <= query->limit);
     for (uint32_t at = 0; at < query->count; at++) {
         struct pending_row *row = &query->rows[at];
         if (row->state || connection_shard(row->target) != shard->index)
@@ -302,6 +312,7 @@ static void find_states(struct shard *shard, struct pending_query *query) {
 // --- At home
 
 static void put_rows(struct text *out, struct pending_query *query) {
+    assert(query->count <= query->limit && !query->lacks_memory);
     struct pending_row *rows = query->rows;
     for (uint32_t count = query->count; count > 1;) { // the youngest goes to the end
         swap(&rows[0], &rows[--count]);
@@ -347,6 +358,7 @@ static void answer(struct shard *shard, struct peer *peer, struct pending_query 
 }
 
 static void pending_query_destroy(struct shard *shard, struct pending_query *query) {
+    assert(list_empty(&query->link));
     for (uint32_t at = 0; at < query->count; at++)
         quota_give(&shard->quota, query->rows[at].text);
     quota_give(&shard->quota, query->rows);
@@ -385,6 +397,7 @@ static void take(struct shard *shard, struct pending_query *query) {
 }
 
 static void pass_on(struct shard *shard, struct pending_query *query) {
+    assert(query->visits < 2 * shards_of(shard) && list_empty(&query->link));
     uint32_t next = (shard->index + 1) % shards_of(shard);
     query->visits++;
     if (next == shard->index) {
@@ -446,6 +459,7 @@ static bool read_limit(struct shard *shard, const struct message *message, uint6
 
 // NULL where there is no memory for it.
 static struct pending_query *make(struct shard *shard, const struct message *message, uint64_t limit) {
+    assert(limit >= 1 && limit <= LIMIT_MAX);
     struct reply_to to = message_reply_to(message);
     const struct user *user = authz_user(shard, message->peer);
     struct pending_query *query = quota_take(&shard->quota, sizeof *query + to.id_bytes);

@@ -8,7 +8,6 @@
 #include "core/rights/users.h"
 #include "io/log.h"
 #include "router/audit/audit.h"
-#include "router/audit/audit_source.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
@@ -72,9 +71,14 @@ struct tap_batch {
     uint32_t count;
 };
 
+static uint32_t home_of(const struct tap *tap) {
+    return connection_shard(tap->mail.connection);
+}
+
 // --- Journal and log
 
 static void put_line(struct shard *shard, const struct tap *tap, const char *step) {
+    assert(tap->number && tap->mail.connection);
     if (!journal_is_on(shard))
         return;
     struct journal_entry *entry = journal_entry_create(shard, tap->mail.connection);
@@ -108,6 +112,7 @@ static void tell(struct shard *shard, const struct tap *tap, bool begins) {
 // --- Entries
 
 static bool matches(const struct tap_pattern *pattern, const char *text, size_t bytes) {
+    assert(pattern->bytes <= sizeof pattern->text);
     if (pattern->bytes == 0)
         return true;
     bool is_prefix = pattern->text[pattern->bytes - 1] == '*';
@@ -123,6 +128,7 @@ static bool is_wanted(const struct tap *tap, const struct observation *observati
 }
 
 static bool is_wanted_now(const struct tap *tap, const struct observation *observation) {
+    assert(observation->outcome != OUTCOME_NONE);
     uint64_t took_ns = observation->ended_ns - observation->came_ns;
     bool is_good = observation->outcome == OUTCOME_RESULT || observation->outcome == OUTCOME_DELIVERED;
     if ((tap->errors && is_good) ||
@@ -133,6 +139,7 @@ static bool is_wanted_now(const struct tap *tap, const struct observation *obser
 
 // Whether the tap may have one more entry in this second.
 static bool is_within_rate(struct shard *shard, struct tap *tap) {
+    assert(tap->rate >= 1 && tap->rate <= RATE_MAX);
     uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;
     uint64_t seen = atomic_load_explicit(&tap->second, memory_order_relaxed), next;
     do {
@@ -166,6 +173,7 @@ static uint64_t bound_of(const struct observation *observation, size_t body_byte
 
 static void add_entry(struct shard *shard, struct tap_share *share, const struct observation *observation,
                       const struct message *message, bool has_ended) {
+    assert(share->tap->number);
     struct tap *tap = share->tap;
     const char *body = message && tap->body_bytes ? (const char *)message->body : NULL;
     size_t bytes = 0;
@@ -222,6 +230,7 @@ void tap_note_missed(struct shard *shard) {
 // --- On the tap's shard
 
 static struct parcel *notice_of(struct shard *shard, struct tap *tap, const struct text *entries) {
+    assert(home_of(tap) == shard->index);
     struct text body;
     uint64_t missed = atomic_exchange_explicit(&tap->missed, 0, memory_order_relaxed);
     text_init(&body);
@@ -249,6 +258,7 @@ static bool may_hear(struct shard *shard, const struct peer *peer) {
 
 // False: none of it was sent.
 static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
+    assert(home_of(tap) == shard->index);
     struct peer *peer = peer_find(shard, tap->mail.connection);
     if (!peer || peer->state != PEER_OPEN || tap->is_closing)
         return false;
@@ -260,12 +270,14 @@ static bool send_entries(struct shard *shard, struct tap *tap, const struct text
 }
 
 static void take_entries(struct shard *shard, struct tap *tap, const struct text *entries, uint32_t count) {
+    assert(count > 0 && entries->length > 0);
     atomic_fetch_sub_explicit(&tap->waiting, entries->length, memory_order_relaxed);
     if (!send_entries(shard, tap, entries))
         miss(tap, count);
 }
 
 static void give_if_over(struct shard *shard, struct tap *tap) {
+    assert(home_of(tap) == shard->index);
     if (!tap->is_over || atomic_load(&tap->out))
         return;
     list_remove(&tap->link);
@@ -276,6 +288,7 @@ static void give_if_over(struct shard *shard, struct tap *tap) {
 }
 
 void tap_entries_arrived(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_ENTRIES));
     struct tap_batch *batch = list_entry(mail, struct tap_batch, mail);
     struct tap *tap = batch->tap;
     take_entries(shard, tap, &batch->entries, batch->count);
@@ -288,6 +301,7 @@ void tap_entries_arrived(struct shard *shard, struct mail *mail) {
 static void close_tap(struct shard *shard, struct tap *tap);
 
 void tap_expired(struct shard *shard, struct timer *timer) {
+    assert(!timer_armed(timer));
     struct tap *tap = list_entry(timer, struct tap, timer);
     struct peer *peer = peer_find(shard, tap->mail.connection);
     if (tap->is_closing)
@@ -301,11 +315,8 @@ void tap_expired(struct shard *shard, struct timer *timer) {
 
 // --- Batches
 
-static uint32_t home_of(const struct tap *tap) {
-    return connection_shard(tap->mail.connection);
-}
-
 static void flush_share(struct shard *shard, struct tap_share *share) {
+    assert(share->count > 0);
     struct tap *tap = share->tap;
     struct text entries = share->entries;
     uint32_t count = share->count;
@@ -351,6 +362,7 @@ static struct tap_share *share_of(struct shard *shard, const struct tap *tap) {
 }
 
 static bool add_share(struct shard *shard, struct tap *tap) {
+    assert(!share_of(shard, tap));
     struct tap_share *share = quota_take(&shard->quota, sizeof *share);
     if (!share)
         return false;
@@ -403,6 +415,7 @@ static void travel(struct shard *shard, struct tap *tap);
 
 // A round is over.
 static void come_home(struct shard *shard, struct tap *tap) {
+    assert(tap->is_travelling && !tap->is_over);
     tap->is_travelling = false;
     if (tap->is_leaving) {
         tap->is_over = true;
@@ -420,6 +433,7 @@ static void come_home(struct shard *shard, struct tap *tap) {
 }
 
 static void visit(struct shard *shard, struct tap *tap) {
+    assert(tap->is_travelling);
     if (tap->is_leaving)
         drop_share(shard, tap);
     else if (!add_share(shard, tap))
@@ -440,6 +454,7 @@ static void travel(struct shard *shard, struct tap *tap) {
 }
 
 void tap_arrived(struct shard *shard, struct mail *mail) {
+    assert(mail->kind == FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_TAP));
     struct tap *tap = list_entry(mail, struct tap, mail);
     if (home_of(tap) == shard->index)
         come_home(shard, tap);
@@ -449,6 +464,7 @@ void tap_arrived(struct shard *shard, struct mail *mail) {
 
 // One that is on its way comes home first.
 static void close_tap(struct shard *shard, struct tap *tap) {
+    assert(home_of(tap) == shard->index);
     if (tap->is_closing)
         return;
     tap->is_closing = true;
@@ -460,6 +476,7 @@ static void close_tap(struct shard *shard, struct tap *tap) {
 }
 
 void tap_leave(struct shard *shard, const struct peer *peer) {
+    assert(peer->state != PEER_OPEN);
     struct list *all = &shard->observe.own_taps;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap *tap = list_entry(node, struct tap, link);
@@ -559,6 +576,7 @@ static bool keep_id(struct shard *shard, struct tap *tap, const struct message *
 }
 
 static void begin(struct shard *shard, const struct message *message, const struct tap *asked) {
+    assert(asked->number && asked->mail.connection == message->peer->name);
     struct tap *tap = quota_take(&shard->quota, sizeof *tap);
     if (tap)
         memcpy(tap, asked, sizeof *tap);

@@ -46,6 +46,7 @@ static void put_times(struct text *out, const struct observation *observation) {
 
 // What is known from the beginning.
 static void put_head(struct text *out, const struct observation *observation) {
+    assert(observation->number && observation->method_bytes > 0);
     static const char *const kinds[] = {
         [OBSERVED_REQUEST] = "request", [OBSERVED_NOTIFICATION] = "notification", [OBSERVED_EVENT] = "event"};
     put_number(out, "{\"time\":", observation->wall_ms);
@@ -77,6 +78,7 @@ static void put_body(struct text *out, const char *body, size_t bytes) {
 
 void tap_entry_put_begun(struct text *out, const struct observation *observation, const char *body,
                          size_t bytes) {
+    assert(observation->kind != OBSERVED_NOTIFICATION);
     put_head(out, observation);
     text_put(out, ",\"outcome\":null");
     put_body(out, body, bytes);
