@@ -73,11 +73,11 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
        struct pending *pending, struct parcel *parcel),                                                                                                                         \
       (shard, message, agent, pending, parcel))                                                                                                                                 \
-    /* A message is refused before it goes anywhere. `error` is enum error. */ \
-    X(message_refused, (struct shard * shard, const struct message *message, unsigned error), \
-      (shard, message, error)) \
+    /* A message is refused before it goes anywhere. `error` is enum error. */                                                                                                  \
+    X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                                                                                   \
+      (shard, message, error))                                                                                                                                                  \
     /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */                                                                              \
-    X(request_ended, (struct shard * shard, struct pending *pending, const struct request_end *end),                                                                      \
+    X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),                                                                           \
       (shard, pending, end))                                                                                                                                                    \
     /* The parcel of a notification goes to this agent; NULL: to other hubs. */                                                                                                 \
     X(notification_forwarded,                                                                                                                                                   \

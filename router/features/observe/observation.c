@@ -100,9 +100,9 @@ struct observation *observation_begin(struct shard *shard, const struct message 
     if (!observation)
         return NULL;
     *observation = (struct observation){
-        .kind = event_bytes                   ? OBSERVED_EVENT
-                : message_is_request(message) ? OBSERVED_REQUEST
-                                              : OBSERVED_NOTIFICATION,
+        .kind = event_bytes && !message_has_target(message) ? OBSERVED_EVENT
+                : message_is_request(message)               ? OBSERVED_REQUEST
+                                                            : OBSERVED_NOTIFICATION,
         .number = ++shard->observe.number * shard->hub->settings.shard_count + shard->index,
         .wall_ms = io_wall_ms(shard->io),
         .came_ns = io_now(shard->io),

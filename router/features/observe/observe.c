@@ -38,8 +38,7 @@ static struct observation *take_back(const struct message *message) {
 }
 
 static void observe_request_began(struct shard *shard, const struct message *message,
-                                  const struct agent *agent, struct pending *pending,
-                                  struct parcel *parcel) {
+                                  const struct agent *agent, struct pending *pending, struct parcel *parcel) {
     assert(pending->used && !pending->observation);
     struct observation *observation = take_back(message);
     bool is_first = !observation;
@@ -99,7 +98,8 @@ static void observe_refused(struct shard *shard, const struct message *message, 
 }
 
 static void observe_notification(struct shard *shard, const struct message *message,
-                                 const struct agent *agent) {
+                                 const struct agent *agent, struct parcel *parcel) {
+    (void)parcel;
     assert(!message_is_request(message));
     struct observation *observation = begin(shard, message);
     if (!observation)
