@@ -181,6 +181,9 @@ void io_file_write(struct io *io, const struct io_file *file, uint64_t token, co
                    unsigned count);
 // Makes what was written outlast a crash, as fdatasync(2), and ends with IO_SYNCED.
 void io_file_sync(struct io *io, const struct io_file *file, uint64_t token);
+// Sets room aside for so many bytes more, at once, as far as the file system knows how. 0; -ENOENT when the file was removed,
+// so that nobody would ever read what is appended; or another -errno, why so much can't be appended. From any thread.
+int io_file_reserve(struct io *io, const struct io_file *file, uint64_t bytes);
 // Takes back bytes that were appended since the file was file->bytes long, at once, if it is `written` bytes
 // longer now: then nobody else has changed it. 0, or -errno when the bytes stay (-ESTALE: somebody else has
 // changed the file). bytes and torn are those of the file as it is then. Nothing may be under way.

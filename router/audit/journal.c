@@ -9,12 +9,16 @@
 #include "io/log.h"
 #include "router/engine/shard/post.h"
 
-enum { LOST_PAUSE_MS = 1000 };
+enum {
+    LOST_PAUSE_MS = 1000,
+    RESERVE_BYTES = 4096, // that an entry takes besides its message
+};
 
 struct journal {
     struct io_file file; // bytes: its length without the group under way
     uint32_t lost;       // entries that failed, of which no entry tells yet
     bool reopen;         // after the group under way
+    int stale; // why the file can't be opened by its name, an errno, while it is another one's; 0: it can
     struct journal_entry *waiting, **waiting_last;
     struct journal_entry *group; // under way
     struct journal_entry *at;    // the first of its entries that isn't wholly written, or NULL
@@ -90,11 +94,13 @@ int journal_open(struct shard *shard) {
         return -ENOMEM;
     journal->waiting_last = &journal->waiting;
     int failed = io_file_open(shard->io, shard->hub->settings.journal, &journal->file);
-    if (failed)
+    if (failed) {
         memory_give(journal);
-    else
-        shard->journal = journal;
-    return failed;
+        return failed;
+    }
+    shard->journal = journal;
+    atomic_store_explicit(&shard->hub->journal_file, journal->file.number, memory_order_relaxed);
+    return 0;
 }
 
 void journal_close(struct shard *shard) {
@@ -118,19 +124,76 @@ static void journal_log_fault(const struct shard *shard, const char *cause, int 
               journal_fault_text(error));
 }
 
-static void reopen_file(struct shard *shard, struct journal *journal) {
-    assert(!journal->group); // it is written to one file
+// Arms the timer by which a journal that fails is tried again. A hub that ends tells lost entries in its log instead, and
+// begins none.
+static void arm_lost(struct shard *shard) {
+    bool is_due = shard->journal->lost > 0 || journal_is_failing(shard);
+    if (is_due && shard->phase == HUB_SERVING && !timer_armed(&shard->journal_timer))
+        wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
+}
+
+static void set_failing(struct shard *shard, bool failing) {
+    atomic_store_explicit(&shard->hub->journal_failing, failing, memory_order_relaxed);
+    arm_lost(shard);
+}
+
+// An operator is told when it begins.
+static void begin_failing(struct shard *shard, const char *cause, int error) {
+    assert(error > 0);
+    if (!journal_is_failing(shard))
+        journal_log_fault(shard, cause, error);
+    set_failing(shard, true);
+}
+
+// Whether the file is the one of its name.
+static bool reopen_file(struct shard *shard, struct journal *journal) {
+    assert(!journal->at); // a group is written to one file
     struct io_file file;
     journal->reopen = false;
     int failed = io_file_open(shard->io, shard->hub->settings.journal, &file);
     if (failed) {
         stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
-        journal_log_fault(shard, "can't be opened again; the old file goes on", -failed);
-        return;
+        begin_failing(shard, "can't be opened again", -failed);
+        journal->stale = -failed;
+        return false;
     }
     io_file_close(shard->io, &journal->file);
     journal->file = file;
+    atomic_store_explicit(&shard->hub->journal_file, file.number, memory_order_relaxed);
     stats_count(&shard->stats, COUNT_JOURNAL_REOPENED);
+    if (journal->stale && !journal->lost)
+        set_failing(shard, false);
+    journal->stale = 0;
+    return true;
+}
+
+// Makes a file anew that was removed, or whose name was another one's. 0, or an errno.
+static int journal_look(struct shard *shard, struct journal *journal) {
+    if (!journal->stale && io_file_reserve(shard->io, &journal->file, 0) != -ENOENT)
+        return 0;
+    return reopen_file(shard, journal) ? 0 : journal->stale;
+}
+
+bool journal_is_writable(struct shard *shard, size_t bytes) {
+    struct hub *hub = shard->hub;
+    assert(journal_is_on(shard));
+    if (journal_is_failing(shard))
+        return false;
+    uint64_t room = RESERVE_BYTES + bytes + atomic_load_explicit(&hub->journal_bytes, memory_order_relaxed);
+    struct io_file file = {.number = atomic_load_explicit(&hub->journal_file, memory_order_relaxed)};
+    int result = io_file_reserve(shard->io, &file, room);
+    if (result == 0 || result == -EBADF) // it was opened anew just now
+        return true;
+    atomic_store_explicit(&hub->journal_doubt, -result, memory_order_relaxed);
+    shard_wake_others(shard);
+    return false;
+}
+
+// Another shard, or this one, has found that it can't be written.
+static void take_doubt(struct shard *shard, struct journal *journal) {
+    int error = atomic_exchange_explicit(&shard->hub->journal_doubt, 0, memory_order_relaxed);
+    if (error && !(error == ENOENT && !journal->group && journal_look(shard, journal) == 0))
+        begin_failing(shard, "can't be written", error);
 }
 
 void journal_reopen(struct shard *shard) {
@@ -154,17 +217,18 @@ static void journal_settle(struct shard *shard, struct journal_entry *entry, int
         shard->journal->lost += entry->lost ? entry->lost : 1;
 }
 
-// Arms the timer of "lost" entries. A hub that ends tells them in its log instead, and begins none.
-static void arm_lost(struct shard *shard) {
-    if (shard->journal->lost > 0 && shard->phase == HUB_SERVING && !timer_armed(&shard->journal_timer))
-        wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
-}
-
 void journal_report_lost(struct shard *shard) {
     struct journal *journal = shard->journal;
     assert(shard->index == 0 && journal);
-    if (journal->lost == 0 || shard->phase != HUB_SERVING)
+    if (shard->phase != HUB_SERVING)
         return;
+    if (!journal->group && journal_look(shard, journal) == 0 && !journal->lost &&
+        io_file_reserve(shard->io, &journal->file, RESERVE_BYTES) == 0)
+        set_failing(shard, false);
+    if (journal->lost == 0 || journal->stale) {
+        arm_lost(shard);
+        return;
+    }
     struct journal_entry *entry = journal_has_room(shard) ? journal_entry_create(shard, 0) : NULL;
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "lost");
@@ -197,9 +261,8 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
         ends[entry->shard] = &entry->next;
         entry->next = NULL;
     }
-    journal->group = NULL;
-    atomic_store_explicit(&shard->hub->journal_failing, error != 0, memory_order_relaxed);
-    arm_lost(shard);
+    journal->group = journal->at = NULL;
+    set_failing(shard, error != 0);
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
         if (chains[index])
@@ -215,11 +278,8 @@ static void succeed(struct shard *shard, struct journal *journal) {
     end_group(shard, journal, 0);
 }
 
-// An operator is told when it begins; each failure is counted.
 static void fail(struct shard *shard, struct journal *journal, int error) {
-    assert(error > 0);
-    if (!journal_is_failing(shard))
-        journal_log_fault(shard, "can't be written", error);
+    begin_failing(shard, "can't be written", error);
     if (journal->written && io_file_cut(shard->io, &journal->file, journal->written))
         stats_count(&shard->stats, COUNT_JOURNAL_CUT_FAILED);
     end_group(shard, journal, error);
@@ -294,19 +354,25 @@ static void send_on(struct shard *shard) {
 
 static void begin_group(struct shard *shard, struct journal *journal) {
     assert(!journal->group && journal->waiting);
+    int fault = journal_look(shard, journal);
     journal->group = journal->at = journal->waiting;
     journal->waiting = NULL;
     journal->waiting_last = &journal->waiting;
     journal->offset = 0;
     journal->written = 0;
     journal->break_due = journal->file.torn;
-    write_on(shard, journal);
+    if (fault)
+        end_group(shard, journal, fault);
+    else
+        write_on(shard, journal);
 }
 
 void journal_turn(struct shard *shard) {
     struct journal *journal = shard->journal;
     assert(!journal || shard->index == 0);
     send_on(shard);
+    if (journal)
+        take_doubt(shard, journal);
     if (journal && !journal->group && journal->waiting)
         begin_group(shard, journal);
 }

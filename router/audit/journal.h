@@ -8,7 +8,7 @@
 // where even that fails the next group begins with a line feed, so that no line is glued to a torn one. The
 // next group is tried as if nothing had happened. Until one succeeds the journal fails: messages that must be
 // in the journal first are refused. Each second an entry of kind "lost" tries whether there is room again,
-// and tells how many entries failed.
+// and tells how many entries failed. A file that was removed is made again.
 #pragma once
 
 #include "core/base/text.h"
@@ -43,6 +43,9 @@ bool journal_has_room(const struct shard *shard);
 static inline bool journal_is_failing(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed);
 }
+// Returns whether an entry of so many bytes could be written now, as far as the system knows: the last group was, the file
+// is there, and room for it was set aside. If not, the journal fails from now on.
+bool journal_is_writable(struct shard *shard, size_t bytes);
 // Hands in an entry of this shard's. The entry comes back in shard->settled.
 void journal_submit(struct shard *shard, struct journal_entry *entry);
 // Once a turn: sends on what was handed in, and on shard 0 begins a group with all that has come.
@@ -62,8 +65,8 @@ void journal_arrived(struct shard *shard, struct journal_entry *chain);
 void journal_event(struct shard *shard, const struct io_event *event);
 // The timer went off: an entry tells of those that failed, which finds out, too, whether the journal can be written again.
 void journal_report_lost(struct shard *shard);
-// Opens the file anew by its name, after the group that is under way: it may have been renamed. If that
-// fails the old one goes on.
+// Opens the file anew by its name, after the group that is under way: it may have been renamed. If that fails nothing is
+// written any more: each second, and with each group, it is tried again.
 void journal_reopen(struct shard *shard);
 
 // Returns the text of an errno; static.

@@ -116,10 +116,10 @@ static bool refuse_invalid(struct shard *shard, struct message *message) {
     return true;
 }
 
-static void refuse_unrecorded(struct shard *shard, const struct message *message) {
+static void refuse_unrecorded(struct shard *shard, const struct message *message, bool is_writable) {
     struct text data;
     text_init(&data);
-    if (journal_is_failing(shard)) {
+    if (!is_writable) {
         reply_data_text(&data, "fault", "the journal can't be written");
     } else if (journal_has_room(shard)) {
         reply_data_text(&data, "fault", "memory is used up");
@@ -138,9 +138,11 @@ bool audit_hook_begin(struct shard *shard, struct message *message) {
         return true;
     if (refuse_invalid(shard, message))
         return false;
-    bool may_enter = journal_has_room(shard) && (audit == MESSAGE_AUDIT_LOG || !journal_is_failing(shard));
+    bool is_writable = audit == MESSAGE_AUDIT_LOG ? !journal_is_failing(shard)
+                                                  : journal_is_writable(shard, message->frame->body.bytes);
+    bool may_enter = journal_has_room(shard) && (is_writable || audit == MESSAGE_AUDIT_LOG);
     if (!may_enter || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
-        refuse_unrecorded(shard, message);
+        refuse_unrecorded(shard, message, is_writable);
         return false;
     }
     message->audit = audit;

@@ -253,19 +253,65 @@ journaled('a file that is renamed and opened anew loses and tears nothing', asyn
   }
 });
 
-journaled('a file that can not be opened again: the old one goes on', async (hub, path, stop) => {
+const kinds = (path) => readFileSync(path, 'utf8').trim().split('\n').map((line) => JSON.parse(line).kind);
+const isReady = async (hub) => (await fetch(new URL('/readyz', hub.uri('http')))).status;
+const untilReady = (hub, status) => within((async () => {
+  while (await isReady(hub) !== status);
+})(), `/readyz to be ${status}`);
+const approval = { checkpoint: 'c', artifact: {}, decision: 'approved', approver: 'human' };
+
+test('a file that can not be opened again: nothing is written until it can', async () => {
+  const path = join(directory, 'again');
+  const hub = await Hub.start(['--audit', path, '--http', '127.0.0.1:0']);
   const source = await hub.peer();
   await logged(source);
   renameSync(path, `${path}.old`);
   execFileSync('mkdir', [path]);
   hub.process.kill('SIGHUP');
-  while ((await source.ask('hub/stats')).result.journal_reopens_failed < 1);
-  await logged(source);
-  assert.equal(lines(`${path}.old`).length, 2);
+  await untilReady(hub, 503);
+  assert.deepEqual(assertError(await source.ask('audit/log', ENTRY), -32003).data, { fault: 'Is a directory' });
+  assert.deepEqual(assertError(await source.ask('governance/approval', approval), -32003).data, { fault: "the journal can't be written" });
   rmSync(path, { recursive: true });
-  renameSync(`${path}.old`, path);
-  assert.equal((await stop()).length, 2);
-  assert.match(hub.stderr, /^patchbayd: the journal \S+ can't be opened again; the old file goes on: Is a directory$/m);
+  await untilReady(hub, 200);
+  await logged(source);
+  assert.equal(lines(`${path}.old`).length, 1);
+  assert.deepEqual(kinds(path), ['lost', 'audit']);
+  await hub.stop();
+  assert.match(hub.stderr, /^patchbayd: the journal \S+ can't be opened again: Is a directory$/m);
+});
+
+test('a folder that is removed while the hub runs: it is not ready, and nothing is approved, until the folder is back', async () => {
+  const folder = join(directory, 'removed'), path = join(folder, 'journal');
+  execFileSync('mkdir', [folder]);
+  const hub = await Hub.start(['--audit', path, '--http', '127.0.0.1:0', '--sandbox', 'off']); // whose walls would know the old folder alone
+  const source = await hub.peer(), human = await hub.peer();
+  await human.register('human');
+  await logged(source);
+  rmSync(folder, { recursive: true });
+  assert.deepEqual(assertError(await source.ask('governance/approval', approval), -32003).data, { fault: "the journal can't be written" });
+  assert.equal(await isReady(hub), 503);
+  assertError(await source.ask('audit/log', ENTRY), -32003);
+  await human.silent('an approval of which nothing tells');
+  execFileSync('mkdir', [folder]);
+  await untilReady(hub, 200);
+  await logged(source);
+  assert.deepEqual(kinds(path), ['lost', 'audit']);
+  await hub.stop();
+});
+
+test('the first approval on a disk that has become full is refused', async () => {
+  const path = join(directory, 'first');
+  const hub = await Hub.start(['--audit', path, '--http', '127.0.0.1:0']);
+  const source = await hub.peer(), human = await hub.peer();
+  await human.register('human');
+  await logged(source);
+  bound(hub, statSync(path).size + 10);
+  assert.deepEqual(assertError(await source.ask('governance/approval', approval), -32003).data, { fault: "the journal can't be written" });
+  assert.equal(await isReady(hub), 503);
+  await human.silent('an approval of which nothing tells');
+  bound(hub, 'unlimited');
+  await untilReady(hub, 200);
+  await hub.stop();
 });
 
 // Bounds how large a file the hub may write, or lifts the bound.

@@ -26,6 +26,12 @@ void disk_rename(struct kernel *kernel) {
     }
 }
 
+void disk_remove(struct kernel *kernel) {
+    disk_rename(kernel);
+    for (uint32_t index = 0; index < kernel->disk.file_count; index++)
+        kernel->disk.files[index].removed = true;
+}
+
 void disk_refuse(struct kernel *kernel, bool refuse) {
     kernel->disk.refuses = refuse;
 }
@@ -85,6 +91,13 @@ int io_file_open(struct io *io, const char *path, struct io_file *file) {
     disk->files[file->number].opened++;
     look(&disk->files[file->number], file);
     return 0;
+}
+
+int io_file_reserve(struct io *io, const struct io_file *file, uint64_t bytes) {
+    const struct disk *disk = &io->kernel->disk;
+    if (find(io->kernel, file->number)->removed)
+        return -ENOENT;
+    return bytes > disk->room ? -ENOSPC : 0;
 }
 
 int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {

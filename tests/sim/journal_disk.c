@@ -84,17 +84,94 @@ static void a_renamed_file_gets_no_more(void **state) {
     assert_true(line_is(&world, 1, 0, "entry.action", "\"new\""));
     assert_null(line_of(&world, 0, 1).bytes);
     assert_null(line_of(&world, 1, 1).bytes);
-    // With nothing under way it is done at once; where it can't be done, the old file goes on.
+    // With nothing under way it is done at once; where it can't be done, nothing is written until it can.
     disk_refuse(world.kernel, true);
     kernel_signal(world.kernel, SIGHUP);
     world_settle(&world);
-    log_as(cables[0], "3", "still");
+    assert_true(atomic_load(&world.hub->journal_failing));
+    log_as(cables[0], "3", "refused");
     world_settle(&world);
-    hear_logged(cables[0], "3");
-    assert_true(line_is(&world, 1, 1, "entry.action", "\"still\""));
+    hear_failed(cables[0], "3", "\"Permission denied\"");
+    assert_null(line_of(&world, 1, 1).bytes);
     assert_int_equal(counted(&world, COUNT_JOURNAL_REOPENED), 1);
-    assert_int_equal(counted(&world, COUNT_JOURNAL_REOPEN_FAILED), 1);
+    disk_refuse(world.kernel, false);
+    world_pass(&world, SECOND + SECOND / 10);
+    assert_false(atomic_load(&world.hub->journal_failing));
+    assert_true(line_is(&world, 1, 1, "kind", "\"lost\""));
+    log_as(cables[0], "4", "again");
+    world_settle(&world);
+    hear_logged(cables[0], "4");
+    assert_true(line_is(&world, 1, 2, "entry.action", "\"again\""));
+    assert_int_equal(counted(&world, COUNT_JOURNAL_REOPENED), 2);
     finish(&world, cables, 2);
+}
+
+static const char *const APPROVAL = "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"governance/"
+                                    "approval\",\"params\":{\"checkpoint\":\"c\",\"artifact\":{},"
+                                    "\"decision\":\"approved\",\"approver\":\"human\"}}";
+
+static void ask_approval(struct cable *cable, unsigned id) {
+    char body[512];
+    snprintf(body, sizeof body, APPROVAL, id);
+    say(cable, body);
+}
+
+// A file that was removed is made again, where it can be; until then nothing is done that must be in it.
+static void a_removed_file_is_made_again(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world world;
+        open_hub(&world, shards, NULL);
+        struct cable *human = join(&world, "human"), *source = join(&world, NULL);
+        log_as(source, "1", "gone");
+        world_settle(&world);
+        hear_logged(source, "1");
+        disk_remove(world.kernel);
+        log_as(source, "2", "there");
+        world_settle(&world);
+        hear_logged(source, "2");
+        assert_true(line_is(&world, 1, 0, "entry.action", "\"there\""));
+        disk_remove(world.kernel);
+        disk_refuse(world.kernel, true);
+        ask_approval(source, 3);
+        world_settle(&world);
+        hear_failed(source, "3", "\"the journal can't be written\"");
+        assert_int_equal(cable_readable(human), 0);
+        assert_true(atomic_load(&world.hub->journal_failing));
+        disk_refuse(world.kernel, false);
+        world_pass(&world, SECOND + SECOND / 10);
+        assert_false(atomic_load(&world.hub->journal_failing));
+        struct cable *cables[] = {human, source};
+        finish(&world, cables, 2);
+    }
+}
+
+// The disk is full, and nobody has found out: the first approval is refused, too.
+static void the_first_approval_past_the_room_is_refused(void **state) {
+    (void)state;
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world world;
+        open_hub(&world, shards, NULL);
+        struct cable *human = join(&world, "human"), *source = join(&world, NULL);
+        disk_room(world.kernel, 100);
+        ask_approval(source, 1);
+        world_settle(&world);
+        hear_failed(source, "1", "\"the journal can't be written\"");
+        assert_int_equal(cable_readable(human), 0);
+        assert_true(atomic_load(&world.hub->journal_failing));
+        disk_room(world.kernel, SIZE_MAX);
+        world_pass(&world, SECOND + SECOND / 10);
+        assert_false(atomic_load(&world.hub->journal_failing));
+        ask_approval(source, 2);
+        world_settle(&world);
+        assert_true(bit_is(of(hear(human), "method"), "\"governance/approval\""));
+        assert_true(line_is(&world, 0, 0, "kind", "\"approval\""));
+        cable_close(human);
+        world_settle(&world);
+        while (cable_readable(source))
+            hear(source);
+        finish(&world, &source, 1);
+    }
 }
 
 enum { SOURCES = 5, ENTRIES = 60 };
@@ -162,16 +239,6 @@ static void answers_tell_the_truth_whatever_the_disk_does(void **state) {
         play(seed);
 }
 
-static const char *const APPROVAL = "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"governance/"
-                                    "approval\",\"params\":{\"checkpoint\":\"c\",\"artifact\":{},"
-                                    "\"decision\":\"approved\",\"approver\":\"human\"}}";
-
-static void ask_approval(struct cable *cable, unsigned id) {
-    char body[512];
-    snprintf(body, sizeof body, APPROVAL, id);
-    say(cable, body);
-}
-
 // Nothing is approved while no line can tell of it. Within a second of there being room, a line tells how many were lost.
 static void while_it_fails_nothing_is_approved(void **state) {
     (void)state;
@@ -219,6 +286,8 @@ int main(void) {
         cmocka_unit_test(no_line_is_glued_to_a_torn_one),
         cmocka_unit_test(a_renamed_file_gets_no_more),
         cmocka_unit_test(while_it_fails_nothing_is_approved),
+        cmocka_unit_test(a_removed_file_is_made_again),
+        cmocka_unit_test(the_first_approval_past_the_room_is_refused),
         cmocka_unit_test(answers_tell_the_truth_whatever_the_disk_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

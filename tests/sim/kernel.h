@@ -92,7 +92,8 @@ struct disk_file {
     struct queue bytes;
     size_t synced;
     struct operation write;
-    bool sync; // what is armed is a sync
+    bool sync;    // what is armed is a sync
+    bool removed; // and nobody can ever read it
 };
 
 struct disk {

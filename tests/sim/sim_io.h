@@ -74,6 +74,8 @@ const uint8_t *disk_file(const struct kernel *kernel, uint32_t index, size_t *co
 // Takes the files' names away, as renaming them does: whoever opens one next makes a new file.
 void disk_rename(struct kernel *kernel);
 // From now on no file can be opened, or they can again.
+// All files are removed, with their names.
+void disk_remove(struct kernel *kernel);
 void disk_refuse(struct kernel *kernel, bool refuse);
 // How many bytes more there is room for; SIZE_MAX, as at first: no bound.
 void disk_room(struct kernel *kernel, size_t bytes);

@@ -147,7 +147,9 @@ struct hub {
     _Atomic bool child_orders;      // some record has orders
     _Atomic bool failed;            // something without which it can't go on has ended: the status is 1
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
-    _Atomic bool journal_failing;   // its last group could not be written; shard 0 says so
+    _Atomic int journal_file;       // its number, for who looks whether it could be written
+    _Atomic int journal_doubt; // why it couldn't, as some shard has found; 0: none has since shard 0 looked
+    _Atomic bool journal_failing; // its last group could not be written; shard 0 says so
     _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
     _Atomic uint64_t
         *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the

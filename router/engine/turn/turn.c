@@ -214,7 +214,7 @@ static bool has_news(struct shard *shard) {
     return !post_quiet(shard) || shard->misses || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
-           !list_empty(&shard->shaking) || feature_has_news(shard) ||
+           !list_empty(&shard->shaking) || shard->settled || feature_has_news(shard) ||
            atomic_load(&hub->phase) != shard->phase || hub_settings(hub) != shard->settings ||
            is_over(shard) ||
            atomic_load_explicit(&hub->events_unknown, memory_order_relaxed) != shard->across.events_unknown;
@@ -285,6 +285,7 @@ bool turn_take(struct shard *shard) {
     survey_follow(shard);
     expire(shard);
     completion_abandon_on(shard);
+    audit_hook_settle(shard);
     peer_teardown_carry_out(shard);
     drain_follow(shard, phase);
     peer_teardown_carry_out(shard);

@@ -40,7 +40,7 @@ static void open_line(struct shard *shard, struct journal_entry *entry, const st
 bool gate_audit_held(struct shard *shard, const struct held_message *held) {
     if (!journal_is_on(shard))
         return true;
-    bool may_enter = journal_has_room(shard) && !journal_is_failing(shard);
+    bool may_enter = journal_has_room(shard) && journal_is_writable(shard, METHOD_BYTES_MAX);
     struct journal_entry *entry = may_enter ? journal_entry_create(shard, held->source) : NULL;
     if (!entry)
         return false;

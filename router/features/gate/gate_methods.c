@@ -83,7 +83,7 @@ static void answer_without_gate(struct shard *shard, const struct message *messa
 
 // Whether it was refused because no line of the journal could tell of it.
 static bool refuse_unrecorded(struct shard *shard, const struct message *message) {
-    if (!journal_is_on(shard) || !journal_is_failing(shard))
+    if (!journal_is_on(shard) || journal_is_writable(shard, message->frame->body.bytes))
         return false;
     struct text data;
     text_init(&data);

@@ -98,7 +98,7 @@ void http_healthz(struct shard *shard, struct http_call *call) {
 void http_readyz(struct shard *shard, struct http_call *call) {
     if (shard->phase != HUB_SERVING)
         http_answer_fault(shard, call->exchange, 503, "the hub is about to end");
-    else if (journal_is_failing(shard))
+    else if (journal_is_on(shard) && !journal_is_writable(shard, 0))
         http_answer_fault(shard, call->exchange, 503, "the journal can't be written");
     else
         http_answer(shard, call->exchange, 200, NULL, NULL);
