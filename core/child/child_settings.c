@@ -401,13 +401,14 @@ bool child_settings_same(const struct child_settings *one, const struct child_se
 }
 
 void child_settings_capabilities(const struct child_settings *settings, struct text *out) {
+    bool has_tools = settings->tools.length > 0 && settings->protocol != CHILD_MCP; // there they choose
     text_put(out, "{");
     if (settings->methods.length) {
         text_put(out, "\"methods\":[");
         text_add(out, settings->methods.bytes, settings->methods.length);
-        text_put(out, settings->tools.length ? "]," : "]");
+        text_put(out, has_tools ? "]," : "]");
     }
-    if (settings->tools.length) {
+    if (has_tools) {
         text_put(out, "\"tools\":[");
         text_add(out, settings->tools.bytes, settings->tools.length);
         text_put(out, "]");
@@ -447,5 +448,24 @@ bool child_settings_has_files(const struct child_settings *settings) {
     for (size_t left = settings->variable_count; left > 0; left--, variable += strlen(variable) + 1)
         if (*variable == 'F')
             return true;
+    return false;
+}
+
+// The list is of JSON strings with commas between, whose names have no escape.
+bool child_settings_has_tool(const struct child_settings *settings, const char *name, size_t bytes) {
+    const char *at = settings->tools.bytes, *end = at + settings->tools.length;
+    assert(name || bytes == 0);
+    if (settings->protocol != CHILD_MCP || settings->tools.length == 0)
+        return true;
+    while (at < end) {
+        const char *quote = memchr(at + 1, '"', (size_t)(end - at - 1));
+        assert(*at == '"' && quote);
+        size_t count = (size_t)(quote - at - 1);
+        bool is_prefix = count > 0 && at[count] == '*';
+        count -= is_prefix;
+        if ((is_prefix ? bytes >= count : bytes == count) && memcmp(at + 1, name, count) == 0)
+            return true;
+        at = quote + 1 + (quote + 1 < end);
+    }
     return false;
 }

@@ -98,5 +98,7 @@ size_t child_settings_hide(const struct child_settings *settings, char *text, si
 // Whether secrets come from files, which nobody but the child reads.
 bool child_settings_has_files(const struct child_settings *settings);
 
+// Whether a server of MCP has a tool of this name for anybody: its section names all, or names it, or a prefix of it and *.
+bool child_settings_has_tool(const struct child_settings *settings, const char *name, size_t bytes);
 // Writes the child's capabilities as long as the child hasn't told any itself: a JSON object.
 void child_settings_capabilities(const struct child_settings *settings, struct text *out);

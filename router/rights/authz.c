@@ -1,6 +1,7 @@
 #include "router/rights/authz.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "core/agents/topics.h"
@@ -8,6 +9,7 @@
 #include "core/requests/checkpoint.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/shard/child_record.h"
 
 static struct account nobodys_account;
 static const struct user no_user = {.place = USERS_NO_PLACE, .name = "", .account = &nobodys_account};
@@ -116,6 +118,95 @@ static bool is_unchanged_target(const struct message *message) {
     return !message->origin || !message_attachment(message);
 }
 
+// --- Tools of MCP's servers
+
+// Whether a message goes to a server of MCP of this hub, by its name.
+static bool is_for_server(const struct shard *shard, const struct rules_message *criteria) {
+    const struct rules_field *target = &criteria->target;
+    if (!target->given || !target->text || is_capability(target))
+        return false;
+    const struct child_record *record = child_record_find(shard->hub, target->text, target->bytes);
+    return record && child_record_is_mcp(record);
+}
+
+// The name of a tool behind its server's. Bytes that a tool's name can't have at /mcp are _ there.
+static size_t put_full_name(const char *name, size_t bytes, const char *tool, size_t tool_bytes, char *out) {
+    for (size_t at = 0; at < bytes; at++)
+        out[at] = isalnum((unsigned char)name[at]) || name[at] == '-' ? name[at] : '_';
+    memcpy(out + bytes, "__", 2);
+    memcpy(out + bytes + 2, tool, tool_bytes);
+    return bytes + 2 + tool_bytes;
+}
+
+// A tool is named as it is, or behind its server's name. A denial of either counts, and of the server; else a right to
+// call one of them is enough.
+static bool may_call_tool(const struct user *user, struct right_call *call, const struct right_name *tool) {
+    char full[AGENT_ID_BYTES_MAX + 2 + METHOD_BYTES_MAX];
+    const struct right_name *server = &call->names[KIND_AGENT];
+    struct right_name names[2] = {*tool, {.given = true}};
+    bool allowed = false;
+    if (tool->text && server->text)
+        names[1] = (struct right_name){
+            true, full, put_full_name(server->text, server->bytes, tool->text, tool->bytes, full)};
+    for (size_t index = 0; index < 2; index++) {
+        call->names[KIND_TOOL] = names[index];
+        call->by = KIND_AGENT;
+        struct verdict by_server = rights_call(user, call);
+        call->by = KIND_TOOL;
+        struct verdict by_tool = names[index].text ? rights_call(user, call) : by_server;
+        if ((!by_server.allowed && by_server.line) || (!by_tool.allowed && by_tool.line))
+            return false;
+        allowed |= by_server.allowed || by_tool.allowed;
+    }
+    return allowed;
+}
+
+// The tool that a tools/call names; text NULL: none, or it is too long.
+static struct right_name read_mcp_tool(const struct message *message, char text[METHOD_BYTES_MAX]) {
+    const struct lookup *lookup = &message->lookup;
+    struct json_item name = {0};
+    if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
+        name = json_member(message->body, lookup->value[KEY_PARAMS], "name");
+    size_t bytes = name.type == JSON_STRING
+                       ? json_string_decode(message->body, name.value, text, METHOD_BYTES_MAX)
+                       : SIZE_MAX;
+    return (struct right_name){true, bytes == SIZE_MAX ? NULL : text, bytes == SIZE_MAX ? 0 : bytes};
+}
+
+// What who may call tools of a server alone may say to it besides. Lists are for those whose lists the hub composes.
+static bool is_of_opening(const struct message *message) {
+    static const char *const methods[] = {"initialize", "notifications/initialized", "ping",
+                                          "server/discover"};
+    for (size_t index = 0; index < sizeof methods / sizeof *methods; index++)
+        if (message_method_is(message, methods[index]))
+            return true;
+    return message->peer->transport->is_attached && message_method_is(message, "tools/list");
+}
+
+static bool may_call_server(const struct message *message, const struct user *user, struct right_call *call) {
+    char text[METHOD_BYTES_MAX];
+    const struct right_name *server = &call->names[KIND_AGENT];
+    assert(call->by == KIND_AGENT && server->text);
+    if (message_method_is(message, "tools/call")) {
+        struct right_name tool = read_mcp_tool(message, text);
+        return may_call_tool(user, call, &tool);
+    }
+    struct verdict verdict = rights_call(user, call);
+    return verdict.allowed ||
+           (!verdict.line && is_of_opening(message) && authz_calls_server(user, server->text, server->bytes));
+}
+
+bool authz_calls_tool(const struct user *user, const char *name, size_t bytes, const char *tool,
+                      size_t tool_bytes) {
+    static const char method[] = "tools/call";
+    struct right_call call = {.by = KIND_AGENT};
+    call.names[KIND_AGENT] = (struct right_name){true, name, bytes};
+    call.names[KIND_METHOD] = (struct right_name){true, method, sizeof method - 1};
+    struct right_name called = {true, tool_bytes < METHOD_BYTES_MAX ? tool : NULL,
+                                tool_bytes < METHOD_BYTES_MAX ? tool_bytes : 0};
+    return may_call_tool(user, &call, &called);
+}
+
 // By all that it says, of which what is plain is remembered.
 static __attribute__((noinline)) bool may_call_described(struct shard *shard, const struct message *message,
                                                          const struct user *user,
@@ -127,6 +218,8 @@ static __attribute__((noinline)) bool may_call_described(struct shard *shard, co
     if (!read_call(shard, criteria, &call))
         return true;
     read_tool(user, message, &call, tool);
+    if (__builtin_expect(is_for_server(shard, criteria), false))
+        return may_call_server(message, user, &call);
     bool allowed = rights_call(user, &call).allowed;
     if (allowed && call.by == KIND_AGENT && !criteria->target.given)
         restrict_to_approver(user, &call, criteria);
@@ -183,6 +276,21 @@ bool authz_call(struct shard *shard, const struct message *message, struct rules
     return true;
 }
 
+// The same of the tool that a tools/call names, by either name.
+static bool holds_tool(const struct shard *shard, const struct message *message, const struct user *user,
+                       const struct rules_message *criteria, struct right_call *call) {
+    char text[METHOD_BYTES_MAX], full[AGENT_ID_BYTES_MAX + 2 + METHOD_BYTES_MAX];
+    if (!message_method_is(message, "tools/call") || !is_for_server(shard, criteria))
+        return false;
+    struct right_name tool = read_mcp_tool(message, text);
+    call->names[KIND_TOOL] = tool;
+    if (rights_hold(user, call) || !tool.text)
+        return rights_hold(user, call) != 0;
+    size_t bytes = put_full_name(criteria->target.text, criteria->target.bytes, tool.text, tool.bytes, full);
+    call->names[KIND_TOOL] = (struct right_name){true, full, bytes};
+    return rights_hold(user, call) != 0;
+}
+
 bool authz_requires_approval(const struct shard *shard, const struct message *message,
                              const struct rules_message *criteria) {
     const struct user *user = authz_user(shard, message->peer);
@@ -199,7 +307,7 @@ bool authz_requires_approval(const struct shard *shard, const struct message *me
         bool is_long = bytes == SIZE_MAX;
         call.names[KIND_EVENT] = (struct right_name){true, is_long ? NULL : event, is_long ? 0 : bytes};
     }
-    return rights_hold(user, &call) != 0;
+    return rights_hold(user, &call) != 0 || holds_tool(shard, message, user, criteria, &call);
 }
 
 // An instance of a child bears its name, and a number.

@@ -74,6 +74,9 @@ bool authz_sees_described(const struct user *user, const char *agent, size_t byt
 bool authz_sees_entry(const struct user *user, const uint8_t *text, struct span agent);
 // Whether a user may call an MCP server of this name, be it a tool of it alone.
 bool authz_calls_server(const struct user *user, const char *name, size_t bytes);
+// Whether a user may call this tool of it, by the tool's own name.
+bool authz_calls_tool(const struct user *user, const char *name, size_t bytes, const char *tool,
+                      size_t tool_bytes);
 // Whether one of a group that is called by another name may be reached. NULL may reach all.
 bool authz_reaches(const struct user *user, const struct agent *agent);
 // Whether a user may have an agent at `target` (as a targetAgent; bytes 0: at @hcs) stream to it.

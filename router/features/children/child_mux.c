@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/child/child_settings.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
@@ -56,6 +57,28 @@ bool child_mux_refuses(struct shard *shard, const struct message *message, const
     if (is_long_lived)
         refuse_method(shard, message);
     return is_long_lived;
+}
+
+static const struct child_settings *settings_of(const struct shard *shard, const struct agent *agent) {
+    const struct child_settings *settings = shard->settings->children;
+    while (settings && strcmp(settings->name, agent->child->name) != 0)
+        settings = settings->next;
+    return settings;
+}
+
+bool child_mux_lacks_tool(struct shard *shard, const struct message *message, const struct agent *agent) {
+    char name[METHOD_BYTES_MAX];
+    if (!message_method_is(message, "tools/call") || !child_record_is_mcp(agent->child))
+        return false;
+    const struct child_settings *settings = settings_of(shard, agent);
+    struct json_item tool = message_param(message, "name");
+    if (!settings || settings->tools.length == 0 || tool.type != JSON_STRING)
+        return false;
+    size_t bytes = json_string_decode(message->body, tool.value, name, sizeof name);
+    if (bytes != SIZE_MAX && child_settings_has_tool(settings, name, bytes))
+        return false;
+    refuse_field(shard, message, "params.name", "a tool of this server");
+    return true;
 }
 
 bool child_mux_answers_only(const struct parcel *parcel) {

@@ -19,6 +19,8 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
 // another hub. Such a source is known by the link alone, which nothing but answers and progress goes back by.
 // True when it was refused.
 bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
+// Refuses a call of a tool that the section of a server of MCP doesn't name: it isn't there. True when it was refused.
+bool child_mux_lacks_tool(struct shard *shard, const struct message *message, const struct agent *agent);
 // Whether who sent it gets nothing but answers, and so is told and asked nothing by the program: whoever is at another
 // hub, too.
 bool child_mux_answers_only(const struct parcel *parcel);

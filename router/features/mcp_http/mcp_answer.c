@@ -5,7 +5,9 @@
 #include "core/base/errors.h"
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/send/send.h"
 #include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_http/mcp_catalog.h"
 #include "router/features/mcp_http/mcp_stream.h"
 
 // Of a refusal by the hub itself, before the request had gone anywhere.
@@ -59,7 +61,23 @@ static char *retry_line(const struct exchange *exchange, unsigned status) {
     return NULL;
 }
 
+// The list, without the tools that aren't shown. NULL without memory for it.
+static struct parcel *sift(struct shard *shard, const struct mcp_call *call, struct parcel *answer) {
+    const struct mcp_client *client = call->client;
+    struct text body;
+    text_init(&body);
+    if (!mcp_catalog_sift(shard, client->user, client->name, client->name_bytes, answer, &body))
+        return answer;
+    send_release(shard, answer);
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!parcel)
+        text_deinit(&body);
+    return parcel;
+}
+
 void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    if (answer && call->is_list && !call->exchange->is_error)
+        answer = sift(shard, call, answer);
     assert(shard->index == 0);
     unsigned status = answer ? mcp_answer_status(shard, call, answer) : 0;
     if (answer)

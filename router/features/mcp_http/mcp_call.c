@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
@@ -49,7 +48,6 @@ void mcp_call_free(struct shard *shard, struct mcp_call *call) {
     assert(!call->exchange && !call->http);
     call->client->used_ms = shard_now_ms(shard);
     list_remove(&call->link);
-    memory_give(call->tool);
     quota_give(&shard->quota, call);
 }
 

@@ -77,6 +77,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *c
     struct exchange *exchange = call->exchange;
     call->answered = answered;
     call->is_modern = true;
+    call->is_list = message_method_is(&post->message, "tools/list");
     call->is_listen = post->method == MCP_LISTEN;
     call->logs = post->meta[MCP_POST_LOG_LEVEL].type == JSON_STRING;
     call->takes_json = post->takes_json;

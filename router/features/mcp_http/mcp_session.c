@@ -112,6 +112,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     struct exchange *exchange = call->exchange;
     call->answered = is_initialize ? answer_initialize : answer_call;
     call->is_initialize = is_initialize;
+    call->is_list = message_method_is(&post->message, "tools/list");
     call->takes_json = post->takes_json;
     call->takes_events = post->takes_events;
     speak(shard, post, session);
