@@ -121,6 +121,8 @@ test('the SPDX document has the programs by their SHA-256, and the libraries the
   const names = spdx.packages.map((one) => one.name);
   for (const library of ['libc6', 'liburing2', 'libssl3', 'libsimdjson14', 'libseccomp2'])
     assert.ok(names.includes(library), library);
+  const depends = execFileSync('dpkg-deb', ['--field', join(work, named(/^patchbay_.*deb$/)), 'Depends'], { encoding: 'utf8' });
+  for (const [, name] of depends.matchAll(/(?:^|, )([a-z0-9.+-]+)/g)) assert.ok(names.includes(name), `${name} isn't there`);
   for (const path of ['usr/sbin/patchbayd', 'usr/bin/patchbay']) {
     const sum = execFileSync('sha256sum', [join(unpacked, path)], { encoding: 'utf8' }).split(' ')[0];
     const file = spdx.files.find((one) => one.fileName === `./${path}`);
