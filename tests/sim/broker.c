@@ -61,7 +61,7 @@ void brokers_close(struct brokers *brokers) {
 }
 
 void brokers_tap(struct brokers *brokers,
-                 void (*tap)(void *context, const struct broker_client *from,
+                 bool (*tap)(void *context, const struct broker_client *from,
                              const struct broker_message *message),
                  void *context) {
     brokers->tap = tap;
@@ -336,8 +336,8 @@ static void tell_nobody(struct broker_client *client, const char *reply) {
 
 static void publish(struct broker_client *client, const struct broker_message *message) {
     struct brokers *brokers = client->brokers;
-    if (brokers->tap)
-        brokers->tap(brokers->tap_context, client, message);
+    if (brokers->tap && !brokers->tap(brokers->tap_context, client, message))
+        return;
     bool got = routes_publish(client, message);
     if (!got && message->reply[0] && client->no_responders)
         tell_nobody(client, message->reply);

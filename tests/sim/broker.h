@@ -40,9 +40,9 @@ struct broker_message {
 struct brokers *brokers_open(const struct broker_options *options, struct random *random);
 // All clients must have left.
 void brokers_close(struct brokers *brokers);
-// Calls for each message that a client publishes, before anybody gets it.
+// Calls for each message that a client publishes, before anybody gets it. Where the tap returns false, nobody does: it is lost.
 void brokers_tap(struct brokers *brokers,
-                 void (*tap)(void *context, const struct broker_client *from,
+                 bool (*tap)(void *context, const struct broker_client *from,
                              const struct broker_message *message),
                  void *context);
 // Lets one thing pass on a route; false when nothing lies on any.

@@ -61,7 +61,7 @@ struct route {
 struct brokers {
     struct broker_options options;
     struct random *random;
-    void (*tap)(void *context, const struct broker_client *from, const struct broker_message *message);
+    bool (*tap)(void *context, const struct broker_client *from, const struct broker_message *message);
     void *tap_context;
     bool runs[BROKERS_MAX], lame[BROKERS_MAX];
     uint32_t life[BROKERS_MAX]; // how often it has been started

@@ -115,12 +115,57 @@ static void kill_or_start_server(void) {
         broker_start(stage.fleet.brokers, server);
 }
 
+// The link as the hub knows it.
+struct link_view {
+    bool is_up;
+    uint32_t number;
+};
+
+static struct link_view link_look(const struct shard *shard) {
+    const struct home *home = &shard->across.home;
+    return (struct link_view){home->connection && !home->leaving, atomic_load(&shard->hub->link_number)};
+}
+
+// A hub stands still for 1 to 12 s. Where that were 2 s or more, it takes a new link before it reads what came meanwhile.
+static void freeze(uint32_t index) {
+    struct site *site = &stage.fleet.sites[index];
+    uint64_t ns = random_between(&stage.random, 10, 120) * (SECOND / 10);
+    if (!site->runs || world_stopped(&site->world))
+        return;
+    struct link_view before = link_look(site->world.shards[0]);
+    fleet_freeze(&stage.fleet, index, ns);
+    pass(ns);
+    sums.frozen++;
+    struct link_view after = link_look(site->world.shards[0]);
+    if (before.is_up && ns >= 2 * SECOND + SECOND / 4 && !stage.scarce && after.number == before.number &&
+        after.is_up)
+        kernel_fail("hub %u has stood still for %" PRIu64 " ms, and goes on with its link %u", index,
+                    ns / 1000000, before.number);
+}
+
+// Beats are lost while all else arrives: two of them are missed by nobody, four are.
+static void lose_beats(uint32_t site) {
+    bool is_long = random_chance(&stage.random, 500);
+    if (is_long)
+        stage_disturb(true);
+    fleet_lose_beats(&stage.fleet, site, is_long ? 4 * SECOND : 2 * SECOND - SECOND / 10);
+    pass(4 * SECOND);
+    sums.unbeaten++;
+}
+
 static void go_wrong(void) {
     struct fleet *fleet = &stage.fleet;
     uint32_t one = any_server(), other = any_server(), site = any_site();
+    if (random_chance(&stage.random, 120)) {
+        lose_beats(site);
+        return;
+    }
     stage_disturb(true);
     sums.faults++;
-    switch (random_below(&stage.random, 8)) {
+    switch (random_below(&stage.random, 9)) {
+    case 8:
+        freeze(site);
+        break;
     case 0:
         kill_or_start_server();
         break;
@@ -483,11 +528,13 @@ int main(int argc, char **argv) {
            " of credentials, with %" PRIu64 " requests elsewhere, %" PRIu64 " held, %" PRIu64
            " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
-           " refusals in journals\n",
+           " refusals in journals, %" PRIu64 " hubs frozen, %" PRIu64 " without beats, %" PRIu64
+           " beats of another protocol, %" PRIu64 " of a former link\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
            sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
            sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
-           sums.calls, sums.started, sums.starts, sums.journaled);
+           sums.calls, sums.started, sums.starts, sums.journaled, sums.frozen, sums.unbeaten,
+           sums.foreign_beats, sums.late_beats);
     return 0;
 }

@@ -202,9 +202,10 @@ struct cluster_stage {
 extern struct cluster_stage stage;
 
 struct sums {
-    uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, cancels, progress,
-        strays, strays_sure, orders, orders_crossed, denied, foreign, strangers, reloads, revoked,
-        revoked_away, held, approved, turned_down, kids, kids_ask, calls, starts, started, journaled;
+    uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, frozen, unbeaten,
+        cancels, progress, strays, strays_sure, foreign_beats, late_beats, orders, orders_crossed, denied,
+        foreign, strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask,
+        calls, starts, started, journaled;
 };
 extern struct sums sums;
 

@@ -149,10 +149,51 @@ static bool comes(void) {
     return true;
 }
 
+// A hub of another version says that it is there, with fields that this one doesn't know or would read otherwise: nobody is
+// disturbed by it, or asks there.
+static void beat_foreign(void) {
+    static const char *const beats[] = {
+        "{\"protocol\":2,\"realm\":\"2-00112233445566778899aabbccddeeff\",\"hub\":"
+        "\"00000000000000000000000000000000-7\","
+        "\"agents\":3,\"dropped\":9,\"mood\":{\"deep\":[1,{}]},\"name\":[1]}",
+        "{\"hub\":\"ffffffffffffffffffffffffffffffff-4294967295\",\"protocol\":12345678901,\"realm\":null,"
+        "\"agents\":\"many\",\"dropped\":-1,\"leaving\":\"perhaps\",\"strict\":1}",
+        "{\"protocol\":2,\"hub\":\"ffffffffffffffffffffffffffffffff-1\",\"leaving\":true,\"at\":1e99}",
+        "{\"protocol\":2}", "{\"protocol\":2,\"hub\":\"later-than-that\"}"};
+    sums.foreign_beats++;
+    publish("patchbay." CLUSTER_NAME ".hubs.beat", "", "",
+            beats[random_below(&stage.random, sizeof beats / sizeof *beats)]);
+}
+
+// Something of a link that a hub had before comes late, in the place of which another number counts by now.
+static void beat_late(void) {
+    uint32_t site = random_below(&stage.random, stage.fleet.options.site_count);
+    char body[256];
+    struct hub_name now, before;
+    if (!stage.fleet.sites[site].runs)
+        return;
+    now = stage.fleet.sites[site].world.shards[0]->across.hub;
+    if (now.bytes == 0 || now.number < 2)
+        return;
+    hub_name_write(&before, now.text, now.number - 1);
+    snprintf(body, sizeof body,
+             "{\"protocol\":1,\"realm\":\"1\",\"hub\":\"%.*s\",\"agents\":0,\"dropped\":0,\"leaving\":true}",
+             (int)before.bytes, before.text);
+    sums.late_beats++;
+    publish("patchbay." CLUSTER_NAME ".hubs.beat", "", "", body);
+}
+
 void stray_ask(void) {
     if (!comes())
         return;
     uint32_t dice = random_below(&stage.random, 1000);
+    if (random_chance(&stage.random, 250)) {
+        if (random_chance(&stage.random, 500))
+            beat_foreign();
+        else
+            beat_late();
+        return;
+    }
     if (dice < 200)
         ask_who_is_there();
     else if (dice < 350)

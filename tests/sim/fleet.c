@@ -263,6 +263,18 @@ void fleet_part(struct fleet *fleet, uint32_t site, bool apart) {
     fleet->sites[site].apart = apart;
 }
 
+void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns) {
+    fleet->sites[site].frozen_ns = fleet->now_ns + ns;
+}
+
+void fleet_lose_beats(struct fleet *fleet, uint32_t site, uint64_t ns) {
+    fleet->sites[site].unbeaten_ns = fleet->now_ns + ns;
+}
+
+static bool is_frozen(const struct fleet *fleet, const struct site *site) {
+    return fleet->now_ns < site->frozen_ns;
+}
+
 void fleet_kill_server(struct fleet *fleet, uint32_t server) {
     broker_kill(fleet->brokers, server);
     for (unsigned index = 0; index < LINKS_MAX; index++)
@@ -272,7 +284,7 @@ void fleet_kill_server(struct fleet *fleet, uint32_t server) {
 
 // --- All of them
 
-static void check_message(void *context, const struct broker_client *from,
+static bool check_message(void *context, const struct broker_client *from,
                           const struct broker_message *message) {
     struct fleet *fleet = context;
     bool lawful = strncmp(message->subject, subjects, sizeof subjects - 1) == 0 ||
@@ -285,7 +297,10 @@ static void check_message(void *context, const struct broker_client *from,
             fleet->published_bytes_max = message->count;
         if (!lawful && strncmp(message->subject, "_INBOX.", 7) != 0)
             kernel_fail("hub %u publishes to %.200s", fleet->links[index].site, message->subject);
+        bool is_beat = strcmp(message->subject, "patchbay." CLUSTER_NAME ".hubs.beat") == 0;
+        return !is_beat || fleet->now_ns >= fleet->sites[fleet->links[index].site].unbeaten_ns;
     }
+    return true;
 }
 
 void fleet_open(struct fleet *fleet, const struct fleet_options *options) {
@@ -301,7 +316,7 @@ static bool step_site(struct fleet *fleet) {
     uint32_t count = fleet->options.site_count, first = random_below(&fleet->random, count);
     for (uint32_t step = 0; step < count; step++) {
         struct site *site = &fleet->sites[(first + step) % count];
-        if (site->runs && world_step(&site->world))
+        if (site->runs && !is_frozen(fleet, site) && world_step(&site->world))
             return true;
     }
     return false;
@@ -325,6 +340,10 @@ uint64_t fleet_next_ns(const struct fleet *fleet) {
     for (uint32_t index = 0; index < fleet->options.site_count; index++) {
         const struct site *site = &fleet->sites[index];
         uint64_t own_ns = site->runs ? world_next_ns(&site->world) : NEVER;
+        if (own_ns != NEVER && is_frozen(fleet, site)) {
+            next_ns = site->frozen_ns < next_ns ? site->frozen_ns : next_ns;
+            continue;
+        }
         if (own_ns != NEVER && own_ns - site->ahead_ns < next_ns)
             next_ns = own_ns > site->ahead_ns ? own_ns - site->ahead_ns : 0;
     }
@@ -342,7 +361,7 @@ void fleet_advance(struct fleet *fleet, uint64_t to_ns) {
     if (to_ns > fleet->now_ns)
         fleet->now_ns = to_ns;
     for (uint32_t index = 0; index < fleet->options.site_count; index++)
-        if (fleet->sites[index].runs)
+        if (fleet->sites[index].runs && !is_frozen(fleet, &fleet->sites[index]))
             kernel_advance(fleet->sites[index].world.kernel, fleet->now_ns + fleet->sites[index].ahead_ns);
 }
 

@@ -35,7 +35,8 @@ struct site {
     struct hub_settings settings;
     struct cluster_settings *cluster;
     bool runs;
-    bool apart; // nothing passes between it and any server
+    bool apart;                      // nothing passes between it and any server
+    uint64_t frozen_ns, unbeaten_ns; // until when, by fleet->now_ns, it stands still; its beats are lost
     uint32_t index, lives;
     uint64_t ahead_ns; // what its clock is ahead of the cluster's
 };
@@ -81,6 +82,10 @@ void fleet_advance(struct fleet *fleet, uint64_t to_ns);
 void fleet_pass(struct fleet *fleet, uint64_t ns);
 // Nothing of this hub's reaches a server any more, nor the other way; or it does again. What was on its way waits.
 void fleet_part(struct fleet *fleet, uint32_t site, bool apart);
+// The hub stands still for so long, as a process that is stopped: what comes waits, and then its clock has jumped.
+void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns);
+// For so long no beat of the hub reaches anybody; all else that it says does.
+void fleet_lose_beats(struct fleet *fleet, uint32_t site, uint64_t ns);
 // To everybody else it is as if the hub had been killed: its connections are reset, and nothing of what it said last arrives.
 // Its guests' cables must have been closed.
 void fleet_kill(struct fleet *fleet, uint32_t site);
