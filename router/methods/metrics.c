@@ -81,6 +81,21 @@ static void put_rows(struct shard *shard, struct text *out, const char *type, un
     }
 }
 
+static void put_features(struct shard *shard, struct text *out) {
+    const struct hub *hub = shard->hub;
+    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
+        const struct stats_row *rows = hub->features->counters[feature];
+        for (unsigned counter = 0; rows && rows[counter].name; counter++) {
+            if (rows[counter].help)
+                put_family(out, rows[counter].metric, "counter", rows[counter].help);
+            for (uint32_t other = 0; other < hub->settings.shard_count; other++) {
+                put_name(out, rows[counter].metric, NULL, (int)other, rows[counter].labels);
+                put_value(out, stats_read_feature(&hub->shards[other]->stats, feature, counter));
+            }
+        }
+    }
+}
+
 static const struct stats_row *counter_row(unsigned index) {
     return stats_row((enum counter)index);
 }
@@ -203,6 +218,7 @@ void metrics_write(struct shard *shard, struct text *out) {
     survey_ask(shard);
     put_hub(shard, out);
     put_rows(shard, out, "counter", COUNTERS_COUNT, counter_row, counter_read);
+    put_features(shard, out);
     put_rows(shard, out, "gauge", GAUGES_COUNT, gauge_row, gauge_read);
     put_shards(shard, out);
     put_histograms(shard, out);

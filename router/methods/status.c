@@ -35,6 +35,17 @@ static uint64_t sum_counter(const struct hub *hub, enum counter counter) {
 
 // --- The hub
 
+// The counters of a feature.
+static void put_feature(const struct hub *hub, struct text *out, unsigned feature) {
+    const struct stats_row *rows = hub->features->counters[feature];
+    for (unsigned counter = 0; rows && rows[counter].name; counter++) {
+        uint64_t sum = 0;
+        for (uint32_t index = 0; index < hub->settings.shard_count; index++)
+            sum += stats_read_feature(&hub->shards[index]->stats, feature, counter);
+        put_number(out, rows[counter].name, sum);
+    }
+}
+
 static void put_hub(struct shard *shard, struct text *out) {
     static const char *const phases[] = {[HUB_SERVING] = "serving",
                                          [HUB_DRAINING] = "draining",
@@ -63,6 +74,8 @@ static void put_hub(struct shard *shard, struct text *out) {
         put_number(out, stats_gauge_row(gauge)->name, sum_gauge(hub, gauge));
     for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
         put_number(out, stats_name(counter), sum_counter(hub, counter));
+    for (unsigned feature = 0; feature < FEATURES_MAX; feature++)
+        put_feature(hub, out, feature);
 }
 
 static void put_transports(const struct hub *hub, struct text *out) {

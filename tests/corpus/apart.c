@@ -23,6 +23,7 @@ static struct fleet fleet;
 static bool is_open;
 static char asked_for[SETUP_ROOM]; // all that tells one fleet from another
 static unsigned here, hub_count;
+static uint64_t features_before[FEATURES_MAX][FEATURE_COUNTERS_MAX]; // likewise, of features
 static uint64_t before[COUNTERS_COUNT]; // what all had counted when the case began
 static size_t journal_at;               // where the first one's journal was then
 static bool in_turns;
@@ -125,6 +126,16 @@ static uint64_t sum_of(enum counter counter) {
     return sum;
 }
 
+static uint64_t sum_of_feature(unsigned feature, unsigned counter) {
+    uint64_t sum = 0;
+    for (unsigned hub = 0; hub < hub_count; hub++) {
+        const struct world *world = &fleet.sites[hub].world;
+        for (uint32_t shard = 0; shard < world->shard_count; shard++)
+            sum += stats_read_feature(&world->shards[shard]->stats, feature, counter);
+    }
+    return sum;
+}
+
 static void describe(const struct setup *setup, char out[SETUP_ROOM]) {
     int count = snprintf(out, SETUP_ROOM, "%d %u %llu %u\n%s", setup->strict, setup->shard_count,
                          (unsigned long long)setup->rough, setup->hub_count, setup->options);
@@ -176,6 +187,9 @@ static bool stop(struct text *why) {
 static void note_beginning(void) {
     for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
         before[counter] = sum_of(counter);
+    for (unsigned feature = 0; feature < FEATURES_MAX; feature++)
+        for (unsigned counter = 0; counter < FEATURE_COUNTERS_MAX; counter++)
+            features_before[feature][counter] = sum_of_feature(feature, counter);
     journal_at = 0;
     worlds_journal(&fleet.sites[0].world, &journal_at);
 }
@@ -343,6 +357,12 @@ static uint64_t count_of(const char *name) {
     for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
         if (strcmp(stats_name(counter), name) == 0)
             return sum_of(counter) - before[counter];
+    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
+        const struct stats_row *rows = fleet.sites[0].world.hub->features->counters[feature];
+        for (unsigned counter = 0; rows && rows[counter].name; counter++)
+            if (strcmp(rows[counter].name, name) == 0)
+                return sum_of_feature(feature, counter) - features_before[feature][counter];
+    }
     return UINT64_MAX;
 }
 

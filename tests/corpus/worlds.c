@@ -31,6 +31,16 @@ uint64_t worlds_count(const struct world *world, const char *name) {
             sum += stats_read(&world->shards[shard]->stats, counter);
         return sum;
     }
+    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
+        const struct stats_row *rows = world->hub->features->counters[feature];
+        for (unsigned counter = 0; rows && rows[counter].name; counter++) {
+            if (strcmp(rows[counter].name, name) != 0)
+                continue;
+            for (uint32_t shard = 0; shard < world->shard_count; shard++)
+                sum += stats_read_feature(&world->shards[shard]->stats, feature, counter);
+            return sum;
+        }
+    }
     return UINT64_MAX;
 }
 

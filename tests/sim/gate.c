@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/features/feature_list.h"
+#include "router/features/gate/gate_hold.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/seeds.h"
@@ -42,7 +44,7 @@ struct letter {
     bool good; // ended with a result
 };
 
-struct ruling {
+struct spoken_ruling {
     unsigned letter, player;
     enum word word;
     bool answered;
@@ -61,7 +63,7 @@ static struct {
     struct random random;
     struct player players[PLAYERS];
     struct letter letters[LETTERS_MAX];
-    struct ruling rulings[RULINGS_MAX];
+    struct spoken_ruling rulings[RULINGS_MAX];
     unsigned letter_count, ruling_count, other_count;
     bool draining;
     bool journaled, full; // there is a journal; its disk is full, and the hub knows
@@ -129,7 +131,7 @@ static void decide(void) {
         return;
     unsigned number = stage.ruling_count++;
     stage.rulings[number] =
-        (struct ruling){.letter = tag, .player = by, .word = word, .while_full = stage.full};
+        (struct spoken_ruling){.letter = tag, .player = by, .word = word, .while_full = stage.full};
     if (by != letter->source)
         letter->tried |= 1U << word;
     snprintf(
@@ -261,7 +263,7 @@ static void take_end(unsigned by, unsigned tag, struct bit body) {
 }
 
 static void take_ruling(unsigned by, unsigned number, struct bit body) {
-    struct ruling *ruling = &stage.rulings[number];
+    struct spoken_ruling *ruling = &stage.rulings[number];
     struct letter *letter = &stage.letters[ruling->letter];
     int64_t code = bit_integer(naive_find(body, "error.code"));
     if (number >= stage.ruling_count || ruling->player != by || ruling->answered)
@@ -457,22 +459,22 @@ static void choose(struct world_options *options, struct hub_settings *settings,
 
 // --- The end
 
-static uint64_t counted(enum counter counter) {
+static uint64_t counted(enum gate_counter counter) {
     uint64_t sum = 0;
     for (unsigned shard = 0; shard < stage.world.shard_count; shard++)
-        sum += stats_read(&stage.world.shards[shard]->stats, counter);
+        sum += stats_read_feature(&stage.world.shards[shard]->stats, FEATURE_GATE, counter);
     return sum;
 }
 
 static void check_counters(void) {
-    uint64_t ends = counted(COUNT_GATE_APPROVED) + counted(COUNT_GATE_REJECTED) +
-                    counted(COUNT_GATE_REVISED) + counted(COUNT_GATE_TIMED_OUT) +
-                    counted(COUNT_GATE_CANCELLED) + counted(COUNT_GATE_SOURCE_LEFT) +
-                    counted(COUNT_GATE_DRAINED);
+    uint64_t ends = counted(GATE_COUNT_APPROVED) + counted(GATE_COUNT_REJECTED) +
+                    counted(GATE_COUNT_REVISED) + counted(GATE_COUNT_TIMED_OUT) +
+                    counted(GATE_COUNT_CANCELLED) + counted(GATE_COUNT_SOURCE_LEFT) +
+                    counted(GATE_COUNT_DRAINED);
     if (atomic_load(&stage.world.hub->held) || atomic_load(&stage.world.hub->held_bytes))
         kernel_fail("something is held at the end");
-    if (ends != counted(COUNT_GATE_HELD))
-        kernel_fail("%" PRIu64 " were held, and %" PRIu64 " ended", counted(COUNT_GATE_HELD), ends);
+    if (ends != counted(GATE_COUNT_HELD))
+        kernel_fail("%" PRIu64 " were held, and %" PRIu64 " ended", counted(GATE_COUNT_HELD), ends);
 }
 
 // Where memory fails, a connection may have been lost, with what was due on it.

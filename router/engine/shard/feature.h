@@ -26,10 +26,11 @@ struct pending;
 struct rules_message;
 struct shard;
 struct spared;
+struct stats_row;
 struct timer;
 
 // Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
-enum { FEATURES_MAX = 14, FEATURE_KINDS_FROM = 32, FEATURE_KINDS_MAX = 16 };
+enum { FEATURES_MAX = 14, FEATURE_KINDS_FROM = 32, FEATURE_KINDS_MAX = 16, FEATURE_COUNTERS_MAX = 16 };
 #define FEATURE_KIND(number, kind) ((uint8_t)(FEATURE_KINDS_FROM + (number)*FEATURE_KINDS_MAX + (kind)))
 // Tokens of a feature's own, with which the kernel reports what the feature has asked for: above those of the engine
 // (shard.h).
@@ -148,6 +149,9 @@ struct feature {
     bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;
+    // Rows of counters, up to FEATURE_COUNTERS_MAX (stats.h), and behind the last one a row without a name. A counter's
+    // place there is its number. Like methods they are shown by each hub of the program.
+    const struct stats_row *counters;
     // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
     struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
@@ -178,6 +182,7 @@ struct feature {
 // The features of a hub, compiled; each array ends with NULL. Constant while the hub runs.
 struct feature_set {
     const struct feature *by_number[FEATURES_MAX];      // NULL: the hub hasn't it
+    const struct stats_row *counters[FEATURES_MAX];     // by number, of all that there may be; or NULL
     const struct feature_method *methods[FEATURES_MAX]; // of all that there may be; those with rows
     const struct feature_method *claims[FEATURES_MAX];  // of these, the rows whose names aren't under hub/
     size_t claims_bytes[FEATURES_MAX];

@@ -29,3 +29,8 @@ const struct stats_row *stats_gauge_row(enum gauge gauge) {
 const char *stats_name(enum counter counter) {
     return stats_row(counter)->name;
 }
+
+uint64_t stats_read_feature(const struct stats *stats, unsigned feature, unsigned counter) {
+    assert(feature < FEATURES_MAX && counter < FEATURE_COUNTERS_MAX);
+    return atomic_load_explicit(&stats->features[feature][counter], memory_order_relaxed);
+}

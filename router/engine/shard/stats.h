@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "core/base/log_histogram.h"
+#include "router/engine/shard/feature.h"
 
 // X(counter, its name in hub/stats, its metric behind `patchbay_`, its labels there, what the metric counts).
 // Rows of one metric stand together, and the first of them says what it counts.
@@ -175,16 +176,6 @@
       "Sessions of HCS that began.")                                                                         \
     X(COUNT_SESSIONS_ENDED, "hcs_sessions_ended", "hcs_sessions_ended_total", NULL,                          \
       "Sessions of HCS that ended.")                                                                         \
-    X(COUNT_GATE_HELD, "gate_held", "gate_held_total", NULL,                                                 \
-      "Messages that were held until somebody approves them.")                                               \
-    X(COUNT_GATE_APPROVED, "gate_approved", "gate_ended_total", "reason=\"approved\"",                       \
-      "Held messages that are held no more, by reason.")                                                     \
-    X(COUNT_GATE_REJECTED, "gate_rejected", "gate_ended_total", "reason=\"rejected\"", NULL)                 \
-    X(COUNT_GATE_REVISED, "gate_needs_revision", "gate_ended_total", "reason=\"needs_revision\"", NULL)      \
-    X(COUNT_GATE_TIMED_OUT, "gate_timed_out", "gate_ended_total", "reason=\"timed_out\"", NULL)              \
-    X(COUNT_GATE_CANCELLED, "gate_cancelled", "gate_ended_total", "reason=\"cancelled\"", NULL)              \
-    X(COUNT_GATE_SOURCE_LEFT, "gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL)        \
-    X(COUNT_GATE_DRAINED, "gate_drained", "gate_ended_total", "reason=\"drained\"", NULL)                    \
     X(COUNT_GATE_REFUSED, "gate_refused", "gate_refused_total", NULL,                                        \
       "Messages that would have been held and could not be: for want of room, or as a stream begins.")       \
     X(COUNT_LINKS_OPENED, "cluster_links_opened", "cluster_links_opened_total", NULL,                        \
@@ -282,6 +273,7 @@ struct stats_row {
 struct stats {
     _Atomic uint64_t values[COUNTERS_COUNT];
     _Atomic uint64_t gauges[GAUGES_COUNT];
+    _Atomic uint64_t features[FEATURES_MAX][FEATURE_COUNTERS_MAX]; // counters of features (feature.h)
     // Time of a processor that the shard's thread has used, as last looked at; and in thousandths of one the
     // time between the last two looks.
     _Atomic uint64_t cpu_ns, cpu_permille;
@@ -314,6 +306,14 @@ static inline void stats_move_gauge(struct stats *stats, enum gauge gauge, int64
     uint64_t value = atomic_load_explicit(&stats->gauges[gauge], memory_order_relaxed);
     stats_gauge(stats, gauge, value + (uint64_t)by);
 }
+// Adds to a counter of a feature's.
+static inline void stats_count_feature(struct stats *stats, unsigned feature, unsigned counter) {
+    assert(feature < FEATURES_MAX && counter < FEATURE_COUNTERS_MAX);
+    _Atomic uint64_t *value = &stats->features[feature][counter];
+    atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+// Reads a counter of a feature's, of any shard.
+uint64_t stats_read_feature(const struct stats *stats, unsigned feature, unsigned counter);
 // Reads a counter, or a gauge, of any shard.
 uint64_t stats_read(const struct stats *stats, enum counter counter);
 uint64_t stats_read_gauge(const struct stats *stats, enum gauge gauge);

@@ -259,7 +259,7 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     peer->annex->held_bytes += held->bytes;
     peer->awaited += held->is_request;
     wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
-    stats_count(&shard->stats, COUNT_GATE_HELD);
+    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_HELD);
     stats_move_gauge(&shard->stats, GAUGE_HELD, 1);
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
@@ -337,7 +337,7 @@ static void end_silently(struct shard *shard, struct held_message *held) {
 
 static void give_up(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
-        stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
+        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_SOURCE_LEFT);
     gate_audit_step(shard, held, "source left", NULL, ERROR_NONE);
     end_silently(shard, held);
 }
@@ -385,7 +385,7 @@ void gate_hold_abandon(struct shard *shard, struct held_message *held) {
 void gate_hold_cancel(struct shard *shard, struct held_message *held) {
     const struct annex *annex = source_of(shard, held)->annex;
     if (!held->is_released)
-        stats_count(&shard->stats, COUNT_GATE_CANCELLED);
+        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_CANCELLED);
     gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
     if (annex->mcp || annex->ends_when_idle) {
         end_silently(shard, held);
@@ -403,7 +403,7 @@ void gate_hold_timed_out(struct shard *shard, struct held_message *held) {
     struct text data;
     put_checkpoint(shard, &data, held);
     reply_data_text(&data, "fault", "nobody has decided in time");
-    stats_count(&shard->stats, COUNT_GATE_TIMED_OUT);
+    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_TIMED_OUT);
     gate_audit_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
     end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
 }
@@ -420,7 +420,7 @@ static void reject(struct shard *shard, struct held_message *held, enum decision
         reply_data_string(&data, "feedback", ruling->feedback, ruling->feedback_bytes);
     else
         text_put(&data, ",\"feedback\":null");
-    stats_count(&shard->stats, rejected ? COUNT_GATE_REJECTED : COUNT_GATE_REVISED);
+    stats_count_feature(&shard->stats, FEATURE_GATE, rejected ? GATE_COUNT_REJECTED : GATE_COUNT_REVISED);
     gate_audit_step(shard, held, decision_text(decision), ruling, error);
     end_with_error(shard, held, error, &data);
 }
@@ -432,7 +432,7 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
         reject(shard, held, decision, ruling);
         return;
     }
-    stats_count(&shard->stats, COUNT_GATE_APPROVED);
+    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_APPROVED);
     gate_audit_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
     source_of(shard, held)->awaited += !held->is_request;
     held->is_released = true;
@@ -460,7 +460,7 @@ void gate_hold_review(struct shard *shard) {
             continue;
         put_checkpoint(shard, &data, held);
         reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
-        stats_count(&shard->stats, COUNT_GATE_SOURCE_LEFT);
+        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_SOURCE_LEFT);
         gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
         end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
     }
@@ -482,7 +482,7 @@ void gate_hold_drain(struct shard *shard) {
             give_up(shard, held);
             continue;
         }
-        stats_count(&shard->stats, COUNT_GATE_DRAINED);
+        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_DRAINED);
         gate_audit_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
         struct text data;
         put_checkpoint(shard, &data, held);

@@ -15,6 +15,19 @@
 enum { GATE_MAIL_QUERY };
 enum { GATE_TIMER_HELD };
 
+// Counters (gate_release.c has their rows).
+enum gate_counter {
+    GATE_COUNT_HELD,
+    GATE_COUNT_APPROVED,
+    GATE_COUNT_REJECTED,
+    GATE_COUNT_REVISED,
+    GATE_COUNT_TIMED_OUT,
+    GATE_COUNT_CANCELLED,
+    GATE_COUNT_SOURCE_LEFT,
+    GATE_COUNT_DRAINED,
+    GATE_COUNTERS
+};
+
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 
 // As governance/approval spells it; static.

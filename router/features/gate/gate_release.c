@@ -115,9 +115,23 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
     return true;
 }
 
+static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
+    [GATE_COUNT_HELD] = {"gate_held", "gate_held_total", NULL,
+                         "Messages that were held until somebody approves them."},
+    [GATE_COUNT_APPROVED] = {"gate_approved", "gate_ended_total", "reason=\"approved\"",
+                             "Held messages that are held no more, by reason."},
+    [GATE_COUNT_REJECTED] = {"gate_rejected", "gate_ended_total", "reason=\"rejected\"", NULL},
+    [GATE_COUNT_REVISED] = {"gate_needs_revision", "gate_ended_total", "reason=\"needs_revision\"", NULL},
+    [GATE_COUNT_TIMED_OUT] = {"gate_timed_out", "gate_ended_total", "reason=\"timed_out\"", NULL},
+    [GATE_COUNT_CANCELLED] = {"gate_cancelled", "gate_ended_total", "reason=\"cancelled\"", NULL},
+    [GATE_COUNT_SOURCE_LEFT] = {"gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL},
+    [GATE_COUNT_DRAINED] = {"gate_drained", "gate_ended_total", "reason=\"drained\"", NULL},
+};
+
 const struct feature gate_feature = {
     .name = "gate",
     .is_on = gate_is_on,
+    .counters = gate_counters,
     .mail = gate_mail,
     .timer = gate_timer,
     .turn = gate_release_route,
