@@ -9,6 +9,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/post.h"
 #include "router/events/event_fanout.h"
 #include "router/events/publication.h"
@@ -135,6 +136,8 @@ static void events_report(struct shard *shard, struct copy *copy) {
                  publication->delivered);
     if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
+    if (__builtin_expect(publication->observation != NULL, false))
+        feature_event_ended(shard, publication->observation, publication->delivered, false);
     if (publication->is_request)
         events_answer(shard, peer_find(shard, publication->source), publication);
     assert(shard->events_out > 0);
@@ -187,6 +190,9 @@ static bool spread_event(struct shard *shard, struct event *event) {
     }
     count_fanout(shard, event->user, event->fanout, event->expected, 0);
     event->user = NULL;
+    if (event->observation)
+        feature_event_ended(shard, event->observation, 0, true);
+    event->observation = NULL;
     if (event->to.id)
         return false;
     missed_events_add(shard, event, crowded ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY);
@@ -243,6 +249,7 @@ static void publish_alone(struct shard *shard, const struct message *message, co
         event.to = message_reply_to(message);
     if (shard->settings->users && !estimate_fanout(shard, message, &event))
         return;
+    feature_event_began(shard, message, &event.observation);
     message->peer->awaited += is_request;
     if (spread_event(shard, &event))
         return;
@@ -357,8 +364,9 @@ void events_publish(struct shard *shard, const struct message *message) {
         return;
     if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
         events_cross(shard, message, name, name_bytes);
-    // Where users are on, each bears its user's name, and is counted.
-    if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users) {
+    // Where users are on, each bears its user's name, and is counted. What is observed goes by itself, too.
+    if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users &&
+        !shard->features->event_began[0]) {
         gather_event(shard, message, name, name_bytes);
         return;
     }

@@ -25,6 +25,7 @@ static void init(struct publication *publication, const struct event *event, uin
     char *tail = (char *)&publication->copies[copies];
     size_t line_ends_bytes = line_ends * sizeof(uint32_t); // and those of their heads
     *publication = (struct publication){
+        .observation = event->observation,
         .source = event->source,
         .user = event->user,
         .fanout = event->fanout,

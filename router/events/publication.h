@@ -14,8 +14,9 @@ struct event {
     struct presence_change *presence; // it is for those who may see this agent; or NULL
     uint64_t source;
     enum governance required;
-    struct reply_to to;      // of a request
-    const struct user *user; // as in struct publication
+    struct reply_to to;              // of a request
+    struct observation *observation; // of one that is observed; or NULL
+    const struct user *user;         // as in struct publication
     uint64_t fanout;
     uint32_t expected;
     uint32_t count;

@@ -20,6 +20,7 @@ struct hub_settings;
 struct io_event;
 struct mail;
 struct message;
+struct observation;
 struct parcel;
 struct peer;
 struct pending;
@@ -85,6 +86,13 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
        struct parcel *parcel),                                                                                                                                                  \
       (shard, message, agent, parcel))                                                                                                                                          \
+    /* An event is published that is for all who have subscribed; whoever observes it sets *observation. */                                                                     \
+    X(event_began, (struct shard * shard, const struct message *message, struct observation **observation),                                                                     \
+      (shard, message, observation))                                                                                                                                            \
+    /* An event that is observed has been delivered so often; or, `dropped`, to nobody, for want of room. */                                                                    \
+    X(event_ended,                                                                                                                                                              \
+      (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),                                                                               \
+      (shard, observation, delivered, dropped))                                                                                                                                 \
     /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */                                                                            \
     X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                                                                                             \
     /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                                                                                           \

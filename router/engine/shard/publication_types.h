@@ -12,6 +12,7 @@
 struct exchange;
 struct parcel;
 struct presence_change;
+struct observation;
 struct user;
 
 // One shard's share of it.
@@ -25,13 +26,14 @@ struct copy {
 };
 
 struct publication {
-    struct publication *next; // of the shard's misses, or of their reserve
-    const struct user *user;  // whose deliveries are counted; or NULL
-    uint64_t fanout;          // then: by this limit
-    uint32_t foreseen;        // of them, those that are counted already
-    uint64_t source;          // connection; constant
-    enum governance required; // constant
-    enum counter missed_as;   // where a copy has no parcel; constant
+    struct publication *next;        // of the shard's misses, or of their reserve
+    struct observation *observation; // of one that is observed; or NULL
+    const struct user *user;         // whose deliveries are counted; or NULL
+    uint64_t fanout;                 // then: by this limit
+    uint32_t foreseen;               // of them, those that are counted already
+    uint64_t source;                 // connection; constant
+    enum governance required;        // constant
+    enum counter missed_as;          // where a copy has no parcel; constant
     bool is_request;
     bool guarded;                    // for those who may approve alone, and not for the source; constant
     const struct user *guarded_from; // and not for this user; constant

@@ -121,7 +121,18 @@ struct observation *observation_begin(struct shard *shard, const struct message 
     return observation;
 }
 
+void observation_keep_body(struct shard *shard, struct observation *observation,
+                           const struct message *message, size_t bytes) {
+    assert(!observation->body && bytes <= message->frame->body.bytes);
+    observation->body = bytes ? quota_take(&shard->quota, bytes) : NULL;
+    if (!observation->body)
+        return;
+    observation->body_bytes = (uint32_t)bytes;
+    memcpy(observation->body, message->body, bytes);
+}
+
 void observation_give(struct shard *shard, struct observation *observation) {
+    quota_give(&shard->quota, observation->body);
     quota_give(&shard->quota, observation);
 }
 

@@ -51,6 +51,8 @@ struct observation {
     const struct user *user; // or NULL
     uint64_t bytes, answer_bytes;
     uint64_t delivered; // of an event: deliveries
+    char *body;         // of an event: as much of it as a tap wants; or NULL
+    uint32_t body_bytes;
     uint32_t target_bytes;
     char target[OBSERVED_TARGET_BYTES]; // an agentId, or `#` and a connection's number; bytes 0: not known
     // Texts, one behind the other.
@@ -75,6 +77,9 @@ const char *observation_outcome_text(enum observation_outcome outcome);
 
 // Of a message that agents answer. NULL without memory.
 struct observation *observation_begin(struct shard *shard, const struct message *message);
+// Keeps so many bytes of the body, or without memory none.
+void observation_keep_body(struct shard *shard, struct observation *observation,
+                           const struct message *message, size_t bytes);
 // Gives it back.
 void observation_give(struct shard *shard, struct observation *observation);
 

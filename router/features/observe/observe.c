@@ -109,6 +109,36 @@ static void observe_notification(struct shard *shard, const struct message *mess
     note(shard, observation, message);
 }
 
+// An event ends when all shards have told how many got it. Until then the message has gone.
+static void observe_event_began(struct shard *shard, const struct message *message,
+                                struct observation **out) {
+    assert(!*out);
+    struct observation *observation = begin(shard, message);
+    *out = observation;
+    if (!observation)
+        return;
+    uint64_t wanted = tap_is_on(shard) ? tap_body_bytes(shard, observation) : 0;
+    if (wanted)
+        observation_keep_body(
+            shard, observation, message,
+            json_cut_at_character((const char *)message->body, message->frame->body.bytes, wanted));
+    shard->observe.live++;
+}
+
+// One with an id that could not be delivered is refused, and has its entry by that.
+static void observe_event_ended(struct shard *shard, struct observation *observation, uint64_t delivered,
+                                bool dropped) {
+    assert(shard->observe.live > 0);
+    shard->observe.live--;
+    observation->outcome = dropped ? OUTCOME_DROPPED : OUTCOME_DELIVERED;
+    observation->delivered = delivered;
+    observation->ended_ns = io_clock(shard->io);
+    if (dropped && observation->id_bytes)
+        observation_give(shard, observation);
+    else
+        note(shard, observation, NULL);
+}
+
 // --- What was sent, perhaps on another shard
 
 struct sent_note {
@@ -242,5 +272,7 @@ const struct feature observe_watch_feature = {
     .request_ended = observe_request_ended,
     .message_refused = observe_refused,
     .notification_forwarded = observe_notification,
+    .event_began = observe_event_began,
+    .event_ended = observe_event_ended,
     .parcel_sent = observe_sent,
 };

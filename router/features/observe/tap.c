@@ -175,10 +175,15 @@ static void add_entry(struct shard *shard, struct tap_share *share, const struct
                       const struct message *message, bool has_ended) {
     assert(share->tap->number);
     struct tap *tap = share->tap;
-    const char *body = message && tap->body_bytes ? (const char *)message->body : NULL;
+    const char *body = NULL;
     size_t bytes = 0;
-    if (body)
+    if (tap->body_bytes && message) {
+        body = (const char *)message->body;
         bytes = json_cut_at_character(body, message->frame->body.bytes, tap->body_bytes);
+    } else if (tap->body_bytes && observation->body) {
+        body = observation->body;
+        bytes = json_cut_at_character(body, observation->body_bytes, tap->body_bytes);
+    }
     uint64_t room = bound_of(observation, bytes);
     if (room > shard_limits(shard)->frame_bytes_max - ENTRY_BYTES_MAX || !is_within_rate(shard, tap) ||
         !has_room(shard, tap, room)) {
@@ -219,6 +224,17 @@ void tap_note(struct shard *shard, const struct observation *observation, const 
         if (is_wanted_now(share->tap, observation))
             add_entry(shard, share, observation, shown, true);
     }
+}
+
+uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation) {
+    struct list *all = &shard->observe.taps;
+    uint64_t most = 0;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct tap *tap = list_entry(node, struct tap_share, link)->tap;
+        if (tap->body_bytes > most && is_wanted(tap, observation))
+            most = tap->body_bytes;
+    }
+    return most;
 }
 
 void tap_note_missed(struct shard *shard) {

@@ -28,6 +28,8 @@ static inline bool tap_is_on(const struct shard *shard) {
 void tap_note_begun(struct shard *shard, const struct observation *observation,
                     const struct message *message);
 void tap_note(struct shard *shard, const struct observation *observation, const struct message *message);
+// How many bytes of a body the taps want that the observation is for.
+uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation);
 // A message could not be observed for want of memory.
 void tap_note_missed(struct shard *shard);
 // Sends the turn's entries on their way.
