@@ -118,14 +118,6 @@ static bool hear_resolver(struct link_resolver *resolving, struct io *io, const 
 
 // --- Trying
 
-// A quarter of a pause is left to chance, so that hubs that lost one server don't come all at once.
-static uint64_t jitter_ms(struct link *link, uint32_t pause_ms) {
-    const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
-    link->rolls++;
-    assert(pause_ms >= LINK_PAUSE_MS_MIN);
-    return siphash_table(key, &link->rolls, sizeof link->rolls) % (pause_ms / 4);
-}
-
 // The next one has its turn after a pause.
 static void rest(struct link *link) {
     struct shard *shard = link->shard;
@@ -133,9 +125,8 @@ static void rest(struct link *link) {
     link->state = LINK_RESTING;
     if (shard->phase != HUB_SERVING)
         return;
-    uint32_t pause_ms = link->pause_ms;
-    link->pause_ms = 2 * pause_ms < LINK_PAUSE_MS_MAX ? 2 * pause_ms : LINK_PAUSE_MS_MAX;
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms - jitter_ms(link, pause_ms));
+    uint32_t pause_ms = reconnect_backoff_next(&link->backoff, &shard->hub->settings.secrets.tables);
+    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms);
     if (++link->resolving.next < link->resolving.answer.count)
         return; // the server is at another address, too
     forget_addresses(&link->resolving);
@@ -299,7 +290,7 @@ void link_lost(struct link *link) {
     bool was_up = link->state == LINK_UP;
     // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
     if (was_up && shard_now_ms(shard) - link->up_ms >= LINK_STOOD_MS)
-        link->pause_ms = LINK_PAUSE_MS_MIN;
+        reconnect_backoff_reset(&link->backoff);
     assert(link->peer && link->socket < 0);
     stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
     wheel_disarm(&link->timer);
@@ -323,7 +314,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->shard = shard;
     link->transport = transport;
     link->socket = -1;
-    link->pause_ms = LINK_PAUSE_MS_MIN;
+    reconnect_backoff_reset(&link->backoff);
     link->numbers = LINK_NUMBERS_FROM;
     link->target = (struct attachment *)(link + 1);
     timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));

@@ -5,6 +5,7 @@
 
 #include "core/base/hash_table.h"
 #include "core/base/list.h"
+#include "core/base/reconnect_backoff.h"
 #include "core/base/wheel.h"
 #include "io/io.h"
 #include "io/resolver.h"
@@ -33,8 +34,6 @@ enum {
 enum { CLUSTER_TIMER_LINK };
 
 enum {
-    LINK_PAUSE_MS_MIN = 100, // between one try and the next, doubling
-    LINK_PAUSE_MS_MAX = 2000,
     LINK_STOOD_MS = 2000, // a link that was UP for so long has been one: the pauses begin anew
     // As the contract between hubs has them.
     CLUSTER_TICK_MS = 250, // from one look to the next; and a request that takes longer is acknowledged
@@ -129,8 +128,7 @@ struct link {
     struct link_resolver resolving;              // of a server whose host is a name: where it is
     char server_text[CLUSTER_SERVER_TEXT_BYTES]; // as the log names it
     int socket;                                  // while it is DIALLING
-    uint32_t pause_ms;                           // before the next try, unless the link has stood
-    uint64_t rolls;                              // of the dice
+    struct reconnect_backoff backoff;            // the pause before the next dial
     struct timer timer;
     bool has_left;                     // it has said that it goes
     bool is_missing;                   // other hubs have lost events for subscribers here, who are to be told
