@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "core/base/limits.h"
+#include "core/rights/users.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
 
@@ -22,12 +23,15 @@ void kernel_use(struct kernel *kernel) {
     used = kernel;
 }
 
-// Mostly for a step or so, now and then for long: others take many turns meanwhile.
+// Mostly for a step or so, now and then for long: others take many turns meanwhile. They judge by files of their own, which a real
+// thread has to itself.
 void sim_preempt(void) {
+    const struct users *judging = users_judging;
     if (!fiber_runs() || !random_chance(used->random, used->faults.preempt))
         return;
     for (uint32_t steps = random_chance(used->random, LONG_PER_MILLE) ? LONG_STEPS : 1; steps; steps--)
         fiber_yield();
+    users_judge_by(judging);
 }
 
 // --- Buffers
