@@ -1,7 +1,6 @@
 // `patchbay tap`: shows what goes on, an entry a message, as a line, or with --json as the hub tells it. Success: the
 // command ends with status 0 at an interrupt, or when --count entries are printed. Failure: the hub refuses the tap
 // (status 1), or closes (status 3). What the hub has missed for this program is told on standard error.
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,28 +8,18 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "tools/client.h"
-#include "tools/client_signals.h"
 #include "tools/commands.h"
 #include "tools/input.h"
 #include "tools/output.h"
+#include "tools/tap_stream.h"
 
 enum { TAP_TEXT_BYTES_MAX = 1024 };
 
 struct tap {
-    struct client client;
-    const char *hub;
     struct text params;  // of hub/tap
     uint64_t count_left; // 0: no end
     bool raw;
-    bool ended;
-    enum status status; // once ended
 };
-
-static void end(struct tap *tap, enum status status) {
-    tap->ended = true;
-    tap->status = status;
-}
 
 // --- What comes
 
@@ -88,7 +77,9 @@ static void print_entry(const uint8_t *text, struct span entry) {
     putchar('\n');
 }
 
-static void take_entries(struct tap *tap, const uint8_t *body, struct span params) {
+// False: that was all.
+static bool take_entries(void *context, const uint8_t *body, struct span params) {
+    struct tap *tap = context;
     struct json_item entries = json_member(body, params, "entries"), entry;
     struct json_item missed = json_member(body, params, "missed");
     struct json_walk walk;
@@ -97,57 +88,19 @@ static void take_entries(struct tap *tap, const uint8_t *body, struct span param
         fprintf(stderr, "tap: %" PRIu64 " entries were missed\n", count);
     }
     if (entries.type != JSON_ARRAY) {
-        return;
+        return true;
     }
+    bool goes_on = true;
     json_walk_begin(&walk, body, entries.value);
-    while (!tap->ended && json_next(&walk, &entry) == JSON_ITEM) {
+    while (goes_on && json_next(&walk, &entry) == JSON_ITEM) {
         if (tap->raw) {
             output_line(stdout, body + entry.value.at, entry.value.bytes);
         } else {
             print_entry(body, entry.value);
         }
-        if (tap->count_left > 0 && --tap->count_left == 0) {
-            end(tap, STATUS_DONE);
-        }
+        goes_on = tap->count_left == 0 || --tap->count_left > 0;
     }
-    if (fflush(stdout) != 0) { // that nobody reads on is told where the program ends
-        end(tap, STATUS_DONE);
-    }
-}
-
-static void take(struct tap *tap, const struct client_body *body) {
-    struct client_answer answer;
-    struct lookup found;
-    if (client_answers(&tap->client, body, &answer)) {
-        if (answer.refused) {
-            end(tap, STATUS_REFUSED);
-            output_line(stderr, answer.body.bytes + answer.value.at, answer.value.bytes);
-        } else {
-            fprintf(stderr, "tap: open at %s\n", tap->hub);
-        }
-        return;
-    }
-    lookup_body(&found, body->bytes, body->count, CLIENT_ID_BYTES_MAX);
-    if (found.verdict == LOOKUP_GOOD && found.kind == BODY_NOTIFICATION && lookup_has(&found, KEY_PARAMS) &&
-        json_string_is(body->bytes, found.value[KEY_METHOD], "hub/tapped")) {
-        take_entries(tap, body->bytes, found.value[KEY_PARAMS]);
-    }
-}
-
-static void follow(struct tap *tap) {
-    int error = client_request(&tap->client, "hub/tap", tap->params.bytes, NULL);
-    while (error == 0 && !tap->ended) {
-        struct client_body body;
-        int received = client_receive(&tap->client, &body);
-        if (received > 0) {
-            take(tap, &body);
-        } else {
-            error = received == 0 ? -ECONNRESET : received;
-        }
-    }
-    if (error < 0) {
-        end(tap, error == -EINTR ? STATUS_DONE : unreachable(tap->hub, error));
-    }
+    return fflush(stdout) == 0 && goes_on; // that nobody reads on is told where the program ends
 }
 
 // --- Arguments
@@ -242,29 +195,12 @@ static bool read_arguments(struct tap *tap, int argc, char **argv) {
     return optind == argc && !tap->params.failed;
 }
 
-static void open_and_follow(struct tap *tap) {
-    int error = client_open(&tap->client, tap->hub);
-    if (error < 0) {
-        end(tap, unreachable(tap->hub, error));
-        return;
-    }
-    tap->client.signals = signals_open();
-    if (tap->client.signals < 0) {
-        end(tap, unreachable(tap->hub, tap->client.signals));
-    } else {
-        follow(tap);
-        signals_close(tap->client.signals);
-    }
-    client_close(&tap->client);
-}
-
 enum status command_tap(int argc, char **argv, const char *hub) {
-    struct tap tap = {.hub = hub};
-    if (read_arguments(&tap, argc, argv)) {
-        open_and_follow(&tap);
-    } else {
-        end(&tap, usage("tap"));
-    }
+    struct tap tap = {0};
+    struct tap_stream stream = {.hub = hub, .take = take_entries, .context = &tap};
+    bool good = read_arguments(&tap, argc, argv);
+    stream.params = tap.params.bytes;
+    enum status status = good ? tap_stream_follow(&stream) : usage("tap");
     text_deinit(&tap.params);
-    return tap.status;
+    return status;
 }

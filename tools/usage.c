@@ -53,6 +53,14 @@ static const struct usage {
      "  --count N           end after N lines; else at an interrupt\n"
      "  --json              the hub's entries as they are, one a line\n"
      "What was too much is told on standard error by its number.\n"},
+    {"record", "FILE [--agent AGENT-ID] [--method NAME] [--for TIME]",
+     "write what goes on to a file, with whole bodies",
+     "A line of JSON an entry, as tap --json; header fields aren't there. Nobody else may read the file, "
+     "which must\n"
+     "not be there yet.\n"
+     "  --agent AGENT-ID    of this source or target alone: an agentId, or a prefix and *\n"
+     "  --method NAME       of this method alone, likewise\n"
+     "  --for TIME          end then; else at an interrupt\n"},
     {"pending", "[AGENT] [--limit N] [--json]", "list the requests that are under way, oldest first",
      "AGENT is an agentId, or a prefix and *: of what it asks or owes.\n"
      "  --limit N           of so many at most, 1 to 1000; else 100\n"

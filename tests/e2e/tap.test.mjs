@@ -2,7 +2,7 @@
 // lines in the journal; and `patchbay tap` (PATCHBAY). `--slow-request`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -331,4 +331,35 @@ scenario('the client shows it', { shards: [2], transports: ['tcp'] }, async (hub
   assert.equal((await run(['--errors'], 'interrupt')).status, 0);
   for (const args of [['--slow'], ['--slow', 'x'], ['--body', 'x'], ['--rate', 'x'], ['--count', '0'], ['x'], ['--other']]) assert.equal((await run(args)).status, 2, args.join(' '));
   assert.equal((await run(['--errors', '--body', '1'])).status, 1);
+});
+
+scenario('the client records it, with whole bodies, for nobody else', { shards: [2], transports: ['tcp'] }, async (hub) => {
+  (await hub.agent('b')).serve(() => 1);
+  const source = await hub.agent('asker');
+  const file = join(hub.directory, 'recording');
+  const run = (args) => {
+    const child = spawn(program, ['--hub', hub.uri('tcp'), 'record', ...args]);
+    const run = { child, told: '', exit: new Promise((resolve) => child.on('close', resolve)) };
+    run.open = new Promise((resolve) => child.stderr.setEncoding('utf8').on('data', (text) => { run.told += text; if (run.told.includes('open at')) resolve(); }));
+    return run;
+  };
+  const one = run([file, '--agent', 'b']);
+  await within(Promise.race([one.open, one.exit]), 'the tap to open');
+  const filler = 'é\u0001'.repeat(20_000);
+  await source.ask('work', { targetAgent: 'b', filler });
+  source.notify('note', { targetAgent: 'b' });
+  await source.ask('work', { targetAgent: 'b' });
+  while (readFileSync(file, 'utf8').split('\n').length < 7) await sleep(5);
+  one.child.kill('SIGINT');
+  assert.equal(await within(one.exit, 'the recording to end'), 0);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const lines = readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+  assert.deepEqual([lines[0], lines.at(-1)], [{ 'patchbay-recording': 1 }, { recorded: 5, missed: 0 }]);
+  assert.equal(JSON.parse(lines.find(({ outcome }) => outcome === null).body).params.filler, filler);
+  const again = run([file]);
+  assert.equal(await within(again.exit, 'its refusal'), 2);
+  assert.equal(readFileSync(file, 'utf8').trim().split('\n').length, 7, 'never over a file');
+  const timed = run([`${file}2`, '--for', '100ms']);
+  assert.equal(await within(timed.exit, 'its time'), 0);
+  for (const args of [[], ['a', 'b'], [`${file}3`, '--for', 'x'], [`${file}3`, '--other']]) assert.equal(await within(run(args).exit, 'usage'), 2, args.join(' '));
 });
