@@ -308,6 +308,11 @@ static int find_group(const char *name, gid_t *out) {
     return group || (!*end && number < (gid_t)-1) ? 0 : -ENOENT;
 }
 
+bool listener_has_group(const struct address *address) {
+    gid_t group;
+    return !address->group[0] || find_group(address->group, &group) == 0;
+}
+
 int listener_share(const struct listener *listener) {
     const struct address *address = &listener->address;
     gid_t group = (gid_t)-1;

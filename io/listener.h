@@ -50,4 +50,6 @@ int listener_dial(const struct address *address);
 
 // 0, or -errno with *why set to static text, by what the kernel tells of sockets and files as they are now. A `shared` address may be in
 // use. What only the opening itself can show (a lock, a race with another program) isn't found.
+// Whether its socket's file can have the group that the address names, or it names none.
+bool listener_has_group(const struct address *address);
 int listener_check(const struct address *address, bool shared, const char **why);

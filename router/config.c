@@ -52,7 +52,7 @@ static void complain_of_word(struct config *config, const char *word, int at) {
 }
 
 // Takes one option at argv[*at], as `--name value` or `--name=value`, and moves *at behind it.
-static void take_option(struct config *config, int argc, char **argv, int *at) {
+static void take_argument(struct config *config, int argc, char **argv, int *at) {
     char name[32];
     assert(*at < argc);
     const char *word = argv[(*at)++];
@@ -103,18 +103,40 @@ static const char *lack_of(const struct config *config, const struct address *ad
                : "from other machines and there is no TLS, so that credentials could be read on their way";
 }
 
-static void check_listeners(struct config *config) {
-    char uri[160];
+const char *config_option_of_listener(const struct config *config, uint32_t index) {
+    assert(index < config->listener_count);
+    return index + 1 == config->listener_count && config->http.transport[0] ? "http" : "listen";
+}
+
+enum { URI_BYTES = 160 };
+
+// Whether the address stands before this one, too. Any port that is free is another one each time.
+static bool is_repeated(const struct config *config, uint32_t index, const char *uri) {
+    char other[URI_BYTES];
+    bool any_port = strlen(uri) > 2 && strcmp(uri + strlen(uri) - 2, ":0") == 0;
+    for (uint32_t before = 0; before < index && !any_port; before++) {
+        address_format(&config->listeners[before], other, sizeof other);
+        const char *place = strstr(uri, "://"), *other_place = strstr(other, "://");
+        assert(place && other_place);
+        if (strcmp(place, other_place) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void judge_listeners(struct config *config) {
+    char uri[URI_BYTES];
     if (!config_complete_listeners(config))
         return;
     for (uint32_t index = 0; index < config->listener_count; index++) {
         const char *lack = lack_of(config, &config->listeners[index]);
-        if (!lack)
-            continue;
+        const char *option = config_option_of_listener(config, index);
         address_format(&config->listeners[index], uri, sizeof uri);
-        bool is_http = index + 1 == config->listener_count && config->http.transport[0];
-        config_complain_of(config, is_http ? "http" : "listen",
-                           "%s can be reached %s; --insecure serves it all the same", uri, lack);
+        if (is_repeated(config, index, uri))
+            config_complain_of(config, option, "%s: expected an address that is given once", uri);
+        if (lack)
+            config_complain_of(config, option, "%s can be reached %s; --insecure serves it all the same", uri,
+                               lack);
     }
 }
 
@@ -154,12 +176,12 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
     for (int at = 1; at < argc;) {
         if (show(argv[at]))
             return CONFIG_SHOWN;
-        take_option(config, argc, argv, &at);
+        take_argument(config, argc, argv, &at);
     }
     config->settings.journal = config->journal[0] ? config->journal : NULL;
     choose_io(config);
     check_memory(config);
-    check_listeners(config);
+    judge_listeners(config);
     check_tls(config);
     config_check_cluster(config);
     return config->faults == 0 ? CONFIG_RUN : CONFIG_BAD;

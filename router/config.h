@@ -10,6 +10,8 @@ enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 // the later source counts, for all of its listeners. `cores` is the number of shards by default. config_deinit gives
 // back the contents of `config`, whatever the result.
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);
+// The option by which a listener was given: static text.
+const char *config_option_of_listener(const struct config *config, uint32_t index);
 // Gives back what the configuration still has. A caller that takes the children sets config->children.first to NULL.
 void config_deinit(struct config *config);
 // Names on standard error each option that `fresh` changes and a running hub can't change.

@@ -12,12 +12,14 @@
 #include "io/listener.h"
 #include "io/passed_sockets.h"
 #include "io/plain_file.h"
+#include "io/privdrop.h"
+#include "router/config.h"
 #include "router/config_fault.h"
 
 // --- Addresses
 
 // False: it is in use.
-static bool check_listener(struct config *config, const struct address *address, bool is_http) {
+static bool check_listener(struct config *config, const struct address *address, const char *option) {
     char uri[160];
     const char *why = "";
     if (passed_sockets_find(address))
@@ -25,7 +27,9 @@ static bool check_listener(struct config *config, const struct address *address,
     int failed = listener_check(address, config->settings.share_addresses, &why);
     address_format(address, uri, sizeof uri);
     if (failed)
-        config_complain_of(config, is_http ? "http" : "listen", "%s: %s: %s", uri, why, strerror(-failed));
+        config_complain_of(config, option, "%s: %s: %s", uri, why, strerror(-failed));
+    if (!listener_has_group(address))
+        config_complain_of(config, option, "%s: expected a group that is there", uri);
     if (failed == -EADDRINUSE) // it may be free when the hub is started
         config->faults--;
     return failed != -EADDRINUSE;
@@ -34,31 +38,59 @@ static bool check_listener(struct config *config, const struct address *address,
 static bool check_listeners(struct config *config) {
     bool all = true;
     assert(config->listener_count <= LISTENERS_MAX);
-    for (uint32_t index = 0; index < config->listener_count; index++) {
-        bool is_last = index + 1 == config->listener_count;
-        all &= check_listener(config, &config->listeners[index], is_last && config->http.transport[0]);
-    }
+    for (uint32_t index = 0; index < config->listener_count; index++)
+        all &= check_listener(config, &config->listeners[index], config_option_of_listener(config, index));
     return all;
 }
 
 // --- The journal
 
+// Whether a user may do so, by the mode of a file alone: as the hub will, once it is that user.
+static bool may(const struct privdrop_user *user, const struct stat *status, unsigned bits) {
+    if (user->user == 0)
+        return true;
+    bool in_group = user->group == status->st_gid;
+    for (int at = 0; at < user->group_count; at++)
+        in_group |= user->groups[at] == status->st_gid;
+    unsigned shift = user->user == status->st_uid ? 6 : in_group ? 3 : 0;
+    return (status->st_mode >> shift & bits) == bits;
+}
+
+enum { EXECUTES = 1, WRITES = 2, READS = 4 };
+
+// 0 or an errno: whether whoever runs the hub, or the user that it becomes, may use a file or folder so.
+static int check_use(const char *path, const struct privdrop_user *user, unsigned bits) {
+    struct stat status;
+    int mode = (bits & READS ? R_OK : 0) | (bits & WRITES ? W_OK : 0) | (bits & EXECUTES ? X_OK : 0);
+    assert(mode);
+    if (stat(path, &status) < 0 || (!user && access(path, mode) < 0))
+        return errno;
+    return !user || may(user, &status, bits) ? 0 : EACCES;
+}
+
 // 0 or an errno: a file that is there must take more, or its folder a new one.
-static int check_writable(const char *path) {
+static int check_writable(const char *path, const struct privdrop_user *user) {
     char folder[PATH_MAX];
     struct stat status;
     assert(*path);
     if (stat(path, &status) == 0)
-        return S_ISDIR(status.st_mode) ? EISDIR : access(path, W_OK) < 0 ? errno : 0;
+        return S_ISDIR(status.st_mode)    ? EISDIR
+               : !S_ISREG(status.st_mode) ? EOPNOTSUPP
+                                          : check_use(path, user, READS | WRITES);
     const char *end = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", end == path ? 1 : end ? (int)(end - path) : 1, end ? path : ".");
-    return errno != ENOENT ? errno : access(folder, W_OK | X_OK) < 0 ? errno : 0;
+    return errno != ENOENT ? errno : check_use(folder, user, WRITES | EXECUTES);
 }
 
 static void check_journal(struct config *config) {
-    int error = config->journal[0] ? check_writable(config->journal) : 0;
-    if (error)
-        config_complain_of(config, "audit", "%s: %s", config->journal, strerror(error));
+    struct privdrop_user user;
+    bool becomes = config->user[0] && privdrop_find(&user, config->user) == 0;
+    int error = config->journal[0] ? check_writable(config->journal, becomes ? &user : NULL) : 0;
+    if (error == EOPNOTSUPP)
+        config_complain_of(config, "audit", "%s: expected a regular file", config->journal);
+    else if (error)
+        config_complain_of(config, "audit", "%s: %s%s%s", config->journal, strerror(error),
+                           becomes ? " for the user " : "", becomes ? config->user : "");
 }
 
 // --- Children

@@ -70,7 +70,7 @@ static bool is_given_here(const struct config *config, const struct option *opti
 
 // --- Lines
 
-static void take_option(struct config *config, const struct ini_line *line) {
+static void take_key(struct config *config, const struct ini_line *line) {
     assert(line->kind == INI_KEY && line->value);
     const struct option *option = option_find(line->key);
     const char *value = ini_unquote(line->value);
@@ -143,7 +143,7 @@ static void take_line(struct reading *reading, const struct ini_line *line) {
     } else if (line->kind == INI_FAULT) {
         config_complain(config, NULL, "expected %s", line->expected);
     } else if (reading->part == PART_OPTIONS) {
-        take_option(config, line);
+        take_key(config, line);
     } else if (reading->part == PART_CHILD) {
         take_child_key(config, line);
     }

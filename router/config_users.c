@@ -25,7 +25,8 @@ static int read_all(int file, char *text, size_t *bytes) {
 }
 
 // All of a file; NULL when it can't be read.
-static char *read_text(const char *path, size_t *bytes) {
+static char *read_text(const struct config *config, size_t *bytes) {
+    const char *path = config->users;
     assert(path[0]);
     int file = plain_file_open(path);
     char *text = file < 0 ? NULL : malloc(USERS_FILE_BYTES_MAX + 1);
@@ -35,7 +36,8 @@ static char *read_text(const char *path, size_t *bytes) {
         close(file);
     if (text && !error)
         return text;
-    config_fault(&(struct config_place){.file = path}, "can't read it: %s", strerror(error));
+    const struct config_place place = config_place_of(config, "users");
+    config_fault(&place, "can't read %s: %s", path, strerror(error));
     if (text)
         digest_wipe(text, *bytes);
     free(text);
@@ -82,7 +84,7 @@ struct users *config_users(const struct config *config, const struct siphash_key
     size_t bytes;
     assert(config->users[0]);
     memcpy(path, config->users, sizeof path);
-    char *text = read_text(path, &bytes);
+    char *text = read_text(config, &bytes);
     bool is_same = text && before && users_are_of(before, text, bytes);
     struct users *users = is_same ? users_hold((struct users *)(uintptr_t)before)
                           : text  ? users_read(text, bytes, key, before, complain_of_line, path)

@@ -148,6 +148,8 @@ static bool set_allowed(struct config *config, const struct option *option, cons
     if (*from != config->source)
         allowed->count = 0;
     *from = config->source;
+    if (!*name)
+        return refuse(config, option, name, "a name");
     return allowlist_add(allowed, name) || refuse(config, option, name, "16 names at most");
 }
 

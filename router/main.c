@@ -278,6 +278,22 @@ static uint64_t own_descriptors(const struct config *config) {
     return count;
 }
 
+// Whether the descriptors are enough for the hub itself and a few connections; if not, that was said: connections would hang.
+static bool has_descriptors(const struct config *config) {
+    enum { FILES = 14, PER_SHARD = 4, PER_LISTENER = 2, PER_CHILD = 3, CONNECTIONS = 8 };
+    uint64_t least = FILES + CONNECTIONS + PER_SHARD * config->settings.shard_count +
+                     PER_LISTENER * config->listener_count;
+    struct rlimit limit;
+    for (const struct child_settings *child = config->children.first; child; child = child->next)
+        least += PER_CHILD;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= least)
+        return true;
+    log_write(LOG_FAILED, LOG_NO_FIELDS,
+              "%llu file descriptors (ulimit -n) aren't enough: expected %llu or more",
+              (unsigned long long)limit.rlim_max, (unsigned long long)least);
+    return false;
+}
+
 // A connection that finds no descriptor would hang, so the descriptors bound the connections: to `most`.
 static void bound_connections(struct config *config, uint64_t most) {
     uint32_t *connections = &config->settings.limits.connections_max;
@@ -484,8 +500,8 @@ static int check(struct program *program, struct config *config, bool is_read) {
     bool fit = are_names_fit(config), is_free = config_check(config);
     if (!is_read || !fit || config->faults > 0)
         return STATUS_UNUSABLE;
-    if (!sandbox_plan(&program->sandbox, config))
-        return STATUS_FAILED;
+    if (!sandbox_plan(&program->sandbox, config) || !has_descriptors(config))
+        return STATUS_UNUSABLE;
     count_connections(program);
     int status = sandbox_check(&program->sandbox, config);
     return is_free ? status : STATUS_FAILED;
@@ -556,8 +572,8 @@ int main(int argc, char **argv) {
         config_print(config);
         return 0;
     }
-    if (!sandbox_plan(&program.sandbox, config))
-        return STATUS_FAILED;
+    if (!sandbox_plan(&program.sandbox, config) || !has_descriptors(config))
+        return STATUS_UNUSABLE;
     count_connections(&program);
     if (config->settings.gate && !config->users[0])
         log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_unknown(), log_unknown(), log_text("gate")),

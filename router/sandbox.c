@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "io/log.h"
+#include "router/config_fault.h"
 #include "router/config_secrets.h"
 
 static const char *const wall_names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
@@ -103,10 +104,11 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
         privdrop_tell(&sandbox->user, config->user);
         return true;
     }
-    log_write(LOG_FAILED, LOG_NO_FIELDS, "--user %s: %s", config->user,
-              failed == -ENOENT  ? "there is no such user"
-              : failed == -EPERM ? "only root can become another user"
-                                 : strerror(-failed));
+    const struct config_place place = config_place_of(config, "user");
+    config_fault(&place, "%s: %s", config->user,
+                 failed == -ENOENT  ? "there is no such user"
+                 : failed == -EPERM ? "only root can become another user"
+                                    : strerror(-failed));
     return false;
 }
 

@@ -49,15 +49,9 @@ void mcp_users_init(struct mcp_users *users, const struct siphash_key *key, stru
     name_map_init(&users->resources, key, quota);
 }
 
-static void ignore(void *context, const char *uri, size_t bytes) {
-    (void)context;
-    (void)uri;
-    (void)bytes;
-}
-
 void mcp_users_deinit(struct mcp_users *users) {
     while (!list_empty(&users->users))
-        mcp_user_leave(users, list_entry(users->users.next, struct mcp_user, link), ignore, NULL);
+        mcp_user_leave(users, list_entry(users->users.next, struct mcp_user, link), NULL, NULL);
     mcp_abandoned_forget(users);
     assert(users->resources.count == 0);
     name_map_deinit(&users->resources);
@@ -452,7 +446,7 @@ void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_ur
             list_entry(user->subscriptions.next, struct mcp_subscription, by_user);
         struct mcp_resource *resource = subscription->resource;
         end_subscription(users, subscription);
-        if (list_empty(&resource->subscriptions))
+        if (orphan && list_empty(&resource->subscriptions))
             orphan(context, resource->uri, resource->bytes);
         give_resource(users, resource);
     }

@@ -70,7 +70,7 @@ struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection);
 struct mcp_user *mcp_user_find(const struct mcp_users *users, uint64_t connection);
 // Is told of a resource.
 typedef void mcp_visit_uri(void *context, const char *uri, size_t bytes);
-// Forgets a user and its requests. `orphan` is told each resource to which nobody is subscribed any more.
+// Forgets a user and its requests. `orphan`, unless it is NULL, is told each resource to which nobody is subscribed any more.
 void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_uri *orphan, void *context);
 
 // A request has gone to the server under this id, which no other one in progress has. False without memory.

@@ -75,6 +75,7 @@ static const struct section *find_role(const struct making *making, const struct
 
 static void judge_roles(struct making *making) {
     struct sections *sections = &making->sections;
+    sections->key = "roles";
     for (uint32_t at = 0; at < sections->roles.count; at++)
         if (!find_role(making, &sections_roles(sections)[at]))
             sections_fault(sections, sections_roles(sections)[at].line, "roles that are there");

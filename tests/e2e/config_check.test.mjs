@@ -156,3 +156,35 @@ test('secrets are not printed, and their place is refused', inFolder((folder, wr
   assert.match(again.stderr, /^\S+:\d+: nats: expected a value: \*\*\*/m);
   assert.match(again.stderr, /^\S+:\d+: set TOKEN: expected a value: \*\*\*/m);
 }));
+
+test('what the hub would find out only at its start, or later, is named with its place', inFolder((folder, write) => {
+  const fifo = join(folder, 'fifo'), twice = 'tcp://127.0.0.1:7999';
+  spawnSync('mkfifo', [fifo]);
+  const users = write('users', '[role r]\ncall = a\n[user a]\nroles = nobody\n');
+  const cases = [
+    [`listen = ${twice}\nlisten = ${twice}`, `hub.ini:3: listen: ${twice}: expected an address that is given once`],
+    [`listen = unix://${folder}/s?group=no-such-group`, 'hub.ini:2: listen: unix://s: expected a group that is there'],
+    [`audit = ${fifo}`, 'hub.ini:2: audit: fifo: expected a regular file'],
+    ['user = nobody-at-all', 'hub.ini:2: user: nobody-at-all: there is no such user'],
+    [`users = ${folder}/none`, "hub.ini:2: users: can't read none: No such file or directory"],
+    [`users = ${users}`, 'users:4: roles: expected roles that are there'],
+    ['allow-host =', "hub.ini:2: allow-host: expected a name, not ''"],
+    ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's"],
+    ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: Permission denied for the user nobody']],
+  ];
+  for (const [text, fault] of cases) {
+    const options = text.startsWith('listen') ? [] : ANY;
+    const { status, stderr } = check(...options, '--config', write('hub.ini', `max-batch = 5\n${text}\n`));
+    assert.deepEqual(linesOf(stderr, folder), [fault]);
+    assert.equal(status, 2);
+  }
+  assert.equal(check('--listen', 'tcp://127.0.0.1:0', '--listen', 'tcp://127.0.0.1:0').status, 0);
+}));
+
+test('too few descriptors for the hub itself are told, and it does not start', () => {
+  for (const more of [['--check'], []]) {
+    const { status, stderr } = spawnSync('prlimit', ['--nofile=24', process.env.PATCHBAYD, ...ANY, ...more], { encoding: 'utf8' });
+    assert.equal(status, 2);
+    assert.match(stderr, /^patchbayd: 24 file descriptors \(ulimit -n\) aren't enough: expected \d+ or more$/m);
+  }
+});

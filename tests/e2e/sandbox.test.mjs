@@ -403,11 +403,11 @@ test('--user: what SIGHUP reads again must be readable', asRoot, async () => {
 
 test('--user: nobody of this name, and nobody but root', asRoot, async () => {
   const none = await launch('', ['--user', 'nobody-at-all']);
-  assert.equal((await none.exit).code, 1);
-  assert.match(none.stderr, /--user nobody-at-all: there is no such user/);
+  assert.equal((await none.exit).code, 2);
+  assert.match(none.stderr, /--user: nobody-at-all: there is no such user/);
   const other = await launch('', ['--user', 'daemon'], { under: asNobody() });
-  assert.equal((await other.exit).code, 1);
-  assert.match(other.stderr, /--user daemon: only root can become another user/);
+  assert.equal((await other.exit).code, 2);
+  assert.match(other.stderr, /--user: daemon: only root can become another user/);
 });
 
 test('who isn’t root has the same walls', asRoot, async () => {

@@ -486,12 +486,6 @@ void per_client_reopen(struct shard *shard, struct child *child, const struct lo
     per_client_session_reopen(shard, child, user_of(child), answer);
 }
 
-static void ignore(void *context, const char *uri, size_t bytes) {
-    (void)context;
-    (void)uri;
-    (void)bytes;
-}
-
 void per_client_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
     for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
@@ -506,6 +500,6 @@ void per_client_user_left(struct shard *shard, uint64_t connection) {
             child->pending_count = 0;
             child_stop(shard, child, CHILD_AFTER_FREE, "closing");
         }
-        mcp_user_leave(&each->users, user, ignore, NULL);
+        mcp_user_leave(&each->users, user, NULL, NULL);
     }
 }
