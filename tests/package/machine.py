@@ -111,6 +111,9 @@ def main():
     pathlib.Path("/etc/patchbay/patchbay.conf").write_text("no-such-key = 1\n")
     run("systemctl", "restart", "patchbay", check=False)
     promise("a configuration that can't be used isn't tried again", run("systemctl", "show", "-P", "NRestarts", "patchbay").stdout.strip() == "0" and not active("patchbay.service"))
+    errors = run("journalctl", "-b", "-u", "patchbay", "-p", "err", "-o", "cat", check=False).stdout
+    promise("the journal has the fault as an error, and nothing of a hub that is well",
+            "patchbay.conf:1: no-such-key: expected" in errors and "listening" not in errors, errors)
     run("apt-get", "remove", "-y", "patchbay")
     promise("removing keeps the configuration and the journal's folder", os.path.exists("/etc/patchbay/patchbay.conf") and os.path.isdir("/var/log/patchbay"))
     run("apt-get", "purge", "-y", "patchbay")
