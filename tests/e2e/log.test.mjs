@@ -221,6 +221,16 @@ sys.stdin.read()
     assert.ok(!events.some(({ event }) => event === 'forged'));
   });
 
+test('the filters of the page on operating find what they say', { skip: spawnSync('jq', ['--version']).status !== 0 }, () => {
+  const page = readFileSync(new URL('../../router/docs/operate.md', import.meta.url), 'utf8');
+  const filters = [...page.matchAll(/ \| (jq -[cr] '[^']+'(?: \| sort \| uniq -c)?)$/gm)].map(([, filter]) => filter);
+  const lines = [{ level: 'error', event: 'config_fault' }, { level: 'info', event: 'child_said', child: 'a', line: 'one' },
+    { level: 'warning', event: 'credential_refused', address: '192.0.2.1' }, { level: 'warning', event: 'credential_refused', address: '192.0.2.1' }];
+  const input = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const found = filters.map((filter) => spawnSync('sh', ['-c', filter], { input, encoding: 'utf8' }).stdout.trim());
+  assert.deepEqual(found, ['{"level":"error","event":"config_fault"}', 'a: one', '2 192.0.2.1']);
+});
+
 test('wrong credentials have ten lines a second, and then their number', async () => {
   const users = at('users', `[user me]\ntoken = sha256:${'0'.repeat(64)}\n`);
   const { said } = await run(['--log', 'json', '--users', users], async ({ uri, says }) => {
