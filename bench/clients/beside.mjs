@@ -3,7 +3,8 @@
 //
 // usage: beside.mjs PATCHBAYD PATCHBAY node|python [ROUNDS [SECONDS [DEPTH [BODY-BYTES]]]]
 //
-// DEPTH is how many requests wait for an answer at any time. A ratio of 1 or more: the library answers more.
+// DEPTH is how many requests wait for an answer at any time. A ratio of 1 or more: the library answers more. The least CPU
+// time of a request is that of the round which other work of the machine disturbed least.
 import { execFile, spawn } from 'node:child_process';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -51,6 +52,7 @@ try {
 const [library] = sides;
 for (const { name, runs } of sides) {
   const rate = spread(runs.map((run) => run.rate)), ratio = spread(library.runs.map((run, at) => run.rate / runs[at].rate));
-  console.log(`${name.padEnd(18)} ${Math.round(rate.median)} requests/s, ${spread(runs.map((run) => run.cost)).median.toFixed(1)} us of CPU each; `
+  const cost = spread(runs.map((run) => run.cost));
+  console.log(`${name.padEnd(18)} ${Math.round(rate.median)} requests/s, ${cost.median.toFixed(1)} us of CPU each (least ${cost.least.toFixed(1)}); `
     + `library beside it ${ratio.median.toFixed(2)} (${ratio.least.toFixed(2)} to ${ratio.most.toFixed(2)})`);
 }
