@@ -89,8 +89,35 @@ static void compose_one(struct run *run, struct guest *guest, bool ask, int even
     totals.events++;
 }
 
+// Names that are the hub's, however they are addressed and spelled: no peer may say them.
+static const struct flaw own_names[] = {
+#define OWN(text)                                                                                            \
+    { FLAW_PARAMS, FLAW_IN_ASK | FLAW_IN_TELL, text, -32001, "{\"rule\":\"own\"}", false, false }
+    OWN("\"event\":\"hub-agent-left\""),
+    OWN("\"event\":\"hub-\""),
+    OWN("\"event\":\"h\\u0075b-agent-registered\""),
+    OWN("\"event\":\"hub-x\",\"targetAgent\":\"agent-1\""),
+    OWN("\"targetAgent\":\"nobody\",\"event\":\"hub-x\""),
+#undef OWN
+};
+enum { OWN_NAMES = sizeof own_names / sizeof *own_names };
+
+static void compose_own(struct run *run, struct guest *guest, bool ask) {
+    const struct flaw *flaw = &own_names[random_below(run->random, OWN_NAMES)];
+    compose_call(run, guest,
+                 &(struct call){.kind = ask ? RECORD_ASK : RECORD_TELL,
+                                .to = TO_TOPIC,
+                                .method = "event",
+                                .extra = "",
+                                .flaw = flaw});
+}
+
 // One, or some of the same name in a row, which may travel together.
 void events_compose(struct run *run, struct guest *guest, bool ask) {
+    if (random_chance(run->random, 60)) {
+        compose_own(run, guest, ask);
+        return;
+    }
     int event = (int)random_below(run->random, EVENTS);
     unsigned count = !ask && random_chance(run->random, 300) ? 2 + random_below(run->random, 8) : 1;
     for (; count > 0; count--)

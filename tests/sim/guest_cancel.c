@@ -6,7 +6,13 @@
 
 #include "tests/sim/parts.h"
 
-enum { OWN_BYTES_MAX = 128 };
+enum { OWN_BYTES_MAX = 128, FORMS = 3 };
+
+// How a cancel may be said: by the protocol of language servers, by MCP, and by the Agent Client Protocol.
+static const struct form {
+    const char *method, *member;
+} forms[FORMS] = {
+    {"$/cancelRequest", "id"}, {"notifications/cancelled", "requestId"}, {"$/cancel_request", "requestId"}};
 
 static struct bit id_of(const struct record *record) {
     return (struct bit){record->body.bytes + record->id_at, record->id_bytes};
@@ -22,14 +28,15 @@ static void put_named(struct run *run, struct draft *extra, struct bit id) {
 
 void cancelling_compose(struct run *run, struct guest *guest, const struct record *record) {
     struct draft extra = {0};
-    bool mcp = random_chance(run->random, 300), ask = random_chance(run->random, 400);
-    draft_put(&extra, mcp ? "\"requestId\":" : "\"id\":");
+    const struct form *form = &forms[random_below(run->random, FORMS)];
+    bool ask = random_chance(run->random, 400);
+    draft_put(&extra, "\"%s\":", form->member);
     put_named(run, &extra, id_of(record));
     draft_add(&extra, "", 1);
     struct call call = {.kind = ask ? RECORD_ASK : RECORD_TELL,
                         .to = TO_HUB,
                         .name = NOBODY,
-                        .method = mcp ? "notifications/cancelled" : "$/cancelRequest",
+                        .method = form->method,
                         .extra = extra.bytes,
                         .flaw =
                             compose_flaw(run, guest, ask ? FLAW_IN_ASK : FLAW_IN_TELL, run->profile.flaws)};
@@ -87,9 +94,26 @@ static bool is_same(const struct record *cancel, const struct naive_frame *frame
                     : splices_same(cancel->body, &name, 1, frame);
 }
 
+// The form of a cancel; NULL: it is none.
+static const struct form *form_of(struct bit body) {
+    struct bit method = naive_find(body, "method");
+    char quoted[32];
+    for (unsigned at = 0; at < FORMS; at++) {
+        snprintf(quoted, sizeof quoted, "\"%s\"", forms[at].method);
+        if (bit_is(method, quoted))
+            return &forms[at];
+    }
+    return NULL;
+}
+
+bool cancelling_is(struct bit body) {
+    return form_of(body) != NULL;
+}
+
 void cancelling_check(struct run *run, struct guest *guest, const struct naive_frame *frame) {
-    bool mcp = bit_is(naive_find(frame->body, "method"), "\"notifications/cancelled\"");
-    const char *path = mcp ? "params.requestId" : "params.id";
+    const struct form *form = form_of(frame->body);
+    char path[32];
+    snprintf(path, sizeof path, "params.%s", form->member);
     struct bit named = naive_find(frame->body, path);
     struct record *request = request_of(run, guest, bit_number(named));
     if (!request)

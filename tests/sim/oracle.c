@@ -405,7 +405,7 @@ bool oracle_frame(struct run *run, struct guest *guest, const struct naive_frame
         events_told(run, guest, frame);
         return false;
     }
-    if (bit_is(method, "\"$/cancelRequest\"") || bit_is(method, "\"notifications/cancelled\"")) {
+    if (cancelling_is(frame->body)) {
         cancelling_check(run, guest, frame);
         return false;
     }

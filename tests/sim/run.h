@@ -355,6 +355,8 @@ void attaching_answered(struct guest *guest, const struct record *record, const 
 
 // Cancels something that this guest has asked, in some form.
 void cancelling_compose(struct run *run, struct guest *guest, const struct record *record);
+// Whether it is a cancel, in whatever form.
+bool cancelling_is(struct bit body);
 // A cancel has come.
 void cancelling_check(struct run *run, struct guest *guest, const struct naive_frame *frame);
 
