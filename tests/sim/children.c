@@ -247,6 +247,7 @@ static struct child_settings *settings_of(const struct kind *kind) {
     set(settings, "ask-clients", kind->asks ? "yes" : "no");
     snprintf(number, sizeof number, "%u", kind->version);
     set(settings, "set VERSION", number);
+    set(settings, "cancel", kind->acp ? "acp" : "lsp");
     if (child_settings_finish(settings))
         kernel_fail("the section of %s lacks something", kind->name);
     return settings;
@@ -276,6 +277,8 @@ static void choose_kind(struct kind *kind, bool first) {
     kind->ever_each |= kind->each;
     kind->instances = random_chance(random, 300) ? random_between(random, 2, 3) : 1;
     kind->asks = random_chance(random, 700);
+    kind->acp = random_chance(random, 500);
+    *(kind->acp ? &kind->ever_acp : &kind->ever_lsp) = true;
     kind->on_demand = random_chance(random, 400);
     kind->idle = kind->on_demand && random_chance(random, 500);
 }
@@ -309,10 +312,13 @@ static void cancel(unsigned client) {
     struct ask *one = &stage.asks[number];
     if (!stage.ask_count || one->client != (int)client || one->ended || stage.calm)
         return;
+    if (!one->cancelled) // a second one means nothing
+        one->cancelled_acp = random_chance(&stage.random, 500);
     one->cancelled = true;
     one->given_up_ns = one->given_up_ns ? one->given_up_ns : kernel_now(stage.world.kernel);
-    mouth_say(&stage.clients[client].mouth,
-              "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", number);
+    mouth_say(&stage.clients[client].mouth, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":%u}}",
+              one->cancelled_acp ? "$/cancel_request" : "$/cancelRequest",
+              one->cancelled_acp ? "requestId" : "id", number);
 }
 
 static void order(unsigned client) {
@@ -529,8 +535,9 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " requests, %" PRIu64 " answered, %" PRIu64 " lost, %" PRIu64
            " found nobody, %" PRIu64 " too late, %" PRIu64 " too many, %" PRIu64 " cancelled; %" PRIu64
            " programs, %" PRIu64 " ends, %" PRIu64 " reloads, %" PRIu64
-           " questions of servers, of which %" PRIu64 " came to a client\n",
+           " questions of servers, of which %" PRIu64 " came to a client; %" PRIu64 " and %" PRIu64
+           " cancels told\n",
            runs, sums.asks, sums.answers, sums.lost, sums.away, sums.late, sums.full, sums.cancelled,
-           sums.programs, sums.ends, sums.reloads, sums.questions, sums.put);
+           sums.programs, sums.ends, sums.reloads, sums.questions, sums.put, sums.told[0], sums.told[1]);
     return 0;
 }

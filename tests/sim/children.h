@@ -44,6 +44,7 @@ struct kind {
     char name[16];
     enum child_protocol protocol;
     bool lines, on_demand, each, ever_each, idle, absent, asks;
+    bool acp, ever_acp, ever_lsp; // how the hub says its own cancels: now, and in any section so far
     unsigned instances, version;
     uint64_t gone_ns;    // when one of its children last was removed
     uint64_t ends, away; // how often one of its children was to end, or has; was down, stopped or gone
@@ -52,7 +53,7 @@ struct kind {
 struct ask {
     int client; // NOBODY: it has left
     unsigned kind;
-    bool command, modern, cancelled, ended, delivered, answered, failed;
+    bool command, modern, cancelled, cancelled_acp, ended, delivered, answered, failed;
     uint64_t at_ns, ends, away, reloads;
     uint64_t
         given_up_ns; // when its client gave it up, or was told that it has failed; 0: it didn't, and wasn't
@@ -96,6 +97,8 @@ struct children_stage {
 
 struct sums {
     uint64_t asks, answers, lost, away, late, full, cancelled, programs, ends, reloads, questions, put;
+    uint64_t
+        told[2]; // cancels that programs were told, by whether they had the form of the Agent Client Protocol
 };
 
 extern struct children_stage stage;

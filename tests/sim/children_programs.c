@@ -64,8 +64,32 @@ static void take_own(struct played *played, struct bit id, struct bit method) {
     played->greeted = true;
 }
 
+// A cancel of a client's comes as the client has said it, one of the hub's own as the section has it.
+static void check_form(const struct kind *kind, const struct ask *asked, bool acp, struct bit body) {
+    bool as_said = asked->cancelled && asked->cancelled_acp == acp;
+    bool as_set = acp ? kind->ever_acp : kind->ever_lsp;
+    bool is_own = !asked->cancelled || asked->client == NOBODY || asked->ended ||
+                  kernel_now(stage.world.kernel) >= asked->at_ns + stage.timeout_ns;
+    if (kind->protocol != CHILD_MCP && !as_said && !(is_own && as_set))
+        kernel_fail("a program was told of a cancel in a form that nobody has said: %.*s", (int)body.count,
+                    (const char *)body.bytes);
+    sums.told[acp]++;
+}
+
+// The form of a cancel that a child is told: 0 or 1, whether it is that of the Agent Client Protocol; -1: it is none.
+static int form_of(struct bit method, bool is_mcp) {
+    if (is_mcp)
+        return bit_is(method, "\"notifications/cancelled\"") ? 0 : -1;
+    return bit_is(method, "\"$/cancelRequest\"") ? 0 : bit_is(method, "\"$/cancel_request\"") ? 1 : -1;
+}
+
 // A cancelled request is left, now and then.
-static void take_cancel(struct played *played, uint64_t id) {
+static void take_cancel(struct played *played, bool acp, struct bit body) {
+    bool is_mcp = stage.kinds[played->kind].protocol == CHILD_MCP;
+    uint64_t id = bit_number(naive_find(body, acp || is_mcp ? "params.requestId" : "params.id"));
+    for (unsigned at = 0; at < played->pending_count; at++)
+        if (played->pending[at].id == id)
+            check_form(&stage.kinds[played->kind], &stage.asks[played->pending[at].ask], acp, body);
     for (unsigned at = 0; at < played->pending_count; at++)
         if (played->pending[at].id == id && random_chance(&stage.random, 500)) {
             played->pending[at] = played->pending[--played->pending_count];
@@ -92,8 +116,8 @@ static bool take(struct played *played) {
             take_request(played, body, (unsigned)bit_number(tag));
         else if (bit_is(method, "\"initialize\"") || bit_is(method, "\"shutdown\""))
             take_own(played, naive_find(body, "id"), method);
-        else if (bit_is(method, is_mcp ? "\"notifications/cancelled\"" : "\"$/cancelRequest\""))
-            take_cancel(played, bit_number(naive_find(body, is_mcp ? "params.requestId" : "params.id")));
+        else if (form_of(method, is_mcp) >= 0)
+            take_cancel(played, form_of(method, is_mcp) == 1, body);
         else if (is_mcp && bit_is(method, "\"notifications/initialized\""))
             played->greeted = true;
         else
