@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/registry/presence.h"
 #include "router/registry/registry.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
@@ -75,7 +76,7 @@ static const struct {
 static struct world world;
 static struct random dice;
 static char offers[OFFERS][OFFER_BYTES_MAX];
-static uint64_t told_total;
+static uint64_t told_total, changes_kept;
 
 static void say(struct peer_end *wire, const char *body) {
     static char frame[TEXT_BYTES_MAX + 256];
@@ -185,7 +186,17 @@ static void hear(struct peer_end *wire, struct owner *owner, struct listener *li
     }
 }
 
+// Counts the changes that the hub is done with.
+void __real_presence_drop(struct shard *shard, struct presence_change *change);
+void __wrap_presence_drop(struct shard *shard, struct presence_change *change);
+void __wrap_presence_drop(struct shard *shard, struct presence_change *change) {
+    changes_kept++;
+    __real_presence_drop(shard, change);
+}
+
 static void check_quiet(void) {
+    if (changes_kept)
+        kernel_fail("nobody listens, and the hub has kept a change");
     for (uint32_t index = 0; index < world.shard_count; index++) {
         const struct presence_queue *queue = &world.shards[index]->presence;
         if (queue->count || queue->missed_came || queue->missed_went)
@@ -346,6 +357,7 @@ static void silence(void) {
     settle(false);
     if (atomic_load(&world.hub->presence_subscriptions))
         kernel_fail("nobody listens, and the hub thinks otherwise");
+    changes_kept = 0;
 }
 
 static void close_all(void) {
