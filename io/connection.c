@@ -363,7 +363,7 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
 // --- Ending
 
 // Sends the cipher's last word, as far as the socket has room for it: nobody waits.
-static void bid_farewell(struct connection *connection, struct io *io) {
+static void send_goodbye(struct connection *connection, struct io *io) {
     struct secure *secure = connection->secure;
     secure_finish(secure);
     if (secure->said)
@@ -374,7 +374,7 @@ void connection_end(struct connection *connection, struct io *io) {
     if (connection->ending)
         return;
     if (connection->secure && !connection->shipment && !connection->broken)
-        bid_farewell(connection, io);
+        send_goodbye(connection, io);
     connection->ending = true;
     connection_pause(connection, io);
     if (connection->watching)

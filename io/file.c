@@ -88,7 +88,7 @@ static uint64_t file_bytes_max(void) {
     return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
-static bool is_telling(int error) {
+static bool is_informative(int error) {
     return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO || error == EROFS ||
            error == EBADF;
 }
@@ -103,7 +103,7 @@ int io_file_reserve(struct io *io, const struct io_file *file, uint64_t bytes) {
     if ((uint64_t)status.st_size + bytes > file_bytes_max())
         return -EFBIG;
     if (bytes && fallocate(file->number, FALLOC_FL_KEEP_SIZE, status.st_size, (off_t)bytes) < 0)
-        return is_telling(errno) ? -errno : 0;
+        return is_informative(errno) ? -errno : 0;
     return 0;
 }
 

@@ -298,7 +298,7 @@ static void tls_finish(struct secure *secure) {
 static bool tls_certificate(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
                             void *context) {
     const struct tls *tls = (const struct tls *)secure;
-    return tls->certificate && tls_context_vouches(now, secure->source, tls->certificate, tls->behind) &&
+    return tls->certificate && tls_context_verifies(now, secure->source, tls->certificate, tls->behind) &&
            tls_names_visit(tls->certificate, visit, context);
 }
 
@@ -542,8 +542,8 @@ static bool verifies(SSL_CTX *context, X509 *certificate, STACK_OF(X509) * behin
 }
 
 // A reading of the same authorities costs those who are there nothing.
-bool tls_context_vouches(const struct secure_source *now, const struct secure_source *before,
-                         X509 *certificate, STACK_OF(X509) * behind) {
+bool tls_context_verifies(const struct secure_source *now, const struct secure_source *before,
+                          X509 *certificate, STACK_OF(X509) * behind) {
     const struct tls_context *today = (const struct tls_context *)now,
                              *then = (const struct tls_context *)before;
     return memcmp(today->clients, then->clients, sizeof today->clients) == 0 ||

@@ -46,8 +46,8 @@ struct secure_source *tls_context_read_authorities(const struct cipher *cipher, 
 bool tls_context_dial(SSL *ssl, const char *server);
 // Whether the authorities of `now` vouch for a client's certificate, and for those that the client has shown
 // behind it, for which those of `before` did. The time isn't asked anew.
-bool tls_context_vouches(const struct secure_source *now, const struct secure_source *before,
-                         X509 *certificate, STACK_OF(X509) * behind);
+bool tls_context_verifies(const struct secure_source *now, const struct secure_source *before,
+                          X509 *certificate, STACK_OF(X509) * behind);
 void tls_context_destroy(struct secure_source *source);
 
 // --- Names of a certificate

@@ -158,7 +158,7 @@ bool config_is_same_cluster(const struct config *now, const struct config *fresh
 // --- The command line
 
 // Blots out the text before the last @ of each URL of a list with commas. A later URL may leave the scheme out.
-static void blot_urls(char *url) {
+static void erase_urls(char *url) {
     for (size_t bytes; *url; url += bytes + (url[bytes] == ',')) {
         bytes = strcspn(url, ",");
         char *scheme = memmem(url, bytes, "://", 3), *begin = scheme ? scheme + 3 : url;
@@ -168,12 +168,12 @@ static void blot_urls(char *url) {
     }
 }
 
-static void blot_arguments(int argc, char **argv) {
+static void erase_arguments(int argc, char **argv) {
     static const char *const schemes[] = {"nats://", "tls://"};
     for (int at = 1; at < argc; at++)
         for (size_t scheme = 0; scheme < sizeof schemes / sizeof *schemes; scheme++)
             if (strstr(argv[at], schemes[scheme]))
-                blot_urls(strstr(argv[at], schemes[scheme]));
+                erase_urls(strstr(argv[at], schemes[scheme]));
 }
 
 char **config_keep_arguments(int argc, char **argv) {
@@ -181,7 +181,7 @@ char **config_keep_arguments(int argc, char **argv) {
     bool all = kept != NULL;
     for (int at = 0; all && at < argc; at++)
         all = (kept[at] = strdup(argv[at])) != NULL;
-    blot_arguments(argc, argv);
+    erase_arguments(argc, argv);
     if (all)
         return kept;
     for (int at = 0; kept && at < argc; at++)

@@ -177,7 +177,7 @@ bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity) {
     return buffer_footprint(capacity) <= bytes_max(pool->budget, use_for_whole(capacity));
 }
 
-static void come_home(struct buffer *buffer) {
+static void take_returned(struct buffer *buffer) {
     assert(buffer->references == 0 && !buffer->next);
     struct buffer_pool *pool = buffer->pool;
     assert(buffer->capacity != RECEIVE_BUFFER_BYTES || pool->free_count < pool->made);
@@ -200,5 +200,5 @@ void buffer_drop(struct buffer *buffer) {
         return;
     assert(buffer->references > 0);
     if (--buffer->references == 0)
-        come_home(buffer);
+        take_returned(buffer);
 }

@@ -268,7 +268,7 @@ static uint32_t second_of(uint64_t refusals) {
     return (uint32_t)(refusals >> 32);
 }
 
-static uint32_t untold(uint64_t refusals) {
+static uint32_t unreported(uint64_t refusals) {
     uint32_t count = (uint32_t)refusals;
     return count > ACCOUNT_JOURNAL_LINES ? count - ACCOUNT_JOURNAL_LINES : 0;
 }
@@ -279,7 +279,7 @@ bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppress
     uint64_t before = atomic_load_explicit(&account->refusals, memory_order_relaxed), after;
     do {
         bool goes_on = second_of(before) == second && (uint32_t)before > 0;
-        *suppressed = goes_on ? 0 : untold(before);
+        *suppressed = goes_on ? 0 : unreported(before);
         after = goes_on ? before + ((uint32_t)before < UINT32_MAX) : (uint64_t)second << 32 | 1;
     } while (!atomic_compare_exchange_weak_explicit(&account->refusals, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
@@ -289,9 +289,9 @@ bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppress
 uint32_t account_suppressed(struct account *account, uint64_t now_ns) {
     uint32_t second = (uint32_t)(now_ns / SECOND_NS);
     uint64_t before = atomic_load_explicit(&account->refusals, memory_order_relaxed);
-    while (second_of(before) != second && untold(before) > 0)
+    while (second_of(before) != second && unreported(before) > 0)
         if (atomic_compare_exchange_weak_explicit(&account->refusals, &before, 0, memory_order_relaxed,
                                                   memory_order_relaxed))
-            return untold(before);
+            return unreported(before);
     return 0;
 }

@@ -129,7 +129,7 @@ bool http_next_with(const uint8_t *head, const struct unit *unit, uint32_t *at, 
     return false;
 }
 
-void http_blot_out(uint8_t *head, const struct unit *unit, enum http_field field) {
+void http_erase(uint8_t *head, const struct unit *unit, enum http_field field) {
     struct http_line request;
     uint32_t at = read_line(head, unit->body_at, &request);
     assert(field < HTTP_FIELDS_COUNT);

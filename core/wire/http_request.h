@@ -94,7 +94,7 @@ bool http_list_has(const uint8_t *bytes, struct span list, const char *token);
 bool http_next_with(const uint8_t *head, const struct unit *unit, uint32_t *at, const char *prefix,
                     struct span *name, struct span *value);
 // Overwrites the values of all fields of this name.
-void http_blot_out(uint8_t *head, const struct unit *unit, enum http_field field);
+void http_erase(uint8_t *head, const struct unit *unit, enum http_field field);
 // Whether a media type is this one (in lower case), whatever its parameters are but for a charset other than
 // UTF-8.
 bool http_media_type_is(const uint8_t *bytes, struct span value, const char *type);

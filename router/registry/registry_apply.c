@@ -146,7 +146,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     struct spared spared = {order->spared, order->spared_count, order->others_wait, order->on_marked != NULL};
     if (home)
-        order->ended += completion_target_rests(shard, home, &spared);
+        order->ended += completion_target_restarts(shard, home, &spared);
     if (home)
         feature_home_rests(shard, home, &spared, &order->ended);
     apply_resign(shard, order);

@@ -96,7 +96,7 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
 
 // Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub, and of a
 // client that an instance asked, there is no name.
-static const struct agent *asked_agent(struct shard *shard, const struct pending *pending) {
+static const struct agent *requested_agent(struct shard *shard, const struct pending *pending) {
     const struct home *home = agents_home(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
@@ -117,7 +117,7 @@ static void put_agent(struct text *data, const struct pending *pending, const st
 void completion_begin_data(struct shard *shard, const struct pending *pending, struct text *data,
                            const char *fault) {
     text_init(data);
-    put_agent(data, pending, asked_agent(shard, pending));
+    put_agent(data, pending, requested_agent(shard, pending));
     if (fault)
         reply_data_text(data, "fault", fault);
 }
@@ -238,7 +238,7 @@ void completion_give_up(struct shard *shard, struct pending *pending, bool notif
 }
 
 static void end_left(struct shard *shard, struct pending *pending, enum error error) {
-    const struct agent *agent = asked_agent(shard, pending);
+    const struct agent *agent = requested_agent(shard, pending);
     struct text data;
     text_init(&data);
     put_agent(&data, pending, agent);
@@ -286,7 +286,7 @@ void completion_mark(struct home *home) {
         list_entry(node, struct pending, by_target)->is_marked = true;
 }
 
-uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared) {
+uint32_t completion_target_restarts(struct shard *shard, struct home *home, const struct spared *spared) {
     uint32_t count = 0;
     for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);

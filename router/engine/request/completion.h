@@ -45,7 +45,7 @@ bool spared_has(const struct spared *spared, uint64_t id);
 // Marks what that connection has been asked until now.
 void completion_mark(struct home *home);
 // How many ended.
-uint32_t completion_target_rests(struct shard *shard, struct home *home, const struct spared *spared);
+uint32_t completion_target_restarts(struct shard *shard, struct home *home, const struct spared *spared);
 // Ends all requests of a source that is gone: nobody is answered, and the targets are told.
 void completion_abandon_all(struct shard *shard, struct peer *source);
 // The same, of so many as a turn ends; the others go on a list of the shard's, and end in the turns that follow. Until then the

@@ -178,7 +178,7 @@ void heartbeat_beat(struct link *link) {
     publish_beat(link, false);
 }
 
-void heartbeat_farewell(struct shard *shard) {
+void heartbeat_goodbye(struct shard *shard) {
     struct link *link = shard->link;
     assert(shard->phase == HUB_CLOSING);
     if (!link || !link_is_open(link))

@@ -16,4 +16,4 @@ void heartbeat_realm(struct link *link);
 void heartbeat_tick(struct link *link);
 void heartbeat_beat(struct link *link);
 // The hub ends: all others are told, behind all else that is said there.
-void heartbeat_farewell(struct shard *shard);
+void heartbeat_goodbye(struct shard *shard);

@@ -54,7 +54,7 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
     peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-static void nats_mistrust(struct shard *shard, struct peer *peer) {
+static void nats_revoke(struct shard *shard, struct peer *peer) {
     const char *why = connection_fault(&peer->connection);
     struct link *link = link_of(shard, peer);
     assert(shard->index == 0);
@@ -376,7 +376,7 @@ const struct transport transport_nats = {
     .enter = nats_enter,
     .take = nats_take,
     .refuse = nats_refuse,
-    .mistrust = nats_mistrust,
+    .mistrust = nats_revoke,
     .respond = inbound_request_respond,
     .leave = nats_leave,
     .divert = outbound_request_divert,
@@ -409,7 +409,7 @@ static void cluster_drain(struct shard *shard) {
     if (shard->phase == HUB_DRAINING)
         link_stop(shard);
     else if (shard->phase == HUB_CLOSING)
-        heartbeat_farewell(shard);
+        heartbeat_goodbye(shard);
 }
 
 static bool cluster_holds_phase(const struct shard *shard) {

@@ -182,8 +182,8 @@ static void hcs_mark(struct shard *shard, struct home *home) {
         list_entry(node, struct hcs_session, by_producer)->marked = true;
 }
 
-static void hcs_producer_rests(struct shard *shard, struct home *home, const struct spared *spared,
-                               uint32_t *ended) {
+static void hcs_producer_restarts(struct shard *shard, struct home *home, const struct spared *spared,
+                                  uint32_t *ended) {
     for (struct list *node = home->streams.next, *next; node != &home->streams; node = next) {
         struct hcs_session *session = list_entry(node, struct hcs_session, by_producer);
         next = node->next;
@@ -268,7 +268,7 @@ const struct feature hcs_feature = {
     .peer_ended = hcs_leave,
     .home_left = hcs_producer_left,
     .home_marked = hcs_mark,
-    .home_rests = hcs_producer_rests,
+    .home_rests = hcs_producer_restarts,
     .rights_changed = hcs_access_review,
     .take_stream = hcs_take_stream,
     .drain = hcs_drain,

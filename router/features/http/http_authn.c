@@ -189,7 +189,7 @@ void http_erase_credential(const struct http_call *call) {
     uint8_t *head = call->frame->buffer->bytes + call->frame->at;
     assert(head == call->head);
     if (http_has_field(&call->request, HTTP_AUTHORIZATION))
-        http_blot_out(head, call->frame->unit, HTTP_AUTHORIZATION);
+        http_erase(head, call->frame->unit, HTTP_AUTHORIZATION);
 }
 
 void http_deny(struct shard *shard, struct peer *peer, bool in_request) {
