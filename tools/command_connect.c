@@ -242,7 +242,7 @@ static enum status judge(const struct bridge *bridge) {
     if (status != STATUS_DONE || bridge->down.state != CONNECT_PIPE_DONE) {
         return status;
     }
-    bool due = bridge->up.state == CONNECT_PIPE_DONE || connect_pipe_has_said(&bridge->up, "\"exit\"");
+    bool due = bridge->up.state == CONNECT_PIPE_DONE || connect_pipe_has_said(&bridge->up, "exit");
     return due && bridge->down.error == 0 ? STATUS_DONE : unreachable(bridge->hub, -ECONNRESET);
 }
 

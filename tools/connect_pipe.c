@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -291,8 +293,38 @@ static void note_said(struct connect_pipe *pipe, const char *bytes, size_t count
     memcpy(pipe->said + sizeof pipe->said - count, bytes, count);
 }
 
+// How many bytes spell this character of a JSON string at `at`, by itself or as \\u and four digits; 0: they spell another one.
+static size_t spelled(const char *at, size_t count, char letter) {
+    enum { ESCAPE_BYTES = 6 };
+    char escape[ESCAPE_BYTES + 1];
+    if (count > 0 && *at == letter) {
+        return 1;
+    }
+    snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)letter);
+    return count >= ESCAPE_BYTES && at[1] == 'u' && strncasecmp(at, escape, ESCAPE_BYTES) == 0 ? ESCAPE_BYTES : 0;
+}
+
+static bool is_string(const char *at, size_t count, const char *text) {
+    size_t done = 1, bytes;
+    if (count == 0 || *at != '"') {
+        return false;
+    }
+    for (; *text != '\0'; text++, done += bytes) {
+        bytes = spelled(at + done, count - done, *text);
+        if (bytes == 0) {
+            return false;
+        }
+    }
+    return done < count && at[done] == '"';
+}
+
 bool connect_pipe_has_said(const struct connect_pipe *pipe, const char *text) {
-    return memmem(pipe->said, sizeof pipe->said, text, strlen(text)) != NULL;
+    for (size_t at = 0; at < sizeof pipe->said; at++) {
+        if (is_string(pipe->said + at, sizeof pipe->said - at, text)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static ssize_t put(const struct connect_pipe *pipe) {

@@ -62,5 +62,5 @@ bool connect_pipe_put_last(struct connect_pipe *pipe, const void *bytes, size_t 
 void connect_pipe_read(struct connect_pipe *pipe);
 // Writes what can be written now.
 void connect_pipe_write(struct connect_pipe *pipe);
-// Whether the text stands in what was written last.
+// Whether a JSON string, spelled in any way, that means this text of ASCII letters stands in what was written last.
 bool connect_pipe_has_said(const struct connect_pipe *pipe, const char *text);

@@ -235,6 +235,10 @@ scenario('when the hub goes it ends: status 3 and one line, or none if that was 
   await asked.ask('shutdown');
   asked.notify('exit');
   await asked.ended(0);
+  const escaped = join(hub);
+  await escaped.ask('hub/ping');
+  escaped.send('{"jsonrpc":"2.0","method":"\\u0065xi\\u0074"}');
+  await escaped.ended(0);
   const left = join(hub);
   await left.ask('hub/ping');
   hub.process.kill('SIGTERM');
