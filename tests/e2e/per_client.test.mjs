@@ -147,6 +147,28 @@ scenario('what opens and ends a session passes to it', OWN, async (hub) => {
   assert.equal((await other.ask('initialize', { targetAgent: 'own', processId: null, agentId: 'me', capabilities: {}, governanceLevel: 'manual' })).result.serverInfo.name, 'patchbay');
 });
 
+// Hands each request on to an instance of its own, which is its user's like any other's.
+const spiral = join(directory, 'spiral.py');
+writeFileSync(spiral, `import json, sys
+waiting = {}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "method" in message:
+        waiting[len(waiting)] = message["id"]
+        print(json.dumps({"jsonrpc": "2.0", "id": len(waiting) - 1, "method": "on", "params": {"targetAgent": "spiral"}}), flush=True)
+    else:
+        answer = {key: message[key] for key in ("result", "error") if key in message}
+        print(json.dumps({"jsonrpc": "2.0", "id": waiting[message["id"]], **answer}), flush=True)
+`);
+const SPIRAL = both(config('spiral.ini', `[child spiral]\ncommand = ${PYTHON} -S -E ${spiral}\nframing = lines\ninstances = each\n`));
+
+scenario('instances that use instances of their own are a chain of four at most', SPIRAL, async (hub) => {
+  const peer = await hub.peer();
+  const { error } = await peer.ask('on', { targetAgent: 'spiral' });
+  assert.equal(error.code, -32052);
+  assert.equal((await listed(peer, 'spiral')).instances, 4);
+});
+
 scenario('what it says to nobody in particular reaches its peer alone', OWN, async (hub) => {
   const [one, other] = [await attached(hub, 'own'), await attached(hub, 'own')];
   const offers = await hub.agent('editor', { methods: ['editor/show'] });

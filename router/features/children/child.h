@@ -48,6 +48,7 @@ struct child {
     // never runs. Messages for it go to the instance of their source (router/features/mcp/per_client.h).
     struct child *of;       // of such an instance: that first one; NULL: it is none
     uint64_t user;          // whose it is: a connection
+    uint32_t depth;         // how many instances stand between it and a peer that is none
     uint32_t pending_count; // that it owes its user
     uint32_t instances;     // of the first one: how many there are, up to their very end
     uint32_t processes;     // likewise: how many of them have one

@@ -122,12 +122,23 @@ static uint32_t count_used(const struct children *children, const struct child *
     return count;
 }
 
+// Instances that use instances are a chain, which may come round: each link of it would be a process more.
+enum { CHAIN_MAX = 4 };
+
+// Returns how many instances stand before one that this connection is to have.
+static uint32_t depth_for(const struct children *children, uint64_t user) {
+    for (const struct child *child = children->first; child; child = child->next)
+        if (child->of && child->seat->name == user)
+            return child->depth + 1;
+    return 0;
+}
+
 struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user) {
     const struct child_settings *settings = stand_in->newest ? stand_in->newest : stand_in->settings;
-    uint32_t number = 1;
+    uint32_t number = 1, depth = depth_for(shard->children, user);
     bool is_going = shard->children->closing || stand_in->after == CHILD_AFTER_FREE;
     assert(child_is_stand_in(stand_in) && user);
-    if (is_going || count_used(shard->children, stand_in) >= settings->instances_max)
+    if (is_going || depth >= CHAIN_MAX || count_used(shard->children, stand_in) >= settings->instances_max)
         return NULL;
     while (children_find(shard->children, settings->name, number))
         number++;
@@ -135,6 +146,7 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
     if (!child)
         return NULL;
     child->user = user;
+    child->depth = depth;
     child->seat->annex->ends_when_idle = settings->protocol == CHILD_MCP;
     atomic_store_explicit(&stand_in->record->instances, ++stand_in->instances, memory_order_relaxed);
     return child;
