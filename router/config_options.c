@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "router/config_types.h"
+#include "router/engine/shard/feature.h"
+#include "router/main/features.h"
 
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define LIMIT(member) FIELD(settings.limits.member)
@@ -12,7 +14,6 @@
 #define HOUR_NS       UINT64_C(3600000000000)
 
 // The place of a word is its value (config_values.c).
-static const char *const gates[] = {"off", "human-in-the-loop", "manual", NULL};
 static const char *const depths[] = {"lazy", "strict", NULL};
 static const char *const endings[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
@@ -54,12 +55,6 @@ static const struct option options[] = {
      1, NULL, NULL, "no", NULL, "refuse requests before initialize"},
     {"audit", OPTION_TEXT, OPTIONS_RIGHTS, 0, FIELD(journal), 0, 0, NULL, "FILE", NULL, NULL,
      "keep an audit journal there; SIGHUP opens it again"},
-    {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, FIELD(settings.gate), 0, 0, gates, "LEVEL", "off", NULL,
-     "what requires this level or more is held until somebody approves it"},
-    {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, LIMIT(gate_wait_ns), MS_NS, 24 * HOUR_NS, NULL,
-     "TIME", "5m", NULL, "for which a message is held"},
-    {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, LIMIT(held_max), 1, 1u << 20, NULL, "N",
-     "1000", NULL, "messages held at most, a quarter of them one source's"},
     {"validate", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.strict), 0, 0, depths,
      "DEPTH", "lazy", NULL, "judge of a body what routing reads, or all of it"},
     {"half-close", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.half_close_leaves), 0, 0,
@@ -159,16 +154,43 @@ static const struct option options[] = {
 };
 enum { OPTIONS_COUNT = sizeof options / sizeof *options };
 
+// All rows: behind those of a group above, those of features.
+static struct option all[OPTIONS_COUNT + FEATURES_MAX * OPTIONS_OWN_MAX];
+static size_t all_count;
+
+static void add(const struct option *option, size_t offset) {
+    assert(all_count < sizeof all / sizeof *all);
+    all[all_count] = *option;
+    all[all_count++].offset += option->bytes ? offset : 0;
+}
+
+static void add_group(enum option_group group) {
+    for (size_t at = 0; at < OPTIONS_COUNT; at++)
+        if (options[at].group == group)
+            add(&options[at], 0);
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct option *rows = features_all[number] ? features_all[number]->options : NULL;
+        for (; rows && rows->name; rows++)
+            if (rows->group == group)
+                add(rows, offsetof(struct config, settings));
+    }
+}
+
 const struct option *options_all(size_t *count) {
-    *count = OPTIONS_COUNT;
-    return options;
+    if (all_count == 0)
+        for (enum option_group group = 0; group < OPTION_GROUPS; group++)
+            add_group(group);
+    *count = all_count;
+    return all;
 }
 
 const struct option *option_find(const char *name) {
+    size_t count;
+    const struct option *found = options_all(&count);
     assert(name);
-    for (size_t index = 0; index < OPTIONS_COUNT; index++)
-        if (strcmp(options[index].name, name) == 0)
-            return &options[index];
+    for (size_t index = 0; index < count; index++)
+        if (strcmp(found[index].name, name) == 0)
+            return &found[index];
     return NULL;
 }
 

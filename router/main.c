@@ -414,6 +414,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         config_mention_fixed(&program->config, config);
         log_set(config->log_format, config->log_level);
         fresh->limits = config->settings.limits;
+        memcpy(fresh->own, config->settings.own, sizeof fresh->own);
         fresh->takeover = config->settings.takeover;
         fresh->progress_extends = config->settings.progress_extends;
         fresh->slow_request_ns = config->settings.slow_request_ns;

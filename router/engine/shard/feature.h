@@ -23,6 +23,7 @@ struct message;
 struct observation;
 struct parcel;
 struct peer;
+struct option;
 struct pending;
 struct rules_message;
 struct shard;
@@ -157,6 +158,9 @@ struct feature {
     bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;
+    // Rows of options (option.h), and behind the last one a row without a name. Their fields lie in the hub's settings.
+    // Each stands behind the program's own options of its group.
+    const struct option *options;
     // Rows of counters, up to FEATURE_COUNTERS_MAX (stats.h), and behind the last one a row without a name. A counter's
     // place there is its number. Like methods they are shown by each hub of the program.
     const struct stats_row *counters;

@@ -18,6 +18,7 @@
 #include "io/io.h"
 #include "io/sandbox_layer.h"
 #include "router/engine/shard/authn_throttle.h"
+#include "router/engine/shard/feature.h"
 #include "router/engine/shard/mailbox.h"
 
 // --- Allowed names
@@ -74,6 +75,8 @@ struct hub_sandbox {
 // What a service manager is told.
 enum hub_notice { HUB_RELOADS, HUB_IS_READY, HUB_STOPS, HUB_IS_ALIVE };
 
+enum { OPTIONS_OWN_MAX = 8 };
+
 struct hub_settings {
     // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
     struct limits limits;
@@ -91,7 +94,8 @@ struct hub_settings {
     struct realm realm;           // which hubs belong together, by the users file and the gate
     struct realm
         previous; // the realm before that, under which hubs may still be asked until former_until_ms; bytes 0: none
-    uint64_t previous_until_ms; // by the shards' clock
+    uint64_t previous_until_ms;                  // by the shards' clock
+    uint64_t own[FEATURES_MAX][OPTIONS_OWN_MAX]; // values of features' options (option.h)
     struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
 
     // These stay.

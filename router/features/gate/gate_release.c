@@ -5,6 +5,7 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/option.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/gate/gate_hook.h"
@@ -115,6 +116,20 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
     return true;
 }
 
+// The place of a word is its value (config_values.c).
+static const char *const gate_levels[] = {"off", "human-in-the-loop", "manual", NULL};
+
+static const struct option gate_options[] = {
+    {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, OPTION_FIELD(gate), 0, 0, gate_levels, "LEVEL", "off", NULL,
+     "what requires this level or more is held until somebody approves it"},
+    {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_FIELD(limits.gate_wait_ns),
+     UINT64_C(1000000), 24 * UINT64_C(3600000000000), NULL, "TIME", "5m", NULL,
+     "for which a message is held"},
+    {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_FIELD(limits.held_max), 1, 1u << 20,
+     NULL, "N", "1000", NULL, "messages held at most, a quarter of them one source's"},
+    {.name = NULL},
+};
+
 static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
     [GATE_COUNT_HELD] = {"gate_held", "gate_held_total", NULL,
                          "Messages that were held until somebody approves them."},
@@ -131,6 +146,7 @@ static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
 const struct feature gate_feature = {
     .name = "gate",
     .is_on = gate_is_on,
+    .options = gate_options,
     .counters = gate_counters,
     .mail = gate_mail,
     .timer = gate_timer,

@@ -1,0 +1,65 @@
+// Rows of options: of the program (config_options.c), and of features (feature.h).
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "router/engine/shard/hub.h"
+
+enum option_kind {
+    OPTION_LISTEN,
+    OPTION_HTTP,
+    OPTION_ALLOW,
+    OPTION_CHOICE, // one of a closed set of words
+    OPTION_TEXT,
+    OPTION_NATS,
+    OPTION_CLUSTER,
+    OPTION_EXTENSION,
+    OPTION_SPIN, // a time of any number of nanoseconds
+    OPTION_FLAG,
+    OPTION_COUNT,
+    OPTION_SIZE,
+    OPTION_TIME, // of whole milliseconds, as timers count these
+    OPTION_CONFIG
+};
+
+enum option_group {
+    OPTIONS_ADDRESSES,
+    OPTIONS_TLS,
+    OPTIONS_RIGHTS,
+    OPTIONS_ROUTING,
+    OPTIONS_CHILDREN,
+    OPTIONS_CLUSTER,
+    OPTIONS_LIMITS,
+    OPTIONS_STREAMS,
+    OPTIONS_PROCESS,
+    OPTION_GROUPS
+};
+
+// Properties of an option besides its kind.
+enum {
+    OPTION_REPEATS = 1,  // several add up within one source
+    OPTION_RELOADS = 2,  // SIGHUP takes it up
+    OPTION_ARGUMENT = 4, // of the command line alone: it is no key of a file
+    OPTION_SECRET = 8,   // its value may hold a credential, and must not be shown
+};
+
+struct option {
+    const char *name;
+    enum option_kind kind;
+    enum option_group group;
+    unsigned traits;
+    size_t offset,
+        bytes; // of the field in struct config, or for a feature in struct hub_settings; where the kind has one
+    uint64_t min, max;
+    const char *const *choices; // of OPTION_CHOICE, ended by NULL
+    const char *value;          // what stands for it in texts: "FILE"; NULL for a flag
+    const char *preset;   // the default as it would be written; NULL: none, or one that depends (`computed`)
+    const char *computed; // what such a default is, in words, or NULL
+    const char *help;     // a sentence without its end
+};
+
+// The field of a feature's option: one of struct hub_settings; or a value of the feature's own, by its place among those.
+#define OPTION_FIELD(member)                                                                                 \
+    offsetof(struct hub_settings, member), sizeof(((struct hub_settings *)NULL)->member)
+#define OPTION_OWN(number, place) OPTION_FIELD(own[number][place])
