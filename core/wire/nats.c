@@ -11,7 +11,7 @@
 #include "core/base/text.h"
 #include "core/wire/field.h"
 
-enum { SIZE_MAX_READ = 999999999, WORDS_MAX = 5 };
+enum { SIZE_DIGITS_MAX = 9, WORDS_MAX = 5 };
 
 static const struct verb {
     const char *name;
@@ -71,7 +71,8 @@ static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
 
 static bool read_size(const uint8_t *bytes, struct span word, uint32_t *out) {
     uint64_t size;
-    bool good = text_read_digits(bytes + word.at, word.bytes, SIZE_MAX_READ, &size);
+    bool good =
+        word.bytes <= SIZE_DIGITS_MAX && text_read_digits(bytes + word.at, word.bytes, UINT32_MAX, &size);
     *out = good ? (uint32_t)size : 0;
     return good;
 }

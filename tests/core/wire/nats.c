@@ -134,6 +134,7 @@ static void what_no_server_says_is_refused(void **state) {
                                       "MSG a 1 -1\r\n",
                                       "MSG a 1 r s 1\r\n",
                                       "MSG a 1 1234567890\r\n",
+                                      "MSG a 1 0000000001\r\n\n\r\n",
                                       "HMSG a 1 5 4\r\n",
                                       "HMSG a 1 4\r\n",
                                       "MSG a 1 1\r\nabc",
