@@ -13,8 +13,12 @@ static bool passes(const uint8_t *name, uint32_t bytes) {
     if (bytes >= CUSTOM_BYTES && field_is(name, CUSTOM_BYTES, custom, CUSTOM_BYTES))
         return true;
     switch (bytes) {
+    case 7:
+        return field_is(name, bytes, "baggage", 7);
     case 10:
-        return field_name_is(name, "request-id", 10);
+        return field_name_is(name, "request-id", 10) || field_name_is(name, "tracestate", 10);
+    case 11:
+        return field_name_is(name, "traceparent", 11);
     case 13:
         return field_name_is(name, "hugai-version", 13);
     case 16:

@@ -180,6 +180,29 @@ scenario('an event has its name, and to how many it was delivered on all shards'
   for (const peer of subscribers) for (let n = 0; n < 2; n++) await peer.next();
 }, );
 
+scenario('a trace is told, and its context passes byte for byte, over HTTP too', { shards: [1, 2], transports: ['http'] }, async (hub) => {
+  const target = await hub.agent('b');
+  const tap = await Tap.open(hub);
+  const source = await hub.peer();
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736', context = `00-${trace}-00f067aa0ba902b7-01`, other = `00-${'1'.repeat(32)}-00f067aa0ba902b7-01`;
+  const fields = [`traceparent: ${other}`, 'tracestate: a=1,b=2', 'baggage: k=v'];
+  source.send(work(1, 'b', { _meta: { traceparent: context } }), ...fields);
+  const asked = await target.next();
+  assert.equal(asked.json.params._meta.traceparent, context);
+  assert.deepEqual(asked.fields.slice(1).map((field) => field.join(': ')), fields);
+  target.reply(asked.json.id, 1);
+  const posted = fetch(`${hub.uri('http')}/rpc`, { method: 'POST', headers: { 'Content-Type': 'application/json', traceparent: context, tracestate: 'x=y', baggage: 'k=w' }, body: JSON.stringify(work(2, 'b')) });
+  const by = await target.next();
+  assert.deepEqual(Object.fromEntries(by.fields.map(([name, value]) => [name.toLowerCase(), value]).filter(([name]) => /^(trace|baggage)/.test(name))), { traceparent: context, tracestate: 'x=y', baggage: 'k=w' });
+  target.reply(by.json.id, 1);
+  await posted;
+  source.send(work(3, 'b'), 'traceparent: nonsense');
+  const last = await target.next();
+  target.reply(last.json.id, 1);
+  const entries = await tap.of(3);
+  assert.deepEqual(entries.map((entry) => [entry.sourceId, entry.trace]), [[1, trace], [2, trace], [3, undefined]]);
+});
+
 scenario('values that are none are -32602, a seventeenth tap is -32052, untap ends one', EVERYWHERE, async (hub) => {
   const peer = await hub.peer();
   for (const params of [{ agent: 1 }, { agent: '' }, { method: {} }, { errors: 1 }, { slowMs: 0 }, { slowMs: 'x' }, { body: 0 }, { body: (16 << 20) + 1 },

@@ -79,6 +79,18 @@ static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX])
     return json_string_decode_begin(message->body, lookup->value[KEY_EVENT], out, EVENT_BYTES_MAX);
 }
 
+static void read_trace(struct observation *observation, const struct message *message) {
+    const struct frame *frame = message->frame;
+    const struct lookup *lookup = &message->lookup;
+    bool has_meta = lookup_has(lookup, KEY_META) && lookup->type[KEY_META] == JSON_OBJECT;
+    bool has_block = frame->unit->length_line_bytes > 0;
+    assert(!observation->trace.trace[0]);
+    if (!trace_context_find(message->body, has_meta ? lookup->value[KEY_META] : (struct span){0},
+                            frame->buffer->bytes + frame->at, has_block ? frame->unit->body_at : 0,
+                            &observation->trace))
+        observation->trace.trace[0] = 0;
+}
+
 static char *append(char *at, const void *text, size_t bytes) {
     memcpy(at, text, bytes);
     return at + bytes;
@@ -114,6 +126,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .id_bytes = id.bytes,
         .event_bytes = (uint32_t)event_bytes,
     };
+    read_trace(observation, message);
     char *at = append(observation->texts, name, method_bytes);
     at = append(at, source, source_bytes);
     at = append(at, message->body + id.at, id.bytes);

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/requests/pending.h"
+#include "core/requests/trace_context.h"
 #include "router/engine/message/message.h"
 #include "router/engine/shard/feature.h"
 
@@ -50,6 +51,7 @@ struct observation {
     uint64_t hub_id;         // 0: it was not forwarded
     const struct user *user; // or NULL
     uint64_t bytes, answer_bytes;
+    struct trace_context trace;
     uint64_t delivered; // of an event: deliveries
     char *body;         // of an event: as much of it as a tap wants; or NULL
     uint32_t body_bytes;

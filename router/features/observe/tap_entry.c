@@ -65,6 +65,8 @@ static void put_head(struct text *out, const struct observation *observation) {
     }
     if (observation->hub_id)
         put_number(out, ",\"targetId\":", observation->hub_id);
+    put_string(out, ",\"trace\":", observation->trace.trace,
+               observation->trace.trace[0] ? TRACE_ID_DIGITS : 0);
     put_string(out, ",\"event\":", observation_event(observation), observation->event_bytes);
     put_number(out, ",\"bytes\":", observation->bytes);
 }

@@ -1,0 +1,96 @@
+#include "core/requests/trace_context.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/wire/field.h"
+
+enum {
+    TRACE_AT = 3,
+    PARENT_AT = TRACE_AT + TRACE_ID_DIGITS + 1,
+    FLAGS_AT = PARENT_AT + TRACE_PARENT_DIGITS + 1,
+    CONTEXT_BYTES = FLAGS_AT + 2,
+    VALUE_BYTES_MAX = 512, // of a version that is still unknown
+};
+
+static bool is_digit(char byte) {
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f');
+}
+
+static bool are_digits(const char *text, size_t count) {
+    for (size_t at = 0; at < count; at++)
+        if (!is_digit(text[at]))
+            return false;
+    return true;
+}
+
+static bool are_zeros(const char *text, size_t count) {
+    assert(count > 0);
+    for (size_t at = 0; at < count; at++)
+        if (text[at] != '0')
+            return false;
+    return true;
+}
+
+static unsigned value_of(char digit) {
+    assert(is_digit(digit));
+    return digit <= '9' ? (unsigned)(digit - '0') : (unsigned)(digit - 'a') + 10;
+}
+
+bool trace_context_read(const char *text, size_t bytes, struct trace_context *out) {
+    if (bytes < CONTEXT_BYTES || text[2] != '-' || text[PARENT_AT - 1] != '-' || text[FLAGS_AT - 1] != '-')
+        return false;
+    bool is_known = memcmp(text, "00", 2) == 0;
+    bool ends = bytes == CONTEXT_BYTES || (!is_known && text[CONTEXT_BYTES] == '-');
+    if (!ends || !are_digits(text, 2) || memcmp(text, "ff", 2) == 0 ||
+        !are_digits(text + TRACE_AT, TRACE_ID_DIGITS) || are_zeros(text + TRACE_AT, TRACE_ID_DIGITS) ||
+        !are_digits(text + PARENT_AT, TRACE_PARENT_DIGITS) ||
+        are_zeros(text + PARENT_AT, TRACE_PARENT_DIGITS) || !are_digits(text + FLAGS_AT, 2))
+        return false;
+    memcpy(out->trace, text + TRACE_AT, TRACE_ID_DIGITS);
+    memcpy(out->parent, text + PARENT_AT, TRACE_PARENT_DIGITS);
+    out->sampled = value_of(text[FLAGS_AT + 1]) & 1;
+    return true;
+}
+
+// Whether there is such a member at all; *out is none unless it is there once and valid.
+static bool find_member(const uint8_t *body, struct span meta, struct trace_context *out, bool *valid) {
+    struct json_walk walk;
+    struct json_item item;
+    char value[VALUE_BYTES_MAX];
+    unsigned count = 0;
+    *valid = false;
+    json_walk_begin(&walk, body, meta);
+    while (json_next(&walk, &item) == JSON_ITEM) {
+        if (!json_string_is(body, item.key, "traceparent"))
+            continue;
+        count++;
+        size_t bytes =
+            item.type == JSON_STRING ? json_string_decode(body, item.value, value, sizeof value) : SIZE_MAX;
+        *valid = bytes != SIZE_MAX && trace_context_read(value, bytes, out);
+    }
+    *valid &= count == 1;
+    return count > 0;
+}
+
+static bool find_field(const uint8_t *block, uint32_t end, struct trace_context *out) {
+    static const char name[] = "traceparent";
+    uint32_t at = 0;
+    unsigned count = 0;
+    bool valid = false;
+    for (struct field_line line; field_line_next(block, &at, end, &line);) {
+        if (!field_is(block + line.name.at, line.name.bytes, name, sizeof name - 1))
+            continue;
+        count++;
+        valid = trace_context_read((const char *)block + line.value.at, line.value.bytes, out);
+    }
+    return valid && count == 1;
+}
+
+bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
+                        struct trace_context *out) {
+    bool valid = false;
+    if (meta.bytes > 0 && find_member(body, meta, out, &valid))
+        return valid;
+    return block_bytes > 0 && find_field(block, block_bytes, out);
+}

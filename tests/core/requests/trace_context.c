@@ -1,0 +1,88 @@
+// Contexts of traces: what W3C calls valid, what isn't, and which of two places counts.
+#include "core/requests/trace_context.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+// cmocka wants these before it
+#include <cmocka.h>
+
+#define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT "00f067aa0ba902b7"
+#define GOOD   "00-" TRACE "-" PARENT "-01"
+#define OTHER  "00-11111111111111111111111111111111-2222222222222222-00"
+
+static void values_are_judged(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool valid, sampled;
+    } rows[] = {
+        {GOOD, true, true},
+        {"00-" TRACE "-" PARENT "-00", true, false},
+        {"00-" TRACE "-" PARENT "-02", true, false},
+        {"00-" TRACE "-" PARENT "-ff", true, true},
+        {"01-" TRACE "-" PARENT "-01", true, true},
+        {"cc-" TRACE "-" PARENT "-01-what-the-future", true, true},
+        {"cc-" TRACE "-" PARENT "-01.what", false, false},
+        {"00-" TRACE "-" PARENT "-01-more", false, false},
+        {"ff-" TRACE "-" PARENT "-01", false, false},
+        {"00-00000000000000000000000000000000-" PARENT "-01", false, false},
+        {"00-" TRACE "-0000000000000000-01", false, false},
+        {"00-4BF92F3577B34DA6A3CE929D0E0E4736-" PARENT "-01", false, false},
+        {"00-" TRACE "-" PARENT "-0", false, false},
+        {"00-" TRACE "-" PARENT "-0g", false, false},
+        {"00-" TRACE "-" PARENT "_01", false, false},
+        {"0-" TRACE "-" PARENT "-01x", false, false},
+        {"", false, false},
+        {"00", false, false},
+    };
+    for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+        struct trace_context context;
+        assert_int_equal(trace_context_read(rows[at].text, strlen(rows[at].text), &context), rows[at].valid);
+        if (!rows[at].valid)
+            continue;
+        assert_memory_equal(context.trace, TRACE, TRACE_ID_DIGITS);
+        assert_memory_equal(context.parent, PARENT, TRACE_PARENT_DIGITS);
+        assert_int_equal(context.sampled, rows[at].sampled);
+    }
+}
+
+static void the_member_counts_before_the_field(void **state) {
+    (void)state;
+    static const struct {
+        const char *meta, *block;
+        const char *trace; // NULL: none
+    } rows[] = {
+        {"{\"traceparent\":\"" GOOD "\"}", "\r\n", TRACE},
+        {"{\"a\":1,\"trace\\u0070arent\":\"" GOOD "\"}", "Traceparent: " OTHER "\r\n\r\n", TRACE},
+        {"{\"a\":1}", "TRACEPARENT:  " GOOD " \r\nA: b\r\n\r\n", TRACE},
+        {"", "A: b\r\ntraceparent: " GOOD "\r\n\r\n", TRACE},
+        {"{\"traceparent\":7}", "traceparent: " GOOD "\r\n\r\n", NULL},
+        {"{\"traceparent\":\"" GOOD "\",\"traceparent\":\"" GOOD "\"}", "traceparent: " GOOD "\r\n\r\n",
+         NULL},
+        {"", "traceparent: " GOOD "\r\ntraceparent: " GOOD "\r\n\r\n", NULL},
+        {"", "traceparent: x\r\n\r\n", NULL},
+        {"[]", "\r\n", NULL},
+    };
+    for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+        struct trace_context context;
+        uint8_t text[512] = {0}, block[256] = {0};
+        uint32_t bytes = (uint32_t)strlen(rows[at].meta), block_bytes = (uint32_t)strlen(rows[at].block);
+        memcpy(text, rows[at].meta, bytes);
+        memcpy(block, rows[at].block, block_bytes);
+        bool found = trace_context_find(text, (struct span){0, bytes}, block, block_bytes, &context);
+        assert_int_equal(found, rows[at].trace != NULL);
+        if (found)
+            assert_memory_equal(context.trace, rows[at].trace, TRACE_ID_DIGITS);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_judged),
+        cmocka_unit_test(the_member_counts_before_the_field),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
