@@ -1,6 +1,8 @@
 #include "router/registry/directory.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "router/engine/request/refuse.h"
@@ -45,31 +47,25 @@ static void put_where(struct text *out, const struct shard *shard, const struct 
     text_string(out, name, strlen(name));
 }
 
-static void put_ms(struct text *out, const char *name, double us) {
-    uint64_t whole = (uint64_t)(us + 0.5);
-    char digits[4] = {'.', (char)('0' + whole / 100 % 10), (char)('0' + whole / 10 % 10),
-                      (char)('0' + whole % 10)};
-    text_put(out, name);
-    text_number(out, (int64_t)(whole / 1000));
-    text_add(out, digits, sizeof digits);
-}
+// ,"latency":… as text; what it has may grow while a list is made, and then the list may be a little longer.
+enum { LATENCY_BYTES_MAX = 160 };
 
-static void put_latency(struct text *out, const struct shard *shard, const struct agent *agent) {
+static size_t write_latency(const struct shard *shard, const struct agent *agent,
+                            char out[LATENCY_BYTES_MAX]) {
     struct latency_view view = {0};
     if (agent->latency)
         latency_read(agent->latency, shard_minute(shard), &view);
-    text_put(out, ",\"latency\":");
     if (view.count == 0) {
-        text_put(out, "null");
-        return;
+        static const char none[] = ",\"latency\":null";
+        memcpy(out, none, sizeof none - 1);
+        return sizeof none - 1;
     }
-    text_put(out, "{\"count\":");
-    text_number(out, (int64_t)view.count);
-    text_put(out, ",\"errors\":");
-    text_number(out, (int64_t)view.errors);
-    put_ms(out, ",\"p50Ms\":", latency_quantile(&view, 0.5));
-    put_ms(out, ",\"p99Ms\":", latency_quantile(&view, 0.99));
-    text_put(out, "}");
+    int bytes = snprintf(
+        out, LATENCY_BYTES_MAX,
+        ",\"latency\":{\"count\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"p50Ms\":%.3f,\"p99Ms\":%.3f}",
+        view.count, view.errors, latency_quantile(&view, 0.5) / 1000, latency_quantile(&view, 0.99) / 1000);
+    assert(bytes > 0 && bytes < LATENCY_BYTES_MAX);
+    return (size_t)bytes;
 }
 
 static void put_agent(struct text *out, const struct shard *shard, const struct agent *agent,
@@ -84,7 +80,8 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_number(out, (int64_t)agent->connected_since_ms);
     text_put(out, ",\"pending\":");
     text_number(out, hub_owed(shard->hub, agent->home->connection));
-    put_latency(out, shard, agent);
+    char latency[LATENCY_BYTES_MAX];
+    text_add(out, latency, write_latency(shard, agent, latency));
     if (agent->child)
         put_child(out, shard, agent);
     put_where(out, shard, where);
@@ -155,12 +152,13 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent, 
         "{\"agentId\":\"\",\"capabilities\":,\"governanceLevel\":\"\",\"connectedSince\":,\"pending\":}";
     char digits[20];
     enum {
-        LATENCY_BYTES = sizeof ",\"latency\":{\"count\":,\"errors\":,\"p50Ms\":,\"p99Ms\":}" + 4 * 20,
         WHERE_BYTES = sizeof ",\"hub\":\"\",\"hubName\":\"\"" + HUB_NAME_BYTES_MAX + 6 * HUB_DISPLAY_BYTES_MAX
     };
     size_t where_bytes = with_hub ? WHERE_BYTES : 0;
-    return sizeof fixed - 1 + LATENCY_BYTES + where_bytes + agent->id_bytes + agent->capabilities->bytes +
-           strlen(governance_text(agent->governance)) + text_digits(digits, agent->connected_since_ms) +
+    char latency[LATENCY_BYTES_MAX];
+    return sizeof fixed - 1 + write_latency(shard, agent, latency) + where_bytes + agent->id_bytes +
+           agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
+           text_digits(digits, agent->connected_since_ms) +
            text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
 }
 
