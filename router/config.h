@@ -16,5 +16,5 @@ const char *config_option_of_listener(const struct config *config, uint32_t inde
 void config_deinit(struct config *config);
 // Names on standard error each option that `fresh` changes and a running hub can't change.
 void config_mention_fixed(const struct config *now, const struct config *fresh);
-// As hub_settings.in_effect: says so.
+// Prints that the settings are in effect (hub_settings.in_effect).
 void config_mention_in_effect(void *context);

@@ -1,4 +1,4 @@
-// What --check says beyond the configuration itself: whether what it names can be had on this machine, as it is now.
+// Checks, for --check, whether what the configuration names can be had on this machine now.
 #pragma once
 
 #include "router/config_types.h"

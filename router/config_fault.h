@@ -12,10 +12,11 @@ struct config_place {
 // Names a fault on standard error. The text must hold no secret.
 void config_fault(const struct config_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// The same of the option that is being read, and counts it. False.
+// Names and counts a fault of the option that is being read. Returns false.
 bool config_complain(struct config *config, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// The same of an option that has been read, where it was given last.
+// Names and counts a fault of an option that has been read, at the place where that option was given last. Returns
+// false.
 bool config_complain_of(struct config *config, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 // Whether an option was given at all.

@@ -182,7 +182,7 @@ static void submit_outcome(struct shard *shard, struct journal_entry *entry) {
     journal_submit(shard, entry);
 }
 
-// Returns why an answer isn't written; NULL: it is. Its line must not fail for it, nor pass the bound of
+// Returns why an answer isn't written; NULL: it is. The line must not fail for the answer, nor pass the bound of
 // entries that wait.
 static const char *fault_of(const struct shard *shard, struct journal_entry *entry,
                             const struct parcel *answer, struct span *value) {
@@ -374,7 +374,7 @@ static void put_agents(struct shard *shard, struct text *line, uint64_t connecti
     }
 }
 
-// Of the agents of a source at another hub its hub names one.
+// The hub of a remote source names one of the source's agents.
 static void put_remote(struct text *line, const struct origin *origin) {
     if (origin->agent_bytes)
         text_string(line, origin->agent, origin->agent_bytes);
@@ -385,7 +385,7 @@ static void put_remote(struct text *line, const struct origin *origin) {
     }
 }
 
-// Who it is about. `origin`: of what came from another hub; else NULL.
+// Writes the user that a line is about. `origin`: of what came from another hub; else NULL.
 static void write_source(struct shard *shard, struct text *line, uint64_t connection, const struct user *user,
                          const struct origin *origin) {
     char name[HUB_SESSION_BYTES];

@@ -43,9 +43,10 @@ void audit_refused(struct shard *shard, const struct message *message, enum erro
 void audit_refusal(struct shard *shard, const struct message *message, enum error error,
                    const struct agent *agent, const struct text *data);
 
-// The same for a request of HTTP that bears no message, which is counted here; its `method` is the path of its route, or NULL.
+// Notes and counts the refusal of an HTTP request that bears no message. `path` is the path of its route, or NULL.
 void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule);
-// The same for a start of HCS, which may have come on another shard; `target` is the address that it named.
+// Notes the refusal of a start of HCS, which may have come on another shard. `target` is the address that the start
+// named.
 void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
                           size_t target_bytes, enum error error, const struct text *data);
 // Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
@@ -59,8 +60,8 @@ void audit_expired(struct shard *shard, const struct timer *timer);
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
 // The request ended without an answer: by `error`, or for ERROR_NONE because its source left.
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);
-// Likewise for a request that was back from another hub, and hasn't gone on. NULL where that has been told,
-// or nobody need know.
+// Notes that a request came back from another hub and did not go on because its source left. *outcome is NULL where
+// the journal has that already, or keeps no line of the request.
 void audit_source_gone(struct shard *shard, struct mail **outcome);
 
 // --- The source

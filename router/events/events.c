@@ -227,7 +227,7 @@ static bool estimate_fanout(struct shard *shard, const struct message *message, 
     return wait_ms == 0;
 }
 
-// What another hub has sent has passed its gate, which is alike: the level that is held is satisfied.
+// An event of another hub has passed that hub's gate, which is alike: the level that is held is satisfied.
 static enum governance required_of(const struct shard *shard, const struct message *message) {
     enum governance level = message->frame->unit->directives.governance;
     bool has_passed = message->origin && shard->hub->settings.gate && level >= shard->hub->settings.gate;
@@ -279,7 +279,7 @@ bool events_may_announce(struct shard *shard) {
     return !is_crowded(shard, &audience);
 }
 
-// Its source is no peer: the agent's connection, which gets none of it, may be another shard's.
+// An event's source may be no peer: the agent's connection, which gets none of it, may be another shard's.
 void events_announce_agent(struct shard *shard, struct presence_change *change, const char *name,
                            const struct text *body) {
     struct event event = {
@@ -364,7 +364,7 @@ void events_publish(struct shard *shard, const struct message *message) {
         return;
     if (__builtin_expect(shard->hub->settings.cluster != NULL, false))
         events_cross(shard, message, name, name_bytes);
-    // Where users are on, each bears its user's name, and is counted. What is observed goes by itself, too.
+    // Where users are on, each bears its user's name, and is counted. An observed event goes by itself, too.
     if (!message_is_request(message) && event_run_takes(message->frame) && !shard->settings->users &&
         !shard->features->event_began[0]) {
         gather_event(shard, message, name, name_bytes);
@@ -420,7 +420,7 @@ static void put_event(struct text *body, const struct presence_change *change, c
     text_put(body, "\"}}}");
 }
 
-// Those who have subscribed to events of this name are told that they have missed so many.
+// Subscribers to events of this name are told that they have missed so many.
 static void miss(struct shard *shard, const char *name, uint32_t count) {
     const struct event event = {
         .source = hub_connection(shard->index, 0, 0),

@@ -49,7 +49,7 @@ static inline void events_flush(struct shard *shard) {
 }
 // Tells who missed events of this shard's sources, if there is room for that now.
 void events_report_missed(struct shard *shard);
-// The same, once a turn.
+// Reports missed events, once a turn.
 static inline void events_follow(struct shard *shard) {
     if (shard->misses || shard->missed_unnamed)
         events_report_missed(shard);
@@ -65,7 +65,7 @@ void events_returned(struct shard *shard, struct mail *mail);
 
 // Publishes changes that were noted, in their order, as long as there is room for events.
 void presence_event_publish(struct shard *shard);
-// The same, once a turn.
+// Publishes noted changes, once a turn.
 static inline void presence_event_follow(struct shard *shard) {
     const struct presence_queue *queue = &shard->presence;
     if (!list_empty(&queue->changes) || queue->missed_came + queue->missed_went > 0)

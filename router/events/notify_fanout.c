@@ -23,7 +23,8 @@ static void notify_instances(struct shard *shard, const struct message *message,
     forward_to(shard, agent->home->connection, parcel);
 }
 
-// What another hub has sent to all has passed its gate, which is alike: the level that is held is satisfied.
+// A notification that another hub sends to all has passed that hub's gate, which is alike: the level that is held is
+// satisfied.
 static enum governance required_of(const struct shard *shard, const struct message *message) {
     enum governance level = message->frame->unit->directives.governance;
     bool has_passed = message->origin && shard->hub->settings.gate && level >= shard->hub->settings.gate;
@@ -57,7 +58,7 @@ static bool is_named(const struct message *message, const struct agent *agent) {
     return agent->home->connection != message->peer->name && !agent->resting;
 }
 
-// Who may be reached; and of what another hub has sent to all, whom the gate lets it reach.
+// Whether an agent may be reached. The gate must let a notification of another hub reach the agent, too.
 static bool may_reach(const struct shard *shard, const struct message *message, const struct user *user,
                       const struct agent *agent) {
     bool is_held =

@@ -85,7 +85,7 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     return parcel;
 }
 
-// Whom it is for: an agent here, or the link.
+// Returns the home of the receiver: of an agent here, or of the link.
 static struct home *home_of(struct shard *shard, const struct agent *agent) {
     return agent ? agent->home : &shard->across.home;
 }
@@ -237,7 +237,8 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-// Its user has one more pending, unless those are as many as may be: then it was refused. What comes from another hub counts there.
+// Its user has one more pending, unless those are as many as may be: then it was refused. A request from another hub
+// counts there.
 static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
     const struct user *user = message->origin ? NULL : identity_user(message->peer);
     if (__builtin_expect(!user, true))
@@ -279,7 +280,7 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
-// What of it may be sent once more is kept. False: there is no memory for that.
+// Saves a copy of a request that may be sent once more. False: there is no memory for the copy.
 static bool save_copy(struct shard *shard, const struct message *message, struct pending *pending,
                       const struct remote_target *to) {
     pending->less = to->supports_less;

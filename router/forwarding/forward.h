@@ -8,11 +8,12 @@
 // Returns the reason why a target, a connection, can't take one more message now, as far as this shard knows;
 // ERROR_NONE when there is none.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target);
-// Hands a request to an agent, or where that is NULL to whom `to` names at other hubs, and remembers who asked. What keeps it from
-// that is answered.
+// Hands a request to an agent, or where that is NULL to the target that `to` names at other hubs, and remembers the
+// source. A request that can't be handed over is answered with an error.
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct remote_target *to);
-// The same for a notification, of which what keeps it is counted. One that was made out of a request loses its id.
+// Hands a notification to an agent or to other hubs; one that can't be handed over is counted. A notification that
+// was made out of a request loses its id.
 void forward_notification(struct shard *shard, const struct message *message, struct agent *agent,
                           const struct remote_target *to);
 // A message as it goes to who gets no id with it; NULL without memory.

@@ -121,7 +121,7 @@ bool progress_route(struct shard *shard, const struct message *message) {
     return true;
 }
 
-// What another hub reports, looked up. False: it is no report.
+// Looks up a report of another hub. False: the message is no report.
 static bool read_report(struct shard *shard, struct peer *link, const struct frame *frame,
                         struct message *message, struct progress_report *report) {
     message_begin(message, link, NULL);

@@ -15,7 +15,7 @@ struct progress_tokens {
 
 // Finds them.
 void progress_find(const struct message *message, struct progress_tokens *tokens);
-// The same. False when the message was refused for one that is too long.
+// Finds the tokens of a message. False when the message was refused, since a token is too long.
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
 
 // Takes a report of progress that bears a token of the hub's to whoever asked. False when the message is none

@@ -1,4 +1,5 @@
-// What goes to other hubs, since nobody is here for it, or somebody there, too. Routing asks here, and nowhere else.
+// Decides whether a message goes to other hubs: nobody is here for it, or agents there want it, too. Routing asks
+// this module alone.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -9,8 +10,8 @@
 // there couldn't.
 bool remote_route_takes(struct shard *shard, const struct message *message,
                         const struct rules_message *criteria, const struct rules_verdict *verdict);
-// Sends a copy of an event or a notice on its way to all other hubs; NULL: there was no memory for it. What can't go is counted, and
-// other hubs are told of events. Whether it goes.
+// Sends a copy of an event or a notice on its way to all other hubs; NULL: there was no memory for the copy. A copy
+// that can't go is counted, and other hubs are told of lost events. Returns whether the copy goes.
 bool remote_route_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
                        const struct remote_target *to);
 // Sends a decision to the hub that holds the message under this checkpoint.

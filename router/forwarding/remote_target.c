@@ -122,7 +122,7 @@ static size_t first_line(char out[FIRST_LINE_BYTES_MAX], const struct hub_envelo
     return (size_t)(to - out);
 }
 
-// What stands before the body: the hub's own line, and the frame's header block as a peer would get it.
+// Makes the pieces before the body: the hub's own line, and the frame's header block as a peer would get it.
 struct block {
     char header[HUB_HEADER_BYTES_MAX], length[WIRE_HEAD_BYTES_MAX];
     size_t header_bytes, length_bytes;
@@ -143,7 +143,7 @@ static size_t block_of(const struct shard *shard, const struct parcel *parcel,
         block->prefix = (struct piece){parcel->block, parcel->line_at};
         block->after = (struct piece){parcel->block + suffix_at, parcel->block_bytes - suffix_at};
     }
-    // What the hub adds is its user, whom its own line names.
+    // The user's header, which peers get, is left out: the hub's own line names the user.
     return block->header_bytes + block->length_bytes + block->prefix.count + block->after.count;
 }
 
@@ -196,7 +196,7 @@ static bool is_authenticated(const struct shard *shard, const struct message *me
            memcmp(message->body + value.at + 1, across->source_name, across->source_name_bytes) == 0;
 }
 
-// What was written with escapes isn't found by its text, and for who has left it is asked each time.
+// A name with escapes isn't found by its text. For a source that has left the name is asked each time.
 static void note_authenticated(struct shard *shard, const struct message *message, const char *name,
                                size_t bytes, bool is_there) {
     struct across *across = &shard->across;
@@ -208,7 +208,7 @@ static void note_authenticated(struct shard *shard, const struct message *messag
     memcpy(across->source_name, name, bytes);
 }
 
-// Its user, and the agent that it names, where that is one of its connection's.
+// Writes the source's user, and the agent that the source names, where that agent is one of its connection's.
 static struct hub_header_source source_of(struct shard *shard, const struct message *message) {
     struct across *across = &shard->across;
     const struct user *user = identity_user(message->peer);

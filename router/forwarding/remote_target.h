@@ -19,12 +19,12 @@ struct remote_target {
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
-// Whom another hub may know, where the rules found nobody here, or but one who stands in for whom the message names. False: there are
-// no other hubs, the message came from one, or nobody there could be known by that name.
+// Finds the target at other hubs, where the rules found nobody here, or only a stand-in for the named agent. False:
+// there are no other hubs, the message came from one, or nobody there could be known by that name.
 bool remote_target_find(const struct shard *shard, const struct message *message,
                         const struct rules_message *criteria, const struct rules_verdict *verdict,
                         struct remote_target *out);
-// The same for a copy of an event or a notice; false: it can't go there.
+// Makes the target of a copy of an event or a notice. False: the copy can't go to other hubs.
 bool remote_target_find_all(const struct shard *shard, const struct message *message, enum subject_kind kind,
                             const char *name, size_t name_bytes, struct remote_target *out);
 // The link's connection; 0: the link is down.
@@ -37,7 +37,7 @@ static inline bool remote_target_has(const struct shard *shard, const struct pen
 }
 // The link is down, or takes no more (`error`): a request is told so, a notification counted.
 void remote_target_refuse(struct shard *shard, const struct message *message, enum error error);
-// What is too large for the server: said with both sizes.
+// Refuses a message that is too large for the server, and tells both sizes.
 void remote_target_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes);
 
 // How a body leaves by the link.
@@ -55,7 +55,7 @@ struct hub_envelope {
 // (*bytes says how large), or there is no memory; then nothing has changed.
 enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
                                   const struct hub_envelope *envelope, uint64_t *bytes);
-// The same for a message that is forwarded; of a request `hub_id` and the time that it has, else 0.
+// Puts the head before a message that is forwarded. `hub_id` and the time are those of a request, else 0.
 enum error remote_target_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                                  const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
                                  uint64_t *bytes);

@@ -98,7 +98,7 @@ bool responses_deliver(struct shard *shard, struct peer *link, const struct fram
     const struct lookup *lookup = &message.lookup;
     bool has_id =
         lookup->kind == BODY_RESPONSE && lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_ID);
-    // That hub answers what it can't read without an id: the subject says whose the answer is.
+    // A hub answers a request that it can't read without an id: the subject tells the request.
     bool is_its =
         has_id && (lookup->type[KEY_ID] == JSON_NULL
                        ? message_is_error(&message)

@@ -96,7 +96,7 @@ static bool refuse_event_of_hub(struct shard *shard, const struct message *messa
     return true;
 }
 
-// What came from another hub: that one has answered what is a hub's, but for what is held here.
+// Answers a message from another hub, which has answered all but what is held here.
 static bool answer_remote(struct shard *shard, const struct message *message, enum method method) {
     bool is_local = method < METHODS_COUNT || is_of_the_hub(message);
     if (is_local)

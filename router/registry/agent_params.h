@@ -36,7 +36,7 @@ const char *agent_params_judge(const uint8_t *text, struct span capabilities, co
 bool agent_params_read_capability(struct shard *shard, const struct message *message, char *out,
                                   size_t capacity, size_t *bytes);
 
-// The same: whether those of all hubs are.
+// Reads whether the agents of all hubs are asked for.
 bool agent_params_read_cluster(struct shard *shard, const struct message *message, bool *in_cluster);
 
 // Copies the agentId into an order; and all the rest, for which there may be no room: then false.

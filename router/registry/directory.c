@@ -270,7 +270,7 @@ static void add_agents(struct shard *shard, struct directory_query *query, const
     text_add(remote_agents, (const char *)text + agents.at, agents.bytes);
 }
 
-// That hub has left out what its own file doesn't show. This hub's file counts, too.
+// The other hub has left out agents that its own file doesn't show. This hub's file counts, too.
 void directory_query_add(struct shard *shard, struct directory_query *query, const uint8_t *array,
                          uint32_t bytes) {
     struct json_walk walk;

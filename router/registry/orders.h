@@ -97,10 +97,10 @@ void order_answer(struct shard *shard, const struct order *order);
 
 // --- Admission
 
-// Decides which of a connection's orders to the registry may go out now (registry.h). Its agents and its own
-// subscriptions may together have SUBSCRIPTIONS_PER_CONNECTION_MAX patterns and no more. A registration that
-// would pass that must change nothing anywhere. The connection's own shard therefore judges it, before any
-// other shard has seen it.
+// Decides which of a connection's orders to the registry may go out now (registry.h). The connection's agents and its
+// own subscriptions may together have SUBSCRIPTIONS_PER_CONNECTION_MAX patterns and no more. A registration that
+// would pass that must change nothing anywhere. The connection's own shard therefore judges it, before any other
+// shard has seen it.
 //
 // Orders under way already count with all that they list, as nobody knows yet how they end. A registration
 // that has room whatever comes of those goes out. Another one waits for them, and all orders behind it, so

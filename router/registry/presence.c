@@ -87,7 +87,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
 
 // --- Children
 
-// What subscribers know of a child: two of the same have said the same. Not 0.
+// Digests what subscribers know of a child; never 0. Two children with one digest have said the same.
 static uint64_t digest(const struct shard *shard, const struct agent *agent) {
     const struct capabilities *capabilities = agent->capabilities;
     assert(agent->child && agent->governance < GOVERNANCE_COUNT);

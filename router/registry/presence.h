@@ -41,7 +41,7 @@ struct presence_change {
     char agent_id[AGENT_ID_BYTES_MAX];
 };
 
-// What an agent that is about to be registered has been so far.
+// The state of an agent that is about to be registered.
 struct presence_state {
     bool is_unchanged;                // its connection has it already, and says nothing else than before
     struct presence_change *replaced; // another connection had it: that this is so; or NULL

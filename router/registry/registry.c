@@ -233,8 +233,8 @@ static bool must_claim(struct shard *shard, struct order *order) {
            registry_check_order(shard, order) == ERROR_NONE;
 }
 
-// Releases an order that has waited. Its connection's later orders for the same name are judged behind it, or
-// wait in turn unless the order is `hurried`.
+// Releases an order that has waited. Later orders of the connection for the same name are judged behind it, or wait
+// in turn unless the order is `hurried`.
 static void release(struct shard *shard, struct order *order, bool is_taken, bool now) {
     struct order *next = order->next_same, *last = order->next_same_last;
     assert(!next == !last);

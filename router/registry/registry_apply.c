@@ -124,7 +124,7 @@ static void apply_yield(struct shard *shard, struct order *order) {
     remove_agent(shard, agent, PRESENCE_REPLACED);
 }
 
-// A child's own name stays. What its program has registered goes with the program.
+// A child's own name stays. Agents that the program has registered go with the program.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     bool restarts = order->kind == ORDER_REST;
@@ -163,7 +163,7 @@ static bool remove_agents(struct shard *shard, struct home *home) {
     return true;
 }
 
-// Its subscribers may have missed events since.
+// Subscribers may have missed events of other hubs since.
 static bool apply_link_lost(struct shard *shard, enum error error) {
     struct home *home = &shard->across.home;
     if (!home->leaving)

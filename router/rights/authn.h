@@ -35,7 +35,7 @@ static inline bool authn_refuse(struct shard *shard, const struct message *messa
 }
 // Refuses what was held and is to go on where its params.sourceAgent isn't its connection's any more. True: it was refused.
 bool authn_refuse_source(struct shard *shard, const struct message *message);
-// As authn_refuse of a frame of HCS; NULL, or what is wrong, static.
+// Judges a frame of HCS as authn_refuse does a message. NULL, or static text that says what is wrong.
 const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
 // A response, or what can't be read: it counts, but is answered as ever.
 // Takes what is no message, of so many bytes, out of the limits of its sender's user. Nothing is refused for that; past

@@ -173,7 +173,8 @@ static struct right_name read_mcp_tool(const struct message *message, char text[
     return (struct right_name){true, bytes == SIZE_MAX ? NULL : text, bytes == SIZE_MAX ? 0 : bytes};
 }
 
-// What who may call tools of a server alone may say to it besides. Lists are for those whose lists the hub composes.
+// Methods that a user who may call only tools of a server may send to it besides. Lists are for those whose lists the
+// hub composes.
 static bool is_of_opening(const struct message *message) {
     static const char *const methods[] = {"initialize", "notifications/initialized", "ping",
                                           "server/discover"};

@@ -17,7 +17,7 @@ const struct user *authz_user(const struct shard *shard, const struct peer *peer
 // To send this where it says. Fills in what rules need to know, unless they do: who of a group may be reached.
 bool authz_call(struct shard *shard, const struct message *message, struct rules_message *criteria);
 bool authz_in_reach(const void *user, const struct agent *agent);
-// The same of a message that is said again, which may be sent.
+// Fills in what the rules need of a message that is said again, which may be sent.
 static inline void authz_restore(const struct message *message, struct rules_message *criteria) {
     const struct authz_cache_call *again = message->again;
     if (__builtin_expect(again->reaches, false) && !criteria->reaches) {
@@ -66,11 +66,11 @@ uint32_t authz_filter(const struct user *user, const uint8_t *text, struct span 
                       struct piece replacement, struct text *out);
 // Whether a user may call an agent by any of its names, and so sees it.
 bool authz_sees(const struct user *user, const struct agent *agent);
-// The same of one that is known by its name (of a pool: that) and its capabilities, an object or array of a valid text; bytes 0:
-// none.
+// Whether a user sees an agent that is known by its name, or its pool's, and its capabilities: an object or array of
+// a valid text. `bytes` 0: none.
 bool authz_sees_described(const struct user *user, const char *agent, size_t bytes, const uint8_t *text,
                           struct span capabilities);
-// The same of one at another hub, an object as hub/agents gives it, of a valid text.
+// Whether a user sees an agent of another hub: an object as hub/agents gives it, of a valid text.
 bool authz_sees_entry(const struct user *user, const uint8_t *text, struct span agent);
 // Whether a user may call an MCP server of this name, be it a tool of it alone.
 bool authz_calls_server(const struct user *user, const char *name, size_t bytes);

@@ -20,7 +20,7 @@ enum { HELD_MORE_MS = 5000 }; // beside the gate's wait and the request's own ti
 
 // --- Once more
 
-// It waits as long as it would have waited here, in all.
+// Sets the time of the copy: in all the request waits as long as it would have waited here.
 static void set_remaining_time(const struct shard *shard, const struct pending *pending,
                                struct message_copy *copy) {
     uint64_t now_ms = shard_now_ms(shard), due_ms = pending->idle ? pending->limit_ms : pending->timer.due_ms;
@@ -44,7 +44,7 @@ static void route_where_attached(struct shard *shard, struct message *message, s
         annex->attachment = attached;
 }
 
-// It is judged anew, as all that comes, by the credential that it came with first.
+// Judges the request anew, by the credential with which it first came.
 static void route_unless_gone(struct shard *shard, struct message *message, struct message_copy *copy) {
     if (!peer_credential_is_gone(shard, message->peer, copy->user, copy->kind, &copy->digest)) {
         route_where_attached(shard, message, copy);
@@ -54,7 +54,7 @@ static void route_unless_gone(struct shard *shard, struct message *message, stru
     refuse_right(shard, message, RULE_CREDENTIAL);
 }
 
-// Of HTTP its peer may speak for somebody else by now.
+// Routes the copy in its sender's name: a peer of HTTP may speak for somebody else by now.
 static void route_copy(struct shard *shard, struct message *message, struct message_copy *copy) {
     struct deferred_identity previous;
     struct deferred_sender sender = {copy->user, copy->kind, &copy->digest};
@@ -77,7 +77,7 @@ static bool find_next(const struct shard *shard, const struct message_copy *copy
     return copy->is_first;
 }
 
-// It goes on as what it came; that its hub id is another one is nobody's affair.
+// Routes the request once more as it came. Its new hub id matters to nobody else.
 static void route_again(struct shard *shard, struct peer *peer, struct pending *pending,
                         struct remote_retry *retry) {
     struct message_copy *copy = pending->copy;
@@ -116,7 +116,7 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
 
 // --- Nobody is there
 
-// Of the members here, all of which support less than is required, the one that comes nearest.
+// Returns the member here that comes nearest to the required level, which none supports.
 static const struct agent *nearest_here(struct shard *shard, const struct pending *pending) {
     static const enum group_kind kinds[] = {[SUBJECT_CAPABILITY] = GROUP_CAPABILITY,
                                             [SUBJECT_TOOL] = GROUP_TOOL,
@@ -212,7 +212,7 @@ static void end_unusable(struct shard *shard, struct pending *pending, const str
     completion_error(shard, pending, is_large ? ERROR_FRAME_TOO_LARGE : ERROR_INTERNAL, &data);
 }
 
-// Its clock stands while it is held there: that hub's wait and its own time, and some more.
+// Gives a held request the other hub's wait, its own time, and some more.
 static void hold(struct shard *shard, struct pending *pending, struct remote_end *end) {
     assert(pending->timeout_ms > 0);
     uint64_t wait_ms = end->wait_ms + pending->timeout_ms + HELD_MORE_MS;
@@ -223,7 +223,7 @@ static void hold(struct shard *shard, struct pending *pending, struct remote_end
     pending->hold = end;
 }
 
-// Also one whose source is among the endings will end with that.
+// A request whose source is about to end ends with that source.
 void remote_end_arrived(struct shard *shard, struct mail *mail) {
     struct remote_end *end = list_entry(mail, struct remote_end, mail);
     struct pending *pending = pending_find(&shard->pending, end->hub_id);

@@ -12,7 +12,7 @@ struct origin;
 // the exchange, which is open and is closed by the caller; NULL: to the peer, as they come. Where users are
 // on, the frame becomes one that bears the name of its user (route_sign).
 void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, struct exchange *exchange);
-// The same for what came from another hub, for whom `origin` says: no answer, and no array.
+// Routes a message from another hub, for the sender that `origin` tells: neither a response nor an array.
 void route_remote(struct shard *shard, struct peer *link, struct frame *frame, struct exchange *exchange,
                   const struct origin *origin);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
@@ -23,7 +23,7 @@ void route_attached(struct shard *shard, struct message *message);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged
 // before routing.
 void route_approved(struct shard *shard, struct message *message);
-// The same for a request that is sent to other hubs once more.
+// Routes a request that is sent to other hubs once more.
 void route_retry(struct shard *shard, struct message *message);
 
 // --- The user's header

@@ -49,7 +49,7 @@ void message_narrow(struct message *message) {
 
 // --- The source's own agent
 
-// Who is at another hub is known there: that hub names the agent besides.
+// Whether the remote hub vouches for the agent: that hub names the source's agent besides.
 static bool is_authenticated(const struct origin *origin, const char *name, size_t bytes) {
     assert(origin->agent_bytes <= AGENT_ID_BYTES_MAX);
     return bytes && origin->agent_bytes == bytes && memcmp(origin->agent, name, bytes) == 0;

@@ -13,7 +13,7 @@
 
 // --- Origin
 
-// Who sent a message that came from another hub, as that hub says. A message of a peer of this hub has none.
+// The sender of a message from another hub, as that hub says. A message of a peer of this hub has none.
 
 struct attachment;
 struct user;

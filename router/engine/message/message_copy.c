@@ -18,7 +18,7 @@ static bool save_attachment(struct shard *shard, struct message_copy *copy, cons
     return copy->attachment != NULL;
 }
 
-// Of HTTP each request shows its own.
+// Each request of HTTP shows a credential of its own.
 static void save_credential(struct message_copy *copy, const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     copy->user = identity ? identity->user : NULL;

@@ -1,11 +1,11 @@
-// What travels between shards about other hubs: what becomes of a request there, and a name that is asked for.
+// Mail between shards about other hubs: the end of a request there, and the question for a name.
 #pragma once
 
 #include "core/base/list.h"
 
 struct exchange;
 
-// What has become of a request to other hubs, as it travels from the link to the request's source (router/routing/remote_end.h).
+// The end of a request to other hubs, on its way from the link to the request's source (router/routing/remote_end.h).
 
 enum remote_end_kind {
     REMOTE_UNANSWERED, // no hub has whom it names: the next rule decides

@@ -27,7 +27,8 @@ void reassembly_forget(struct peer *peer);
 void reassembly_refused(struct peer *peer);
 // Throws away what belongs to such a unit; returns how many of `count` bytes did.
 uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count);
-// The same with what has been taken in of it; returns how many bytes at the end of that are the next one's.
+// Throws away the part of such a unit that lies in the peer's partial buffer. Returns how many bytes at the end of
+// that buffer belong to the next unit.
 uint32_t reassembly_skip_here(struct peer *peer);
 
 // Returns whether the begin of a frame that lies in two arrivals should move, when `count` bytes have come:

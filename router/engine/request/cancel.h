@@ -12,8 +12,8 @@
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
 void cancel_downstream(struct shard *shard, struct pending *pending);
-// The same for a request whose source waits for its answer still. True when it was taken out of the queue here, and
-// so has none: the caller's to answer.
+// Cancels a request at its target while its source still waits for the answer. True when the request was taken out of
+// a queue here: no answer comes, and the caller must answer.
 bool cancel_at_target(struct shard *shard, struct pending *pending);
 // Whether a cancel is the end of this request, which isn't answered then (MCP).
 bool cancel_is_end(struct shard *shard, const struct pending *pending);

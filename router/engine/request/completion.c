@@ -53,8 +53,8 @@ static void abandon(struct shard *shard, struct pending *pending) {
     completion_forget(shard, pending);
 }
 
-// Returns the source of a request. NULL: it has left, or is about to. Its requests are abandoned, be it in a
-// later turn.
+// Returns the source of a request. NULL: it has left, or is about to. The requests of such a source are abandoned, be
+// it in a later turn.
 static struct peer *source_of(const struct shard *shard, const struct pending *pending) {
     struct peer *source = peer_find(shard, pending->source);
     return source && (source->state == PEER_OPEN || source->state == PEER_ENDED) ? source : NULL;
@@ -94,8 +94,8 @@ static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from
     return pending;
 }
 
-// Names the agent that was asked, as long as it is there: others may live at its connection. Of one on another hub, and of a
-// client that an instance asked, there is no name.
+// Names the agent that was asked, as long as it is there: others may live at its connection. An agent on another hub,
+// and a client that an instance asked, have no name.
 static const struct agent *requested_agent(struct shard *shard, const struct pending *pending) {
     const struct home *home = agents_home(&shard->agents, pending->target);
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;

@@ -27,14 +27,14 @@ void completion_begin_data(struct shard *shard, const struct pending *pending, s
 void completion_error(struct shard *shard, struct pending *pending, enum error error, struct text *data);
 // Ends a request with a result, JSON, which is taken over.
 void completion_result(struct shard *shard, struct pending *pending, struct text *result);
-// It was cancelled while it waited in its target's queue.
+// Ends a request that was cancelled in its target's queue.
 void completion_cancelled(struct shard *shard, struct pending *pending);
 // A connection with agents is gone: all that this shard's peers asked of it ends.
 void completion_target_left(struct shard *shard, struct home *home);
-// The same of one of which nothing more is asked, with this error; so much of it as a turn ends. False: there is more.
+// Ends, with this error, the requests to a connection of which nothing more is asked: as many as one turn may end.
+// False: there are more.
 bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
-// The same where that connection goes on, if not for now: requests that have not reached it never do, but for
-// those that are spared, which wait.
+// Requests that wait while their target restarts. All others that have not reached the target end.
 struct spared {
     const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)
     size_t count;
@@ -48,8 +48,8 @@ void completion_mark(struct home *home);
 uint32_t completion_target_restarts(struct shard *shard, struct home *home, const struct spared *spared);
 // Ends all requests of a source that is gone: nobody is answered, and the targets are told.
 void completion_abandon_all(struct shard *shard, struct peer *source);
-// The same, of so many as a turn ends; the others go on a list of the shard's, and end in the turns that follow. Until then the
-// source isn't freed (completion_all_abandoned).
+// Ends as many requests of such a source as one turn may end. The rest go on a list of the shard's and end in the
+// turns that follow. The source must not be freed before (completion_all_abandoned).
 void completion_abandon_in_parts(struct shard *shard, struct peer *source);
 // Once a turn: goes on with those.
 void completion_abandon_on(struct shard *shard);

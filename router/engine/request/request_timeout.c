@@ -10,7 +10,7 @@
 #define MS_NS UINT64_C(1000000)
 
 // A request with a token whose source says nothing of time has as much again with each progress, where the hub is
-// told so. What another hub leaves a request is no time that its source has given.
+// told so. The time that another hub leaves a request is no time that its source has given.
 static bool extends(const struct shard *shard, const struct directives *directives, bool has_token) {
     return shard->settings->progress_extends && has_token &&
            (!directives->timeout_given || directives->timeout_is_left);

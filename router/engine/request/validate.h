@@ -11,7 +11,7 @@ void validate_look_up(const struct shard *shard, struct message *message);
 // Refuses a request or notification that the depth doesn't allow: invalid params (data: field, expected), or
 // not allowed for a foreign sourceAgent. True when it was refused.
 bool validate_refuse(struct shard *shard, const struct message *message);
-// The same by what strict validation allows, whatever the depth.
+// Refuses a message that strict validation does not allow, whatever depth is set. True when it was refused.
 bool validate_refuse_strictly(struct shard *shard, const struct message *message);
 // Refuses what was held and is to go on for what has become of its sourceAgent meanwhile.
 bool validate_refuse_source(struct shard *shard, const struct message *message);

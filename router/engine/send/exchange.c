@@ -24,7 +24,7 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     return exchange;
 }
 
-// What its parcels hold, with what they take besides.
+// Returns the bytes that the parcels hold, with the memory that they take besides.
 static size_t footprint(const struct exchange *exchange) {
     return exchange->bytes + exchange->parcels * sizeof(struct parcel);
 }

@@ -64,7 +64,7 @@ struct exchange *exchange_open(struct shard *shard, struct peer *peer);
 // Counts a parcel's bytes among those that the exchange holds for its peer, which may be NULL: the parcel is the caller's to
 // append. Closes the peer where too much waits (send_bound).
 void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
-// Its parcels are somewhere else now, and count there.
+// Notes that the parcels have moved elsewhere and count there.
 void exchange_let_go(struct peer *peer, struct exchange *exchange);
 // All of it has been routed.
 void exchange_close(struct shard *shard, struct exchange *exchange);

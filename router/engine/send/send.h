@@ -16,13 +16,15 @@ bool send_holds_back(struct peer *peer);
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// The same for what means something to who is there now alone: the next process of a child doesn't get it.
+// Queues a parcel that means something to the present receiver alone: the next process of a child doesn't get it.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // The parcels of one frame, in their order: as send_queue_owed.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// The same where all of them are dressed, of the normal lane, and nothing of them is the transport's to divert: one by one they cost more.
+// Queues parcels of one frame that are all dressed, of the normal lane, and not the transport's to divert. One by one
+// they would cost more.
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// As send_queue_bound, for what can't be refused: past twice the bound a peer must go on reading (slow_reader.c).
+// Queues a parcel that can't be refused, for the present receiver alone. Past twice the bound a peer must go on
+// reading (slow_reader.c).
 void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Takes a parcel that must wait and gives one back without the receive buffer that it lies in. A small one is
 // copied, so that a slow reader holds its own bytes and not other peers' buffers. The same parcel comes back

@@ -39,8 +39,8 @@ static bool is_late(const struct shard *shard, struct peer *peer) {
     return now < peer->late_at || (now - (uint32_t)peer->late_at) * LATE_TICK_MS >= LATE_MS;
 }
 
-// Who reads a little for ever is behind for ever, too. Only who wasn't a moment ago may have more for a moment: a hundred answers
-// may become ready at once, and none is dropped.
+// A peer that reads a little for ever is behind for ever, too. Only a peer that wasn't behind a moment ago may have
+// more for a moment: a hundred answers may become ready at once, and none is dropped.
 bool slow_reader_is_over(struct shard *shard, struct peer *peer) {
     uint64_t waiting = connection_waiting(&peer->connection), max = slow_reader_bytes_max(shard);
     if (__builtin_expect(waiting < max / 4, true)) {

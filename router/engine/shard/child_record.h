@@ -71,7 +71,8 @@ enum { CHILD_ORDER_RESTART = 1, CHILD_ORDER_STOP = 2 };
 
 // The record of this name, if its section is there; else NULL.
 struct child_record *child_record_find(const struct hub *hub, const char *name, size_t bytes);
-// The same, made by shard 0; NULL when memory or places are used up.
+// Returns the record of this name, made where there is none. For shard 0 alone. NULL when memory or places are used
+// up.
 struct child_record *child_record_take(struct hub *hub, const char *name);
 // Whether there is a place for one of another name.
 bool child_record_has_place(const struct hub *hub);

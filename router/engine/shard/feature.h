@@ -47,7 +47,7 @@ struct request_end {
     unsigned error; // enum errors, of the hub; ERROR_NONE with a result, or where nobody is told
 };
 
-// X(function, parameters, arguments). Of all features each is called, in the order of their numbers.
+// X(function, parameters, arguments). Each feature's function is called, in the order of their numbers.
 #define FEATURE_HOOKS(X)                                                                                                                                                        \
     /* The turn has begun: nothing has been read yet. */                                                                                                                        \
     X(turn_begins, (struct shard * shard), (shard))                                                                                                                             \
@@ -103,7 +103,7 @@ struct request_end {
     X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
       (shard, counter, connection, count))
 
-// The same, until the first says true.
+// X(function, parameters, arguments). Each feature's function is called, until the first returns true.
 #define FEATURE_QUESTIONS(X)                                                                                                       \
     /* The shard is about to sleep: whether something has to be done at once. */                                                   \
     X(has_news, (const struct shard *shard), (shard))                                                                              \
@@ -140,9 +140,9 @@ struct request_end {
 // the feature says of each message whether it is its own.
 struct feature_method {
     const char *name; // NULL: the end of the rows
-    // Of a name under hub/: answers the message.
+    // Answers a message whose method lies under hub/.
     void (*answer)(struct shard *shard, const struct message *message);
-    // Of another name: whether the message was the feature's to answer, and was answered.
+    // Answers a message with another method, if the feature answers it. Returns whether it was answered.
     bool (*take)(struct shard *shard, const struct message *message);
     // Where validation is strict: whether the message was refused before its fields are looked at. NULL: never.
     bool (*refuse)(struct shard *shard, const struct message *message);
@@ -153,8 +153,8 @@ struct feature_method {
 
 struct feature {
     const char *name;
-    // Its functions are called only while the shard is watched (feature_watch): what each message passes costs nothing
-    // otherwise.
+    // The functions of a feature that watches are called only while the shard is watched (feature_watch): what each
+    // message passes costs nothing otherwise.
     bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;
@@ -219,7 +219,7 @@ void feature_set_destroy(struct feature_set *set);
 // The row of a method of a feature's by its name under hub/; NULL: there is none.
 const struct feature_method *feature_set_method(const struct feature_set *set, const char *name,
                                                 size_t bytes);
-// The same of other names.
+// Returns the row of a feature's method by another name; NULL: there is none.
 static inline const struct feature_method *feature_set_claim(const struct feature_set *set, const char *name,
                                                              size_t bytes) {
     for (unsigned at = 0; set->claims[at]; at++)

@@ -72,7 +72,7 @@ struct hub_sandbox {
     enum sandbox_layer_state layers[SANDBOX_LAYER_COUNT];
 };
 
-// What a service manager is told.
+// Notices to a service manager.
 enum hub_notice { HUB_RELOADS, HUB_IS_READY, HUB_STOPS, HUB_IS_ALIVE };
 
 enum { OPTIONS_OWN_MAX = 8 };

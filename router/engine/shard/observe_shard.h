@@ -1,4 +1,4 @@
-// What a shard keeps for those who look at what goes on (router/features/observe).
+// State of a shard for those who watch it (router/features/observe).
 #pragma once
 
 #include <stdbool.h>

@@ -173,7 +173,7 @@ void peer_ended(struct shard *shard, struct peer *peer);
 // Sends what is queued, as long as the peer goes on taking some of it, then half-closes, throws away what
 // comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
 void peer_linger(struct shard *shard, struct peer *peer);
-// The same, and nothing is queued for it any more: its last word is.
+// Lets a peer linger and queues nothing more for it: its last message is queued.
 void peer_silence(struct shard *shard, struct peer *peer);
 // Ends the peer now, and drops its queue. `counter` tells why; COUNTERS_COUNT when the end is counted
 // elsewhere.

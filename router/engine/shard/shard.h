@@ -31,8 +31,8 @@
 #include "router/engine/shard/survey.h"
 
 enum { SHARD_MAGIC = 0x70627368 };
-// Of a peer without a credential: bytes of a frame, and members of an array that may come before one that bears a credential,
-// as their refusals wait together for the last one.
+// Bounds of a peer without a credential: bytes of a frame, and members of an array that may come before one that
+// bears a credential, as their refusals wait together for the last one.
 enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
 
 // Timers tell by kind what they lie in. Those of features have kinds of their own (feature.h).
@@ -142,7 +142,7 @@ struct shard {
     struct publication *reserve; // for more of them, made with the shard
     uint32_t misses_count;
     uint32_t missed_unnamed; // events that are known by number alone
-    // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). Of the last shard.
+    // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). The last shard's.
     struct presence_queue {
         struct list changes;
         uint32_t count;                    // of changes, in the list or on their way to subscribers
@@ -217,7 +217,7 @@ struct shard {
     struct mcp_http *mcp_http;  // clients of MCP over HTTP, of shard 0; NULL: it isn't served
     uint32_t mcp_exchanges_out; // requests of MCP of this shard's connections that aren't answered
     struct link *link;          // to other hubs (router/features/cluster/link.h); NULL: there are none
-    // What this shard has asked of other hubs, and how that leaves (router/forwarding/remote_target.c).
+    // Requests of this shard to other hubs, and how they leave (router/forwarding/remote_target.c).
     struct across {
         struct home home;    // of the link: what it owes; connection 0: it is down
         struct hub_name hub; // this hub's name under that link
@@ -257,7 +257,7 @@ uint32_t shard_buffers_lent(const struct shard *shard);
 
 // Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);
-// The same for all others.
+// Wakes all other shards that sleep.
 void shard_wake_others(struct shard *shard);
 // An event had no line in the log (log_write returned false): their number is told within a second.
 void shard_note_suppressed(struct shard *shard);

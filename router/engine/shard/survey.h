@@ -20,7 +20,7 @@ struct survey_list {
     struct survey_row rows[SURVEY_ROWS_MAX];
 };
 
-// A session of HCS. Its name isn't here: a client that knows the name may join.
+// A session of HCS. The session's name isn't here: a client that knows the name may join.
 struct survey_session {
     uint64_t producer;   // connection
     uint64_t flow_state; // enum hcs_flow_state: what the producer has been told

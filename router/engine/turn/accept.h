@@ -23,7 +23,8 @@ void accept_adopt(struct shard *shard, struct mail *mail);
 void accept_evict(struct shard *shard, struct mail *mail);
 // The timer of accepting went off.
 void accept_again(struct shard *shard);
-// Leaves new connections to the hub that listens beside this one, or to the next one. What was accepted is served.
+// Leaves new connections to the hub that listens beside this one, or to the next one. Accepted connections are
+// served.
 void accept_step_aside(struct shard *shard);
 // Ends accepting what isn't taken in in this phase; what arrives there from now on is refused by the kernel.
 void accept_stop(struct shard *shard);

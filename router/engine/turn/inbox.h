@@ -6,5 +6,5 @@
 // Reads all mail that has come. Changes of the registry are held back until everything that was posted before
 // them has been read: a response that was on its way when its sender left still counts.
 void inbox_read(struct shard *shard);
-// The same, but changes of the registry wait for the next inbox_read.
+// Reads the mail of other shards. Changes of the registry wait for the next inbox_read.
 void inbox_read_mail(struct shard *shard);

@@ -27,7 +27,7 @@ bool read_fairness_wait(const struct shard *shard);
 bool read_fairness_hold(const struct peer *peer);
 // Reads all that waits here of this peer, at once.
 void read_fairness_read(struct shard *shard, struct peer *peer);
-// Lets a peer be read again. Its arrivals that wait here go first.
+// Lets a peer be read again. Arrivals of the peer that wait here go first.
 void read_fairness_resume(struct shard *shard, struct peer *peer);
 // Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
 uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);

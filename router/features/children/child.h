@@ -125,7 +125,7 @@ void child_wake_after(struct shard *shard, struct child *child, uint64_t ms);
 
 // Starts it, from IDLE or WAITING.
 void child_start(struct shard *shard, struct child *child);
-// The same, or waits until something comes, as its section says.
+// Starts it, or waits until something comes for it, as its section says.
 void child_begin(struct shard *shard, struct child *child);
 // Notes that the child has been started: greets it, or is ready.
 void child_started(struct shard *shard, struct child *child, int32_t process);

@@ -7,7 +7,7 @@
 // section says, and none). False when memory is used up.
 bool child_register(struct shard *shard, struct child *child, const struct piece *capabilities,
                     const struct piece *answer, bool resting);
-// The same, so that nobody finds it, and no other one can have its name.
+// Registers a child so that nobody finds it and no other agent can have its name.
 bool child_register_absent(struct shard *shard, struct child *child);
 // Makes the order that will tell all shards that the child goes, before it comes, as there may be no memory
 // then. False without memory.

@@ -264,7 +264,7 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
 }
 
-// Its source's hub is told, whose clock stands meanwhile.
+// Tells the source's hub, whose clock stands meanwhile.
 static void notify_source(struct shard *shard, const struct held_message *held,
                           const struct message *message) {
     char checkpoint[GATE_CHECKPOINT_BYTES_MAX];

@@ -30,7 +30,7 @@ enum gate_counter {
 
 enum decision { DECISION_APPROVED, DECISION_REJECTED, DECISION_NEEDS_REVISION, DECISIONS_COUNT };
 
-// As governance/approval spells it; static.
+// Returns the decision as governance/approval spells it: static text.
 const char *decision_text(enum decision decision);
 
 // Returns whether a message is never held: the hub writes it, or it belongs to an earlier message.
@@ -44,9 +44,9 @@ struct held_message *gate_hold_begin(struct shard *shard, const struct message *
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
 // The held request of an exchange; or NULL.
 struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange);
-// Its source is gone, though not its connection: it goes, too.
+// Drops a held message whose source is gone, though not its connection.
 void gate_hold_abandon(struct shard *shard, struct held_message *held);
-// Its source has cancelled it.
+// Ends a held message that its source has cancelled.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
 // Applies a decision. An approved message is released.
 void gate_hold_decide(struct shard *shard, struct held_message *held, enum decision decision,

@@ -60,8 +60,8 @@ static bool is_valid_event(const struct message *message) {
     return bytes != SIZE_MAX && bytes != 0;
 }
 
-// Whether it would go anywhere from here but to one at another hub, whose hub holds it, whatever levels are supported. What goes to all
-// who name its method may reach some at other hubs, which hold nothing of that.
+// Whether a message would go anywhere from here, whatever levels are supported. A message to one agent of another hub
+// is held by that hub. A message to all who name its method may reach agents of other hubs, which hold none of it.
 static bool reaches_any(struct shard *shard, const struct message *message,
                         const struct rules_message *criteria) {
     struct rules_message relaxed = *criteria;
@@ -79,7 +79,8 @@ static bool reaches_any(struct shard *shard, const struct message *message,
     return !verdict.error && !goes_remote;
 }
 
-// Its time begins once it is approved, and is what its source gave it: what had been left of that says nothing then.
+// Holds a message that came back from another hub. Its time begins once it is approved, and is the one that its
+// source gave.
 static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;
@@ -109,7 +110,7 @@ static bool requires_approval_by_name(struct shard *shard, const struct message 
             notify_fanout_some(shard, message, authz_requires_approval_at));
 }
 
-// What could go to all is held by its source's hub.
+// Whether another hub has judged the message: the source's hub holds what could go to all.
 static bool is_judged_remotely(const struct message *message) {
     const struct origin *origin = message->origin;
     return origin && (origin_is_copy(origin) ||

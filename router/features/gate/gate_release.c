@@ -22,7 +22,7 @@ static void look_up(struct message *message, const struct held_message *held) {
     assert(message_is_request(message) == held->is_request);
 }
 
-// Releases a message. Its level is satisfied for any target and subscriber. Its header fields stay.
+// Releases a message. The message's level is satisfied for any target and subscriber. The header fields stay.
 static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
     struct unit unit = held->unit;
     struct frame frame = held->frame;
@@ -164,7 +164,8 @@ const struct feature gate_feature = {
 
 // --- Approvals, in each hub
 
-// Nobody decides on what their own connection sent; where users are on, the hub that holds it knows whose it is.
+// An approver must not decide on a message of the same connection. Where users are on, the hub that holds a message
+// knows whose it is.
 static bool decide_remote(struct shard *shard, const struct message *message) {
     struct gate_place place;
     if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))

@@ -14,7 +14,7 @@ void http_erase_credential(const struct http_call *call);
 // Forgets the user of a request that has been served. A WebSocket or stream that the connection has become
 // keeps its user, HTTP has none.
 void http_forget_user(struct peer *peer);
-// As transport.deny.
+// Implements transport.deny.
 void http_deny(struct shard *shard, struct peer *peer, bool in_request);
-// As transport.admits.
+// Implements transport.admits.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);

@@ -26,8 +26,8 @@ static const struct transport transport_hcs;
 
 static const struct transport transport_opening, transport_refused;
 
-// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: the request will be
-// answered, or has been. Else as hcs_http_open, and the peer still speaks HTTP.
+// Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: the request will be answered, or
+// has been. Other results are those of hcs_http_open; the peer then still speaks HTTP.
 static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer,
                                           const struct hcs_query *query, struct parcel **error) {
     const struct transport *http = peer->transport;

@@ -5,7 +5,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
 
-// As transport.respond.
+// Implements transport.respond.
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // Opens the exchange of a request that came: in its place among the others. NULL without memory; the peer is
 // then closed.
@@ -14,13 +14,13 @@ struct exchange *http_open(struct shard *shard, struct peer *peer);
 // type, which is taken over; NULL: the status in words.
 void http_answer(struct shard *shard, struct exchange *exchange, unsigned status, const char *type,
                  struct text *content);
-// The same with a parcel, undressed JSON, which is taken; NULL: nothing.
+// Answers an exchange with a parcel of undressed JSON, which is taken; NULL: no content.
 void http_answer_parcel(struct shard *shard, struct exchange *exchange, unsigned status,
                         struct parcel *content);
 // Makes the answer a stream of events and adds one, dressed with its envelope, in a chunk of its own unless http.is_1_0:
 // which is taken. The stream ends with exchange_close.
 void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *event);
-// The same with a status that is an error, and a sentence that says which.
+// Answers an exchange with the status of an error and a sentence that says which.
 void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned status, const char *fault);
 // Takes an open exchange back, which is the only one: it isn't answered.
 void http_discard(struct shard *shard, struct exchange *exchange);
@@ -31,7 +31,7 @@ bool http_leave(struct shard *shard, struct peer *peer, struct text *head);
 void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin);
 // Tells a peer that waits for it that it may send a body, once all before it has been answered.
 void http_go_on(struct shard *shard, struct peer *peer);
-// As transport.leave: exchanges of a peer that is being closed.
+// Implements transport.leave: forgets the exchanges of a peer that is being closed.
 void http_forget(struct shard *shard, struct peer *peer);
-// The same, where the last request is one that nobody serves: nobody else ends it.
+// Forgets the exchanges of a peer that is being closed, and ends the last request, which nobody serves.
 void http_discard_unserved(struct shard *shard, struct peer *peer);

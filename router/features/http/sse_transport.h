@@ -11,6 +11,6 @@ void sse_events(struct shard *shard, struct http_call *call);
 // without memory; the peer is then closed.
 bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange,
                const struct transport *transport);
-// As transport.enter and transport.expire: the stream is never silent for long.
+// Implement transport.enter and transport.expire: the stream is never silent for long.
 bool sse_enter(struct shard *shard, struct peer *peer);
 void sse_expire(struct shard *shard, struct peer *peer);

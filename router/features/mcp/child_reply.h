@@ -9,7 +9,7 @@ void child_reply_send(struct shard *shard, struct child *child, struct text *bod
 // A message on its way to it isn't taken: why, with a limit unless that is 0. Takes it.
 void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct parcel *parcel,
                                enum error error, uint32_t limit);
-// The same, without taking it: a frame around the body, which is taken over. `unit` must stay as long as the frame. The frame has one
+// Makes a frame around a body, which is taken over. `unit` must stay as long as the frame. The frame has one
 // reference to its buffer, which is the caller's; NULL without memory: then the child has failed.
 struct buffer *child_reply_frame(struct shard *shard, struct child *child, struct text *body,
                                  struct unit *unit, struct frame *frame);

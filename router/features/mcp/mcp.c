@@ -189,8 +189,8 @@ static bool divert_opening(struct shard *shard, struct child *child, struct mcp 
     return true;
 }
 
-// Likewise for a message of the modern era: it waits for no session. Where the first process has refused a
-// session it speaks that era, too, and no other one does for long.
+// Diverts a message of the modern era, which waits for no session. Where the first process has refused a session it
+// speaks that era, too, and no other one does for long.
 static bool divert_modern(struct shard *shard, struct child *child, const struct mcp *mcp,
                           struct parcel *parcel) {
     assert(child_mux_is_modern(parcel) && !child->of);

@@ -35,7 +35,7 @@ uint32_t mcp_client_state_version(const struct shard *shard, const struct parcel
 // Notes what is on its way to it. True: it was answered here, and is not in progress.
 bool mcp_client_state_note(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                            const struct parcel *parcel);
-// The same for a subscription, which lasts unless the request, which is in progress now, is refused.
+// Notes a subscription, which lasts unless the request in progress is refused.
 void mcp_client_state_subscribe(struct shard *shard, struct mcp_users *users, const struct parcel *parcel);
 // For a user's own server: notes from which level on it is to log, and the resources to which its user isn't
 // subscribed any more.
