@@ -107,3 +107,20 @@ web('no server at all is an empty one', hub('[child plain]\ncommand = cat\n'), a
   assert.deepEqual((await session.ask('tools/list')).result, { tools: [] });
   assert.equal((await session.ask('resources/read', { uri: 'x' })).error.code, -32601);
 });
+
+const CHANGING = hub(TWO);
+web('SIGHUP changes the servers under their sessions', CHANGING, async (on) => {
+  const file = CHANGING.options[1];
+  const all = await Session.open(on, '/mcp'), one = await Session.open(on, '/mcp/one'), two = await Session.open(on, '/mcp/tw.o');
+  const [ofAll, ofOne, ofTwo] = [await all.listen(), await one.listen(), await two.listen()];
+  writeFileSync(file, section('one', 'one', 'a') + section('new', 'new', 'fresh'));
+  on.process.kill('SIGHUP');
+  const changed = ({ messages }) => messages.map(({ method }) => method.split('/')[1]);
+  await ofAll.until((answer) => ['tools', 'prompts', 'resources'].every((list) => changed(answer).includes(list)), 'the changes');
+  await ofTwo.end();
+  assert.equal((await (await two.call('ping')).end()).status, 404);
+  assert.equal((await (await one.call('ping')).end()).status, 200);
+  assert.ok(!ofOne.ended);
+  assert.deepEqual(names(await all.ask('tools/list')), ['a', 'fresh']);
+  writeFileSync(file, TWO); // for the next hub
+});

@@ -6,6 +6,7 @@
 #include "core/base/memory.h"
 #include "core/base/text.h"
 #include "core/child/child_settings.h"
+#include "core/mcp/mcp_message.h"
 #include "router/audit/audit.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
@@ -303,16 +304,6 @@ static const struct http_route routes[] = {
      .preflight = preflight},
 };
 
-static const char *start(struct shard *shard) {
-    assert(shard->index == 0);
-    if (!mcp_table_open(shard))
-        return "MCP over HTTP";
-    mcp_exchange_set(serve, gone);
-    mcp_era_set(serve);
-    http_routes_add(routes, sizeof routes / sizeof *routes);
-    return NULL;
-}
-
 // Subscriptions end in good order, since nothing else ends them.
 static void end_listens(struct shard *shard) {
     for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
@@ -346,9 +337,73 @@ static void drain(struct shard *shard) {
         close_all(shard);
 }
 
+static const struct child_settings *section_of(const struct shard *shard, const struct mcp_client *client) {
+    const struct child_settings *child = shard->settings->children;
+    while (child && (strlen(child->name) != client->name_bytes ||
+                     memcmp(child->name, client->name, client->name_bytes) != 0))
+        child = child->next;
+    return child && child->protocol == CHILD_MCP ? child : NULL;
+}
+
+// Which servers there are, in their order.
+static uint64_t server_set(const struct shard *shard) {
+    uint64_t hash = 1;
+    for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
+        if (child->protocol != CHILD_MCP)
+            continue;
+        uint64_t own = siphash_table(&shard->hub->settings.secrets.tables, child->name, strlen(child->name));
+        hash = hash_table_hash(hash ^ own, hash);
+    }
+    return hash;
+}
+
+// The lists of all servers are others now.
+static void tell_changed(struct shard *shard, struct mcp_client *session) {
+    static const char *const lists[] = {"tools", "prompts", "resources"};
+    assert(session->name_bytes == 0 && session->kind == MCP_CLIENT_SESSION);
+    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
+        struct text body;
+        text_init(&body);
+        mcp_put_list_changed(&body, lists[index]);
+        struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+        if (parcel)
+            mcp_stream_take(shard, session, parcel);
+        else
+            text_deinit(&body);
+    }
+}
+
+static void review_clients(struct shard *shard, bool is_changed) {
+    struct list *all = &shard->mcp_http->clients;
+    assert(shard->index == 0);
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct mcp_client *client = list_entry(node, struct mcp_client, link);
+        next = node->next;
+        if (client->name_bytes && !section_of(shard, client))
+            mcp_table_close(shard, client);
+        else if (!client->name_bytes && is_changed)
+            tell_changed(shard, client);
+    }
+}
+
 static void reloaded(struct shard *shard) {
-    if (shard->mcp_http)
-        mcp_era_forget(shard);
+    if (!shard->mcp_http)
+        return;
+    uint64_t set = server_set(shard);
+    mcp_era_forget(shard);
+    review_clients(shard, set != shard->mcp_http->server_set);
+    shard->mcp_http->server_set = set;
+}
+
+static const char *start(struct shard *shard) {
+    assert(shard->index == 0);
+    if (!mcp_table_open(shard))
+        return "MCP over HTTP";
+    shard->mcp_http->server_set = server_set(shard);
+    mcp_exchange_set(serve, gone);
+    mcp_era_set(serve);
+    http_routes_add(routes, sizeof routes / sizeof *routes);
+    return NULL;
 }
 
 static bool holds_phase(const struct shard *shard) {

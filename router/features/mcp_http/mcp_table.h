@@ -12,6 +12,7 @@ struct mcp_http {
     struct list servers;      // of which something is known (mcp_era.c)
     struct siphash_key names; // of session ids, which are published
     uint64_t made;            // how many there have been
+    uint64_t server_set;      // a hash of all servers' names, in their order
     uint32_t count;           // of clients
 };
 
