@@ -415,6 +415,71 @@ static void who_is_unknown_is_read_as_far_as_it_reads(void **state) {
     scene_close(&scene);
 }
 
+// What the hub holds, without what lies at rest for whoever comes next.
+static uint64_t bytes_in_use(const struct scene *scene) {
+    uint64_t bytes = atomic_load(&scene->world.hub->budget.bytes);
+    for (uint32_t index = 0; index < scene->world.shard_count; index++) {
+        const struct shard *shard = scene->world.shards[index];
+        bytes -= shard->buffers.free_count * sizeof(struct buffer) +
+                 (uint64_t)shard->buffers.free_count * (RECEIVE_BUFFER_BYTES + BUFFER_SLACK_BYTES) +
+                 (uint64_t)shard->parcels.free_count * sizeof(struct parcel);
+    }
+    return bytes;
+}
+
+// Many connections without a credential ask and read nothing, by frames, lines of nothing and arrays, each as it likes. What the
+// hub holds for all of them together is judged after each step, not only what waits for them.
+static void play_strangers(uint64_t seed) {
+    enum { STRANGERS = 24, STEPS = 400, MOST_BYTES = 112 * 1024, MEMBERS = 300, TEXT = 16 * 1024 };
+    static const char member[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}";
+    static struct scene scene;
+    struct world_options options;
+    struct hub_settings settings;
+    static char frame[TEXT], array[TEXT], body[TEXT - 100];
+    choose_users(&options, &settings, "[user a]\nrate = 1/s\n");
+    options.secure = false;
+    scene_open(&scene, &options);
+    struct random random;
+    random_init(&random, seed);
+    struct cable *cables[STRANGERS];
+    size_t at = 0;
+    for (unsigned count = 0; count < MEMBERS; count++)
+        at += (size_t)snprintf(body + at, sizeof body - at, "%c%s", count ? ',' : '[', member);
+    snprintf(body + at, sizeof body - at, "]");
+    size_t array_bytes =
+        (size_t)snprintf(array, sizeof array, "Content-Length: %zu\r\n\r\n%s", strlen(body), body);
+    size_t frame_bytes =
+        (size_t)snprintf(frame, sizeof frame, "Content-Length: %zu\r\n\r\n%s", strlen(member), member);
+    assert_true(array_bytes < sizeof array);
+    for (unsigned index = 0; index < STRANGERS; index++)
+        cables[index] = world_dial(&scene.world);
+    scene_settle(&scene);
+    uint64_t before = bytes_in_use(&scene);
+    for (unsigned step = 0; step < STEPS; step++) {
+        struct cable *cable = cables[random_below(&random, STRANGERS)];
+        if (random_below(&random, 8) == 0)
+            cable_write(cable, array, array_bytes);
+        for (unsigned count = random_below(&random, 200); count > 0; count--)
+            cable_write(cable, frame, frame_bytes);
+        for (unsigned turn = random_below(&random, 20); turn > 0; turn--)
+            world_step(&scene.world);
+        assert_true(bytes_in_use(&scene) < before + STRANGERS * MOST_BYTES);
+    }
+    scene_settle(&scene);
+    assert_true(bytes_in_use(&scene) < before + STRANGERS * MOST_BYTES);
+    for (unsigned index = 0; index < STRANGERS; index++)
+        cable_close(cables[index]);
+    scene_settle(&scene);
+    scene_check(&scene);
+    scene_close(&scene);
+}
+
+static void strangers_that_read_nothing_hold_little(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++)
+        play_strangers(seed);
+}
+
 struct reload {
     struct scene *scene;
     struct hub_settings settings;
@@ -494,6 +559,7 @@ int main(void) {
         cmocka_unit_test(a_half_close_is_said_and_answered),
         cmocka_unit_test(who_makes_the_cipher_talk_is_ended),
         cmocka_unit_test(who_is_unknown_is_read_as_far_as_it_reads),
+        cmocka_unit_test(strangers_that_read_nothing_hold_little),
         cmocka_unit_test(editions_that_nobody_reads_are_given_back),
         cmocka_unit_test(users_files_that_nobody_reads_are_given_back),
     };
