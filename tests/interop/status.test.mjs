@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
+import { Broker, joining, linked } from '../e2e/cluster.mjs';
 import { Hub } from '../e2e/hub.mjs';
 import { Chromium, chromiumIsThere } from './chromium.mjs';
 
@@ -104,6 +105,22 @@ else {
       await quiet();
     }
   }));
+
+  test('the page calls hubs of a cluster by their names', async () => {
+    const broker = await Broker.start();
+    const named = (name) => [...joining(broker), '--hub-name', name];
+    await withHub((here) => withHub(async (there) => {
+      await Promise.all([linked(here), linked(there)]);
+      await here.agent('alpha');
+      await there.agent('beta');
+      const shown = await browser.open(page(here));
+      const rows = "[...document.querySelectorAll('#agent-table tbody tr')].map((row) => `${row.cells[0].textContent} ${row.cells[5].textContent}`).join()";
+      await shown.until(`${rows} === 'alpha first,beta second'`, 'both hubs');
+      assert.deepEqual(shown.errors, []);
+      await shown.close();
+    }, named('second')), named('first'));
+    await broker.kill();
+  });
 
   test('the page is found through by keyboard', () => withHub(async (hub) => {
     for (const id of ['alpha', 'beta', 'gamma']) await hub.agent(id);

@@ -8,6 +8,8 @@ import { fill, list, make, meter, say } from './status-view.js';
 const ASK_MS = 1000, STALE_MS = 2500, AGENTS_SHOWN = 100;
 // A long list of agents isn't asked for so often that the hub would be busy with it.
 const AGENTS_EVERY = [[64 << 10, 1], [1 << 20, 5], [Infinity, 30]];
+// Nor are other hubs: so many seconds lie between two lists of theirs.
+const CLUSTER_EVERY = 5;
 const at = (id) => document.getElementById(id);
 
 const history = []; // of {at, stats}
@@ -153,6 +155,7 @@ const columns = [
   { title: 'owes', number: true, sort: (left, right) => left.pending - right.pending },
   { title: 'connected for', number: true, wide: true, sort: (left, right) => right.connectedSince - left.connectedSince },
   { title: 'child', wide: true, sort: (left, right) => figures.isDown(right) - figures.isDown(left) },
+  { title: 'hub', wide: true, sort: (left, right) => ((left.hubName ?? '') < (right.hubName ?? '') ? -1 : 1) },
   { title: 'capabilities', long: true, wide: true },
 ];
 const LEVELS = ['autonomous', 'supervised', 'human-in-the-loop', 'manual'];
@@ -172,17 +175,19 @@ function showAgents() {
   say(at('found'), found.length > shown.length ? `${shown.length} of ${figures.count(found.length)} shown`
     : `${figures.count(found.length)}${wanted ? ` of ${figures.count(agents.length)}` : ''}`);
   fill(at('agent-table'), columns, shown.map((agent) => [agent.agentId, agent.governanceLevel, figures.count(agent.pending),
-    figures.duration(Math.max(0, Date.now() - agent.connectedSince)), agent.child?.state ?? '–', JSON.stringify(agent.capabilities)]),
+    figures.duration(Math.max(0, Date.now() - agent.connectedSince)), agent.child?.state ?? '–', agent.hubName ?? '–', JSON.stringify(agent.capabilities)]),
   { ...order, by: sortBy });
 }
 
 async function askAgents() {
-  const every = AGENTS_EVERY.find(([size]) => agentBytes <= size)[1];
+  const joined = history.at(-1)?.stats.cluster_links_opened > 0;
+  const every = Math.max(AGENTS_EVERY.find(([size]) => agentBytes <= size)[1], joined ? CLUSTER_EVERY : 1);
   if (agentTurn++ % every) return;
-  const { result, bytes } = await link.ask('hub/agents');
+  const { result, bytes } = await link.ask('hub/agents', joined ? { cluster: true } : undefined);
   agentBytes = bytes;
   agents = result.agents.map((agent) => ({
-    ...agent, text: `${agent.agentId} ${agent.governanceLevel} ${JSON.stringify(agent.capabilities)}`.toLowerCase(),
+    ...agent,
+    text: `${agent.agentId} ${agent.governanceLevel} ${agent.hubName ?? ''} ${JSON.stringify(agent.capabilities)}`.toLowerCase(),
   }));
   showAgents();
 }
