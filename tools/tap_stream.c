@@ -24,7 +24,7 @@ static bool is_entries(const struct client_body *body, struct lookup *found) {
            json_string_is(body->bytes, found->value[KEY_METHOD], "hub/tapped");
 }
 
-static enum status follow(const struct tap_stream *stream, struct client *client) {
+static enum status take_all(const struct tap_stream *stream, struct client *client) {
     int error = client_request(client, "hub/tap", stream->params, NULL);
     while (error == 0) {
         struct client_body body;
@@ -57,7 +57,7 @@ enum status tap_stream_follow(const struct tap_stream *stream) {
         client_set_deadline(&client, stream->for_ns);
     }
     enum status status =
-        client.signals < 0 ? unreachable(stream->hub, client.signals) : follow(stream, &client);
+        client.signals < 0 ? unreachable(stream->hub, client.signals) : take_all(stream, &client);
     if (client.signals >= 0) {
         signals_close(client.signals);
     }
