@@ -149,7 +149,7 @@ enum sending {
 // Starts a send of what waits, unless one is under way. Parcels that need no more care are moved to *done.
 enum sending connection_send(struct connection *connection, struct io *io, struct sender *sender,
                              struct parcel_list *done);
-// The same of another outbox, of which it may have what waits in its own stay behind.
+// Starts a send from another outbox, while the parcels in the connection's own may stay behind.
 enum sending connection_send_from(struct connection *connection, struct outbox *outbox, struct io *io,
                                   struct sender *sender, struct parcel_list *done);
 // Notes an IO_SENT event. Likewise.

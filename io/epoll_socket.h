@@ -79,7 +79,7 @@ static inline bool socket_table_has_room(const struct socket_table *table, int s
 }
 // Returns the slot of the descriptor; a fresh slot the first time.
 struct socket_slot *socket_slot_of(struct socket_table *table, int socket);
-// The same, or NULL if nothing is.
+// Returns the slot of the descriptor; NULL: there is none.
 struct socket_slot *socket_slot_find(struct socket_table *table, int socket);
 // Forgets the descriptor. Nothing may be under way on it.
 void socket_slot_release(struct socket_table *table, struct socket_slot *slot);

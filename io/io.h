@@ -81,7 +81,7 @@ void io_lend_buffers(struct io *io, uint32_t buffers);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);
-// The same clock, as it is at the call.
+// Nanoseconds of that clock, read at the call.
 uint64_t io_clock(const struct io *io);
 // Nanoseconds of a processor that the calling thread has used; 0 where nobody knows.
 uint64_t io_cpu_ns(const struct io *io);

@@ -36,10 +36,10 @@ struct secure_source *tls_read_authorities(const char *path, char *why, size_t c
 // Keys and certificates, read once and shared by all connections that are made from them. Known to io/tls.c.
 
 SSL_CTX *tls_context_of(struct secure_source *source);
-// As tls_read.
+// Implements tls_read.
 struct secure_source *tls_context_read(const struct cipher *cipher, const struct tls_files *files, char *why,
                                        size_t capacity);
-// As tls_read_authorities.
+// Implements tls_read_authorities.
 struct secure_source *tls_context_read_authorities(const struct cipher *cipher, const char *path, char *why,
                                                    size_t capacity);
 // Has one of its connections dial `server`, a name or a numeric address, which its certificate must be for.
@@ -54,5 +54,5 @@ void tls_context_destroy(struct secure_source *source);
 
 // The names in a certificate. Known to io/tls.c.
 
-// As connection_certificate.
+// Visits the names in a certificate, as connection_certificate does.
 bool tls_names_visit(X509 *certificate, secure_visit *visit, void *context);

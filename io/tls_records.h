@@ -79,7 +79,7 @@ void tls_records_destroy(struct tls_records *records);
 // How many are sealed with one key, at most; TLS_SEALED_COUNT_MAX unless a test wants to see it.
 void tls_records_bound(struct tls_records *records, uint64_t sealed_max);
 
-// As the functions of struct cipher.
+// Implement the functions of struct cipher.
 enum secure_result tls_records_open(struct tls_records *records, struct secure *secure,
                                     struct secure_input *input, uint8_t *out, size_t room, size_t *count);
 bool tls_records_seal(struct tls_records *records, struct secure *secure, const struct iovec *parts,

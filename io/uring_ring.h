@@ -41,9 +41,9 @@ static inline struct msghdr *ring_message(struct ring *ring, const struct io_uri
 
 // Hands all that is noted to the kernel.
 void ring_submit(struct ring *ring);
-// The same, lets the kernel post what has completed, and if nothing has, waits for up to wait_ns (0: not at
-// all, UINT64_MAX: without end). With hold_ns, which is no longer, one completion ends the wait only after that time, and before
-// it many do. May return earlier, with nothing.
+// Hands all that is noted to the kernel and lets it post completions. If there are none, waits for up to wait_ns (0:
+// not at all, UINT64_MAX: without end). With hold_ns, which is no longer, one completion ends the wait only after
+// that time, and before it many do. May return earlier, with nothing.
 void ring_enter(struct ring *ring, uint64_t wait_ns, uint64_t hold_ns);
 // Lets the kernel post what has completed, and hands nothing over.
 void ring_look(struct ring *ring);

@@ -80,7 +80,7 @@ void agents_init(struct agents *agents, const struct siphash_key *key, struct qu
 void agents_deinit(struct agents *agents);
 
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
-// The same, and who is found is remembered: the next time an id costs a comparison.
+// Finds an agent and remembers it: the next time its id costs a comparison.
 struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes);
 // Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
 // memory, or the quota, is used up: then nothing has changed.

@@ -83,7 +83,8 @@ bool pattern_valid(const char *pattern, size_t bytes);
 // The subscription to a pattern, or NULL.
 struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
                                  const char *pattern, size_t bytes);
-// The same, made if it isn't there; it must then get a reason or be let go. NULL when memory is used up.
+// Returns the subscription to a pattern, made if it isn't there; a new one must get a reason or be let go. NULL when
+// memory is used up.
 struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
                                  size_t bytes);
 // Takes a subscription out if there is no reason for it any more.

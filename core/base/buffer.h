@@ -51,7 +51,7 @@ enum budget_use {
 // Counts so many bytes in; false when that use of the budget has no room for them: it has been noted then.
 bool buffer_budget_take(struct buffer_budget *budget, uint64_t bytes, enum budget_use use);
 void buffer_budget_give(struct buffer_budget *budget, uint64_t bytes);
-// The same question, without counting anything.
+// Whether that use of the budget has room for so many bytes. Counts nothing.
 bool buffer_budget_has_room(struct buffer_budget *budget, uint64_t bytes, enum budget_use use);
 // Whether the last three sixteenths have been begun.
 bool buffer_budget_tight(const struct buffer_budget *budget);
@@ -71,7 +71,7 @@ void buffer_pool_init(struct buffer_pool *pool, struct buffer_budget *budget);
 void buffer_pool_deinit(struct buffer_pool *pool);
 // Gives the memory of the buffers at rest back.
 void buffer_pool_trim(struct buffer_pool *pool);
-// The same for those that have been at rest since the last call.
+// Gives back the memory of buffers that have been at rest since the last call.
 void buffer_pool_shrink(struct buffer_pool *pool);
 // Whether every buffer that the pool made has come home.
 bool buffer_pool_full(const struct buffer_pool *pool);
@@ -81,7 +81,8 @@ bool buffer_pool_full(const struct buffer_pool *pool);
 struct buffer *buffer_take(struct buffer_pool *pool);
 // A buffer of `capacity` bytes with one reference, for a part of a frame, or NULL likewise.
 struct buffer *buffer_take_sized(struct buffer_pool *pool, uint32_t capacity);
-// The same for a whole frame: one larger than a receive buffer gets nothing of the last three sixteenths.
+// Returns a buffer for a whole frame, or NULL: a frame larger than a receive buffer gets nothing of the last three
+// sixteenths of the budget.
 struct buffer *buffer_take_large(struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take_large would find room if nothing else were there.
 bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);

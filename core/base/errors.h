@@ -37,7 +37,8 @@ enum error {
 
 // The number that goes into "code". `error` is not ERROR_NONE.
 int32_t error_code(enum error error);
-// The same over MCP's HTTP, which keeps -32099 to -32000 for itself: the hub's own codes there are 1,000 higher.
+// Returns the code over MCP's HTTP, which keeps -32099 to -32000 for itself: the hub's own codes there are 1,000
+// higher.
 int32_t error_code_mcp(enum error error);
 // The text that goes into "message"; static, plain ASCII without characters that JSON escapes.
 const char *error_text(enum error error);

@@ -7,9 +7,9 @@
 
 // `bytes` of memory, not zeroed, or NULL. Aligned for any type.
 __attribute__((malloc, warn_unused_result)) void *memory_take(size_t bytes);
-// The same, in pages that nothing else lies in, so that all of them go back when it does.
+// `bytes` of memory, not zeroed, in pages of their own, which all go back with it; or NULL.
 __attribute__((malloc, warn_unused_result)) void *memory_take_whole(size_t bytes);
-// As memory_take, zeroed.
+// `count` times `bytes` of zeroed memory, or NULL.
 __attribute__((malloc, warn_unused_result)) void *memory_take_zeroed(size_t count, size_t bytes);
 // Zeroed and aligned to `alignment`, a power of two that divides `bytes`.
 __attribute__((malloc, warn_unused_result)) void *memory_take_aligned(size_t alignment, size_t bytes);

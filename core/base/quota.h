@@ -38,13 +38,12 @@ void quota_init_beside(struct quota *quota, struct buffer_budget *budget);
 // Hands its grants back, and with those of all accounts all that was taken, if all of it was given back.
 void quota_deinit(struct quota *quota);
 
-// As core/base/memory.h's, but NULL, too, where the bound leaves no room.
+// Take memory as core/base/memory.h does; NULL also where the bound leaves no room.
 __attribute__((malloc, warn_unused_result)) void *quota_take(struct quota *quota, size_t bytes);
 __attribute__((malloc, warn_unused_result)) void *quota_take_zeroed(struct quota *quota, size_t count,
                                                                     size_t bytes);
 __attribute__((warn_unused_result)) void *quota_resize(struct quota *quota, void *memory, size_t bytes);
-// The same, but the bound refuses nothing: for what is little and goes at once unless something else is kept
-// for it.
+// Takes memory that the bound does not refuse: little, and given back at once unless something else is kept for it.
 __attribute__((malloc, warn_unused_result)) void *quota_take_anyway(struct quota *quota, size_t bytes);
 // NULL is allowed.
 void quota_give(struct quota *quota, void *memory);

@@ -20,7 +20,7 @@ void text_deinit(struct text *text);
 
 // Makes room for so many more bytes, which then can't fail.
 bool text_reserve(struct text *text, size_t count);
-// The same, but without memory for it the text stays as it was and hasn't failed.
+// Makes room for so many more bytes. False without memory: the text stays as it was and hasn't failed.
 bool text_try_reserve(struct text *text, size_t count);
 void text_add(struct text *text, const void *bytes, size_t count);
 // A C string as it is.

@@ -83,7 +83,7 @@ struct child_settings *child_settings_create(const char *name);
 const struct child_settings *child_settings_hold(const struct child_settings *settings);
 // From any thread. NULL is allowed.
 void child_settings_drop(const struct child_settings *settings);
-// The same for all that are linked behind it; NULL is allowed.
+// Drops a reference of the settings and of all that are linked behind them; NULL is allowed.
 void child_settings_drop_all(struct child_settings *first);
 
 // Takes a key and its value. NULL when all is well, else what was expected: static text.

@@ -26,9 +26,9 @@ enum nats_url_fault { NATS_URL_GOOD, NATS_URL_BAD_SCHEME, NATS_URL_BAD_CREDENTIA
 
 // Reads one. Where it is none, what is in *out means nothing, and is no secret.
 enum nats_url_fault nats_url_read(const char *text, size_t bytes, struct nats_url *out);
-// The same of what has no scheme, [USER:PASSWORD@|TOKEN@]HOST:PORT: with this one.
+// Reads a URL without a scheme, [USER:PASSWORD@|TOKEN@]HOST:PORT, as one with this scheme.
 enum nats_url_fault nats_url_read_as(const char *text, size_t bytes, bool secure, struct nats_url *out);
-// The same of HOST:PORT alone, which leaves the rest of *out as it is.
+// Reads HOST:PORT alone and leaves the rest of *out as it is.
 bool nats_url_place(const char *text, size_t bytes, struct nats_url *out);
 
 // --- INFO

@@ -53,8 +53,8 @@ enum json_step json_next(struct json_walk *walk, struct json_item *item);
 // The first member of the object `value` whose key means `key`; type JSON_NONE when there is none or it is no
 // object.
 struct json_item json_member(const uint8_t *text, struct span value, const char *key);
-// The same of one type: whether the member is true; a whole number, 0 where it is none; a string, decoded, of which
-// SIZE_MAX is returned where it is none or has more than `capacity` bytes, else the number of bytes.
+// Read a member of one type: whether the member is true; a whole number, 0 where it is none; a string, decoded, of
+// which SIZE_MAX is returned where it is none or has more than `capacity` bytes, else the number of bytes.
 bool json_member_true(const uint8_t *text, struct span value, const char *key);
 uint64_t json_member_whole(const uint8_t *text, struct span value, const char *key);
 size_t json_member_text(const uint8_t *text, struct span value, const char *key, char *out, size_t capacity);
@@ -87,7 +87,8 @@ uint32_t json_skip_space(const uint8_t *text, uint32_t at, uint32_t end);
 // The offset behind the string that opens at `at` (text[at] is a quote): only its end is looked for, what is
 // inside is not judged. UINT32_MAX when it doesn't end before `end`.
 uint32_t json_skip_string(const uint8_t *text, uint32_t at, uint32_t end);
-// The same of one that must be valid: UINT32_MAX when it isn't, too.
+// Returns the place behind a string that must be valid. UINT32_MAX when the string is invalid or doesn't end before
+// `end`.
 uint32_t json_skip_valid_string(const uint8_t *text, uint32_t at, uint32_t end);
 // Returns the offset behind the object or array that opens at `at`. Strings are skipped over, and brackets of
 // both kinds are counted together. Where as many have closed as have opened, the value ends, and that bracket

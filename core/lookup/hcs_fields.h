@@ -2,8 +2,8 @@
 // first (lookup.h). Where that tells that the body is such a frame, this module reads the fields of frames,
 // so that no other message pays for it.
 //
-// As with other bodies, none of these keys may occur twice or be spelled with an escape. Strings among their
-// values are judged, whatever the depth.
+// None of these keys may occur twice or be spelled with an escape, as with other bodies. Strings among their values
+// are judged, whatever the depth.
 #pragma once
 
 #include "core/lookup/lookup.h"

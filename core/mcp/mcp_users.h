@@ -66,7 +66,7 @@ void mcp_users_deinit(struct mcp_users *users);
 
 // The user at a connection, made if it is none yet; NULL without memory.
 struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection);
-// The same, or NULL where it is none.
+// Returns the user at a connection, or NULL where the connection is no user.
 struct mcp_user *mcp_user_find(const struct mcp_users *users, uint64_t connection);
 // Is told of a resource.
 typedef void mcp_visit_uri(void *context, const char *uri, size_t bytes);
@@ -76,7 +76,7 @@ void mcp_user_leave(struct mcp_users *users, struct mcp_user *user, mcp_visit_ur
 // A request has gone to the server under this id, which no other one in progress has. False without memory.
 bool mcp_request_begin(struct mcp_users *users, struct mcp_user *user, uint64_t id,
                        enum mcp_request_kind kind);
-// The same for one that listens: its user's own id, JSON, is kept to name what it hears.
+// Begins a request that listens: its user's own id, JSON, is kept to name the events. False without memory.
 bool mcp_listen_begin(struct mcp_users *users, struct mcp_user *user, uint64_t id, const void *own,
                       size_t bytes);
 // Returns that id, as long as the request is in progress; NULL: no listening request has this id.
@@ -109,8 +109,8 @@ struct mcp_user *mcp_only_log_reader(const struct mcp_users *users);
 // The user is subscribed to a resource, once however often it says so. False without memory, for a URI that is too
 // long, or one that is too many (SUBSCRIPTIONS_PER_CONNECTION_MAX).
 bool mcp_subscribe(struct mcp_users *users, struct mcp_user *user, const char *uri, size_t bytes);
-// The same as a request in progress asks: the user isn't if that is refused, and is if it ends without a word, as the
-// server may have done it.
+// Subscribes the user as a request in progress asks. The subscription ends if the request is refused; it stays if the
+// request ends without an answer, as the server may have subscribed.
 bool mcp_request_subscribe(struct mcp_users *users, uint64_t id, const char *uri, size_t bytes);
 // Notes that a subscription was refused. `orphan` is called with the resource in one case: nobody is
 // subscribed to it any more, and an unsubscription of somebody else wasn't told to the server for the sake of

@@ -46,7 +46,7 @@ void account_drop(struct account *account);
 // *over says for which of the two.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t bytes, enum account_limit *over);
-// The same for what is never refused: it counts, but leaves no more owed than a second's worth.
+// Counts a message that is never refused: it leaves no more owed than a second's worth.
 void account_charge(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                     uint64_t bytes);
 // Takes an event's deliveries out of `fanout`, likewise.
@@ -79,7 +79,7 @@ void account_answer(struct account *account);
 bool account_ask_ahead(struct account *account, uint32_t max, uint32_t count);
 // Takes so many off that were answered, or didn't come.
 void account_answer_several(struct account *account, uint32_t count);
-// The same for messages that the gate holds, and for the bytes of those.
+// Count messages that the gate holds, and their bytes.
 bool account_detain(struct account *account, uint32_t max);
 void account_release(struct account *account);
 bool account_detain_bytes(struct account *account, uint64_t bytes, uint64_t max);

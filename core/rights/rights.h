@@ -71,7 +71,7 @@ struct verdict rights_admin(const struct user *user);
 
 // The line whose `hold` names any of what the message names, the event too; 0: none does.
 uint32_t rights_hold(const struct user *user, const struct right_call *call);
-// The same for the agent that it would reach.
+// The line whose `hold` names the agent that the message would reach; 0: none does.
 uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t bytes);
 // Whether these two could hold anything.
 bool rights_hold_any(const struct user *user);

@@ -161,7 +161,7 @@ bool users_have_certificates(const struct users *users);
 // Returns the user with that credential; NULL: there is none. The result is good as long as `users`, or a file that was
 // read after them, is.
 const struct user *users_by_name(const struct users *users, const char *name, size_t bytes);
-// Likewise, and those that are gone. For users_read alone.
+// Returns the user of this name, also one that is gone. For users_read alone.
 struct user *users_known(const struct users *users, const char *name, size_t bytes);
 const struct user *users_by_token(const struct users *users, const char *token, size_t bytes);
 // Whole and byte for byte; a name with a zero byte is nobody's.

@@ -10,5 +10,5 @@ size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes);
 // (line_breaks.h), and nobody else may read the body any more. A share is the exception: its origin must have none, or be
 // made for such receivers (parcel_broken_for).
 void parcel_dress(struct parcel *parcel, const struct wire *wire);
-// The same for a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
+// Dresses a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
 void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);

@@ -16,8 +16,8 @@ size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t co
 // for its receivers. NULL when memory or the budget is used up.
 struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                  const struct wire *wire);
-// The same of a stretch: of `count` bodies, spans of it in rising order, which become spans of the copy. Shares of it
-// are to be narrowed.
+// Makes a copy of a stretch for receivers of this wire. `bodies` are `count` spans of the stretch in rising order,
+// which become spans of the copy. Shares of it are to be narrowed.
 struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                          const struct wire *wire, struct span *bodies, unsigned count);
 

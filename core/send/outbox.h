@@ -132,7 +132,8 @@ struct stage {
 };
 
 void stage_init(struct stage *stage, struct buffer_pool *pool);
-// The same with a first buffer of so many bytes, as far as a receive buffer's and as there is memory: for one shipment.
+// Begins a stage with a first buffer of so many bytes, for one shipment: at most a receive buffer's, and as far as
+// there is memory.
 void stage_init_sized(struct stage *stage, struct buffer_pool *pool, size_t bytes);
 void stage_deinit(struct stage *stage);
 

@@ -155,7 +155,7 @@ void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, ui
 void parcel_pool_deinit(struct parcel_pool *pool);
 // Gives the memory of the parcels at rest back.
 void parcel_pool_trim(struct parcel_pool *pool);
-// The same for those that have been at rest since the last call.
+// Gives back the memory of parcels that have been at rest since the last call.
 void parcel_pool_shrink(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
 // Counts bytes in the budget that are taken (below 0: given back) for parcels on their way, as their texts
@@ -194,7 +194,7 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts);
 // PARCEL_HEAD_BYTES_MAX takes memory. NULL when that is used up, and nothing has changed. The block must not
 // be asked for any more.
 char *parcel_head_take(struct parcel *parcel, size_t count);
-// The same with bytes that are copied; false without memory.
+// Sets the head of a parcel to a copy of these bytes; false without memory.
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // Makes a body of the hub's own: takes `text`, which memory_take gave. The parcel may take the last of the
 // budget. NULL when memory or the budget is used up; the text is then still the caller's.

@@ -9,7 +9,7 @@
 // Then body_at is the block's length, with its closing blank line.
 enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t bytes,
                             const struct unit_limits *limits);
-// As many bytes as are taken in before the scanner must look, while the block isn't whole.
+// Returns the most bytes that are taken in before the scanner must look, while the block isn't whole.
 uint32_t frame_open_max(const struct unit_limits *limits);
 
 // Writes "Content-Length: N" with its CR LF; returns its length, WIRE_HEAD_BYTES_MAX at most.

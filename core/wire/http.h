@@ -29,7 +29,7 @@ enum { HTTP_CHUNKS = 16, HTTP_SIZED = 32, HTTP_REFUSED };
 // whole, expects to be told to go on (RFC 9110 section 10.1.1), and nothing of the body is there. A chunked
 // body is UNIT_OPEN to its end; its head is whole when body_at is set. A unit with nothing in it matters.
 enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
-// As many bytes as a request can have while its length isn't known, when what is dead has been cut out.
+// Returns the most bytes that a request can have while its length isn't known, when dead bytes have been cut out.
 uint32_t http_open_max(const struct unit_limits *limits);
 
 // The status that tells a peer of a fault: 400, 408, 413, 414, 417, 431 or 505.

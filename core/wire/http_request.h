@@ -87,7 +87,7 @@ static inline bool http_repeated(const struct http_request *request, enum http_f
 // Whether a list of tokens by comma, over all fields of this name, has this one; in any case, `token` in lower
 // case.
 bool http_lists(const uint8_t *head, const struct unit *unit, enum http_field field, const char *token);
-// The same of one value.
+// Whether the list in one value has the token.
 bool http_list_has(const uint8_t *bytes, struct span list, const char *token);
 // The next field whose name begins with `prefix` (in lower case, in any case), and its value; *at is 0 at first. False
 // when there are no more.

@@ -40,6 +40,6 @@ void ini_begin(struct ini *ini, char *text, size_t bytes, bool is_bounded);
 void ini_next(struct ini *ini, struct ini_line *out);
 // Ends a value where ` ;` begins a comment, and takes the blanks before that away.
 void ini_cut_comment(char *value);
-// The same of a value that may stand in quotes: these reach from its first byte to the last quote of the line, behind which only a
-// comment may stand. Returns what is in them, as it is, or the value without quotes.
+// Ends a value that may stand in quotes. The quotes reach from its first byte to the last quote of the line, behind
+// which only a comment may stand. Returns the text between the quotes as it is, or the value without quotes.
 char *ini_unquote(char *value);

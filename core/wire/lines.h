@@ -16,5 +16,5 @@ enum unit_result lines_scan(struct unit *unit, const uint8_t *line, size_t bytes
 // The stream has ended behind these bytes, for which lines_scan said UNIT_OPEN: they are a line without its
 // line feed. UNIT_WHOLE or UNIT_BAD.
 enum unit_result lines_end(struct unit *unit, const uint8_t *line, size_t bytes);
-// As many bytes as a line can have while its length isn't known.
+// Returns the most bytes that a line can have while its length isn't known.
 uint32_t lines_open_max(const struct unit_limits *limits);

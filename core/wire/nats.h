@@ -24,7 +24,7 @@ struct nats_message {
 // line without a payload is empty, and it matters.
 enum unit_result nats_scan(struct unit *unit, const uint8_t *bytes, size_t count,
                            const struct unit_limits *limits);
-// As many bytes as a line has at most.
+// Returns the most bytes that a line may have.
 uint32_t nats_open_max(const struct unit_limits *limits);
 // Reads a unit that is whole.
 void nats_read(const uint8_t *bytes, const struct unit *unit, struct nats_message *out);

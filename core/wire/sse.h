@@ -18,6 +18,6 @@ uint32_t sse_open_max(const struct unit_limits *limits);
 
 // Writes what stands before a body of any length; returns its length.
 size_t sse_data_head(char *out, uint64_t body_bytes);
-// The same with the event's name and its id before that, which hold no line break; NULL: it has none. A parcel's
-// head (parcel_set_head) may be this.
+// Writes the event's name, its id and what stands before a body; name and id hold no line break; NULL: the event has
+// none. A parcel's head (parcel_set_head) may be this.
 size_t sse_head(char out[SSE_HEAD_BYTES_MAX], const char *event, const char *id, size_t id_bytes);

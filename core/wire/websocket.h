@@ -47,10 +47,11 @@ enum {
 // frame.
 enum unit_result websocket_scan(struct unit *unit, uint8_t *bytes, size_t count,
                                 const struct unit_limits *limits);
-// The same for what a server sends, which isn't masked.
+// Goes on with a unit that a server sends, which isn't masked.
 enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t count,
                                        const struct unit_limits *limits);
-// As many bytes as a unit can have while its length isn't known, when the gap in it is closed with each arrival.
+// Returns the most bytes that a unit can have while its length isn't known, when the gap in it is closed with each
+// arrival.
 uint32_t websocket_open_max(const struct unit_limits *limits);
 // Which control frame it was, right behind UNIT_ASIDE: a close, a ping or a pong. A close's payload is good.
 enum websocket_opcode websocket_aside(const struct unit *unit);
@@ -63,11 +64,11 @@ enum websocket_code websocket_code_of(enum unit_fault fault);
 
 // Writes what stands before a text message of so many bytes, unmasked; returns its length, 2 to 10.
 size_t websocket_head(char *out, uint64_t body_bytes);
-// The same for a frame of a client's with this opcode: 6 to 14 bytes, and the mask is to be put on the payload
+// Writes the head of a client's frame with this opcode, 6 to 14 bytes. The mask must be put on the payload
 // (websocket_mask_off does that, too).
 size_t websocket_client_head(char *out, enum websocket_opcode opcode, uint64_t payload_bytes,
                              const uint8_t mask[WEBSOCKET_MASK_BYTES]);
-// The same as websocket_head for a control frame's payload; WEBSOCKET_CONTROL_HEAD_BYTES long.
+// Writes the head of a server's control frame, WEBSOCKET_CONTROL_HEAD_BYTES long.
 void websocket_control_head(char out[WEBSOCKET_CONTROL_HEAD_BYTES], enum websocket_opcode opcode,
                             size_t payload_bytes);
 // Writes a close frame with a reason, ASCII, cut where it is too long; returns its length.
