@@ -301,7 +301,8 @@ static size_t spelled(const char *at, size_t count, char letter) {
         return 1;
     }
     snprintf(escape, sizeof escape, "\\u%04x", (unsigned)(unsigned char)letter);
-    return count >= ESCAPE_BYTES && at[1] == 'u' && strncasecmp(at, escape, ESCAPE_BYTES) == 0 ? ESCAPE_BYTES : 0;
+    return count >= ESCAPE_BYTES && at[1] == 'u' && strncasecmp(at, escape, ESCAPE_BYTES) == 0 ? ESCAPE_BYTES
+                                                                                               : 0;
 }
 
 static bool is_string(const char *at, size_t count, const char *text) {
