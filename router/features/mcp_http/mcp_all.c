@@ -233,6 +233,8 @@ static void described(struct shard *shard, struct mcp_gather *gather) {
 
 // As the client said it.
 static void put_same(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
+    (void)cursor;
+    (void)bytes;
     assert(!cursor && !bytes);
     text_add(out, body_of(gather), gather->frame.body.bytes);
 }
