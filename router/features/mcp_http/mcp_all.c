@@ -236,6 +236,7 @@ static void put_same(const struct mcp_gather *gather, struct text *out, const ch
     (void)cursor;
     (void)bytes;
     assert(!cursor && !bytes);
+    (void)cursor, (void)bytes;
     text_add(out, body_of(gather), gather->frame.body.bytes);
 }
 
