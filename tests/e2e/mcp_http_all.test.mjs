@@ -11,6 +11,7 @@ import { web } from './web.mjs';
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-mcp-all-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 const program = fileURLToPath(new URL('mcp_lists.py', import.meta.url));
+const seer = fileURLToPath(new URL('mcp_server.py', import.meta.url));
 const section = (name, own, tools, more = '') => `[child ${name}]\ncommand = python3 -S -E ${program} ${own} ${tools} ${more}\nprotocol = mcp\n`;
 let files = 0;
 function hub(text, ...options) {
@@ -123,4 +124,37 @@ web('SIGHUP changes the servers under their sessions', CHANGING, async (on) => {
   assert.ok(!ofOne.ended);
   assert.deepEqual(names(await all.ask('tools/list')), ['a', 'fresh']);
   writeFileSync(file, TWO); // for the next hub
+});
+
+const both = (name) => `[child ${name}]\ncommand = python3 -S -E ${seer} --both\nprotocol = mcp\n`;
+web('a subscription to all has one acknowledgement, and ends with the hub', hub(both('a') + both('b')), async (on) => {
+  const waiting = modern(on, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  const at = (name, method, params = {}) => {
+    const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
+    const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
+    return send(on, 'POST', `/mcp/${name}`, { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method } });
+  };
+  const listens = [];
+  for (const name of ['a', 'b']) {
+    let found;
+    while (!found) found = (await (await at(name, 'seen')).end()).answer(1).result.messages.find(({ method }) => method === 'subscriptions/listen');
+    listens.push(found.id);
+  }
+  const tell = async (index, method, notifications) => {
+    const _meta = { [`${META}subscriptionId`]: listens[index] };
+    const message = { jsonrpc: '2.0', method, params: { _meta, ...(notifications && { notifications }) } };
+    await (await at(['a', 'b'][index], 'say', { message })).end();
+  };
+  await tell(0, 'notifications/subscriptions/acknowledged', {});
+  await tell(1, 'notifications/subscriptions/acknowledged', { toolsListChanged: true });
+  const stream = await waiting;
+  await tell(0, 'notifications/tools/list_changed');
+  await stream.until(({ messages }) => messages.length === 2, 'the change');
+  const _meta = { [`${META}subscriptionId`]: 1 };
+  assert.deepEqual(stream.messages.map(({ method, params }) => [method, params]), [
+    ['notifications/subscriptions/acknowledged', { _meta, notifications: { toolsListChanged: true } }],
+    ['notifications/tools/list_changed', { _meta }]]);
+  on.process.kill('SIGTERM');
+  await stream.end();
+  assert.deepEqual(stream.messages[2], { jsonrpc: '2.0', id: 1, result: { _meta, resultType: 'complete' } });
 });

@@ -304,16 +304,26 @@ static const struct http_route routes[] = {
      .preflight = preflight},
 };
 
-// Subscriptions end in good order, since nothing else ends them.
-static void end_listens(struct shard *shard) {
+// The first subscription of a client that goes on; NULL: there is none.
+static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all) {
+    for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
+        struct mcp_call *call = list_entry(node, struct mcp_call, link);
+        if (call->is_listen && !call->is_parted && (call->gather || !of_all))
+            return call;
+    }
+    return NULL;
+}
+
+// Subscriptions end in good order, since nothing else ends them; `of_all`: those to all servers alone.
+static void end_listens(struct shard *shard, bool of_all) {
     for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
-        for (struct list *node = client ? client->calls.next : NULL, *next; client && node != &client->calls;
-             node = next) {
-            struct mcp_call *call = list_entry(node, struct mcp_call, link);
-            next = node->next;
-            if (call->is_listen)
+        for (struct mcp_call *call; client && !client->is_closed && (call = next_listen(client, of_all));) {
+            call->is_parted = true;
+            if (call->gather)
+                mcp_all_part(shard, call->gather);
+            else
                 mcp_modern_call_part(shard, call);
         }
     }
@@ -332,7 +342,7 @@ static void close_all(struct shard *shard) {
 
 static void drain(struct shard *shard) {
     if (shard->phase == HUB_DRAINING)
-        end_listens(shard);
+        end_listens(shard, false);
     else if (shard->phase == HUB_CLOSING)
         close_all(shard);
 }
@@ -392,6 +402,8 @@ static void reloaded(struct shard *shard) {
     uint64_t set = server_set(shard);
     mcp_era_forget(shard);
     review_clients(shard, set != shard->mcp_http->server_set);
+    if (set != shard->mcp_http->server_set)
+        end_listens(shard, true);
     shard->mcp_http->server_set = set;
 }
 

@@ -79,6 +79,8 @@ static void close_one(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->open > 0);
     if (--gather->open == 0)
         gather->ended(shard, gather);
+    else if (gather->part_ended)
+        gather->part_ended(shard, gather);
 }
 
 static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,

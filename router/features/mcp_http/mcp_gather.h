@@ -24,13 +24,21 @@ struct mcp_gather {
     void (*ended)(struct shard *shard, struct mcp_gather *gather);
     // Writes the question, with this id and, where bytes isn't 0, this cursor, a JSON string.
     void (*put)(const struct mcp_gather *gather, struct text *body, const char *cursor, size_t bytes);
+    // A notification has come about a part that listens: true if it was taken. NULL: none is.
+    bool (*heard)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
+    // A part has been answered, and others haven't. NULL: nothing is to be done.
+    void (*part_ended)(struct shard *shard, struct mcp_gather *gather);
     uint32_t count, open;
-    uint32_t step;      // the caller's
-    bool is_cancelled;  // the client has given it up
-    bool pages;         // all of a list are asked for
-    const char *list;   // then, its member of results; static
-    const char *method; // static, or in the gather's memory
-    struct frame frame; // what the client said; buffer NULL: nothing was kept
+    uint32_t acknowledged; // of parts that listen, how many have been
+    uint32_t honoured;     // the kinds of changes of which any part tells, as bits
+    bool is_told;          // the client has its acknowledgement
+    bool ends_well;        // it was cancelled by the hub, and has a result
+    uint32_t step;         // the caller's
+    bool is_cancelled;     // the client has given it up
+    bool pages;            // all of a list are asked for
+    const char *list;      // then, its member of results; static
+    const char *method;    // static, or in the gather's memory
+    struct frame frame;    // what the client said; buffer NULL: nothing was kept
     struct unit unit;
     struct lookup lookup;
     char *names;

@@ -113,7 +113,7 @@ static void ask(struct shard *shard, struct mcp_client *client, struct parcel *p
 }
 
 // Of a client of the modern era: to the subscription that it is for, else to the one that asks for what is logged.
-static struct mcp_exchange *modern_stream(struct mcp_client *client, uint64_t hub_id) {
+static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) {
     struct mcp_call *found = NULL;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
         struct mcp_call *call = call_of(node);
@@ -123,14 +123,30 @@ static struct mcp_exchange *modern_stream(struct mcp_client *client, uint64_t hu
             return NULL;
         found = call;
     }
-    return found && has_stream(found) ? found->http : NULL;
+    return found;
+}
+
+// Its stream, or that of the call of all servers of which it is a part. NULL: there is none, or the parcel was taken.
+static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client *client,
+                                          struct parcel **parcel) {
+    struct mcp_call *call = modern_call(client, (*parcel)->note ? (*parcel)->source : 0);
+    struct mcp_gather *gather = call ? call->part_of : NULL;
+    if (gather && gather->heard && gather->heard(shard, gather, *parcel)) {
+        *parcel = NULL;
+        return NULL;
+    }
+    if (gather)
+        call = gather->call;
+    return call && has_stream(call) ? call->http : NULL;
 }
 
 static void tell(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
     struct mcp_exchange *http = client->listener ? client->listener : latest(client);
     if (client->kind != MCP_CLIENT_SESSION)
-        http = modern_stream(client, parcel->note ? parcel->source : 0);
+        http = modern_stream(shard, client, &parcel);
+    if (!parcel)
+        return;
     if (http)
         mcp_exchange_say(shard, http, parcel, NULL, true);
     else if (client->kind == MCP_CLIENT_SESSION && !client->is_closed)
