@@ -15,7 +15,7 @@ struct peer;
 struct hcs_viewer {
     struct peer *peer;
     struct list streams; // struct hcs_client.by_peer
-    struct list over;    // in streams.over while it is over (core/hcs/shed.h)
+    struct list over;    // in streams.over while it is over (core/hcs/hcs_flow.h)
     struct list drained; // in streams.eased while it is to be looked at whether it still is
     uint64_t kept_bytes; // of those clients
     uint32_t taken;      // io_acked, when the kernel was last asked
