@@ -96,6 +96,11 @@ class Hostile(ClientTest):
         self.assertEqual(states.seen, [])
         self.assertEqual([(one["id"], one["error"]["code"]) for one in answers], [(1, -32601), (2, -32700)])
 
+    async def test_answer_before_what_is_no_frame(self):
+        client, states, call, _ = await self.sends(frame({"id": 2, "result": "right"}) + b"garbage\r\n\r\n")
+        self.assertEqual(await within(call), "right")
+        await states.reach("lost", "connected")
+
     async def test_errors_that_are_none(self):
         for error, code in (("text", -32603), ({"code": "x", "message": "y"}, -32603), ({"code": 5}, -32603), ({"code": True, "message": ""}, -32603), ({"code": 5, "message": "five", "data": None}, 5)):
             client, states, call, _ = await self.sends(frame({"id": 2, "error": error}))

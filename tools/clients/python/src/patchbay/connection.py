@@ -57,13 +57,17 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=limit, low=limit)
 
     def data_received(self, data: bytes) -> None:
+        fault = None
         try:
-            for fields, body in self.wire.feed(data):
-                if self.is_lost:
-                    return
-                self._receive(self, fields, body)
+            messages = self.wire.feed(data)
         except WireError as error:
-            self.fail(str(error))
+            messages, fault = error.messages, str(error)
+        for fields, body in messages:
+            if self.is_lost:
+                return
+            self._receive(self, fields, body)
+        if fault is not None:
+            self.fail(fault)
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         self._lose()

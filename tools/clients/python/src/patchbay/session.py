@@ -217,14 +217,14 @@ class Session:
 
         self._later[pattern] = self._loop.call_later(pauses.next(), again)
 
-    def _subscribe_never(self, pattern: str) -> None:
+    def _stop_subscribing(self, pattern: str) -> None:
         timer = self._later.pop(pattern, None)
         if timer is not None:
             timer.cancel()
 
     def unsubscribe(self, connection: Connection, pattern: str) -> None:
         """Sends the end of a subscription. Nobody waits for its answer."""
-        self._subscribe_never(pattern)
+        self._stop_subscribing(pattern)
         call = self._calls.begin(connection, "hub/unsubscribe", {"events": [pattern]})
         call.future.add_done_callback(lambda future: future.exception())
 
@@ -233,7 +233,7 @@ class Session:
         self._tell_lost(connection)
         self._registrations.lose()
         for pattern in list(self._later):
-            self._subscribe_never(pattern)
+            self._stop_subscribing(pattern)
         if connection is not self._connection:
             return  # `open` sees to it
         self._connection = None

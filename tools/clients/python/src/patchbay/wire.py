@@ -20,7 +20,11 @@ _END = b"\r\n\r\n"
 
 
 class WireError(Exception):
-    """The hub sent bytes that are no message."""
+    """The hub sent bytes that are no message. `messages` are those that were whole before."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.messages: List[Message] = []
 
 
 class Wire:
@@ -58,6 +62,17 @@ class Framed(Wire):
             data = bytes(self._partial)
             self._partial.clear()
         messages: List[Message] = []
+        try:
+            at = self._cut(data, messages)
+        except WireError as error:
+            error.messages = messages
+            raise
+        if at < len(data):
+            self._partial += data[at:]
+        return messages
+
+    def _cut(self, data: bytes, messages: List[Message]) -> int:
+        """Adds the messages that are whole. Returns where the first one begins that is not."""
         at, end = 0, len(data)
         while at < end:
             body_at = data.find(_END, at, at + HEADER_BYTES_MAX) + len(_END)
@@ -78,9 +93,7 @@ class Framed(Wire):
                 break
             messages.append((fields, data[body_at : body_at + length]))
             at = body_at + length
-        if at < end:
-            self._partial += data[at:]
-        return messages
+        return at
 
     def frame(self, body: bytes, fields: bytes = b"") -> bytes:
         return b"Content-Length: %d\r\n%b\r\n%b" % (len(body), fields, body)
