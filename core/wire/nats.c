@@ -44,12 +44,18 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     return NATS_VERBS;
 }
 
+// Subjects are long, and each byte of what comes from other hubs counts.
+static uint32_t blank_from(const uint8_t *bytes, uint32_t at, uint32_t end) {
+    const uint8_t *space = memchr(bytes + at, ' ', end - at), *stop = space ? space : bytes + end;
+    const uint8_t *tab = memchr(bytes + at, '\t', (size_t)(stop - (bytes + at)));
+    return (uint32_t)((tab ? tab : stop) - bytes);
+}
+
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
     assert(at <= end);
     while (at < end) {
         uint32_t word = at;
-        while (at < end && !is_blank(bytes[at]))
-            at++;
+        at = blank_from(bytes, at, end);
         if (at > word && line->count++ < WORDS_MAX)
             line->words[line->count - 1] = (struct span){word, at - word};
         at += at < end;

@@ -17,7 +17,9 @@ void cluster_members_deinit(struct cluster_members *members) {
 
 struct cluster_member *cluster_members_find(struct cluster_members *members, const struct hub_name *hub) {
     assert(hub->bytes);
-    return name_map_get(&members->by_node, hub->text, NODE_BYTES);
+    if (!members->found || hub_name_compare_nodes(&members->found->hub, hub) != 0)
+        members->found = name_map_get(&members->by_node, hub->text, NODE_BYTES);
+    return members->found;
 }
 
 struct cluster_member *cluster_members_add(struct cluster_members *members, const struct hub_name *hub,
@@ -61,6 +63,7 @@ void cluster_members_count(struct cluster_members *members) {
 
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member) {
     assert(list_empty(&member->owes) && list_empty(&member->asked));
+    members->found = NULL;
     name_map_remove(&members->by_node, member->hub.text, NODE_BYTES);
     list_remove(&member->link);
     quota_give(members->kept, member);

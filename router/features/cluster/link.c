@@ -24,7 +24,6 @@ static bool is_due(struct link *link, const void *bytes, uint32_t count) {
     uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes, count),
              now_ms = shard_now_ms(shard);
     bool again = hash == link->fault_hash;
-    assert(count > 0 || bytes);
     stats_count(&shard->stats, COUNT_LINK_FAULTS);
     if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
         return false;

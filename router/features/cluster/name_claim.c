@@ -133,7 +133,6 @@ static bool is_held(struct link *link, struct cluster_member *member, const stru
                     const struct user *user) {
     struct shard *shard = link->shard;
     const struct agent *agent = agents_find(&shard->agents, words->id, words->bytes);
-    assert(words->bytes != SIZE_MAX);
     if (agent && words->takes_over && may_be_taken(shard, agent, user))
         return !registry_yield(shard, link->peer->name, agent);
     if (agent)

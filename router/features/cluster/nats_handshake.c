@@ -215,7 +215,6 @@ static bool tells_secret(const struct cluster_server *server) {
 
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
-    assert(link->peer == shard->link->peer);
     if (!nats_info_read(bytes, argument, &info)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;

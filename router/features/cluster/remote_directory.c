@@ -125,7 +125,6 @@ static bool has_share(const struct link *link) {
 // False: the link takes no more, and the rest is left out.
 static bool put_one(void *context, const struct text *agent) {
     struct parts *parts = context;
-    assert(agent->length > 0);
     if (agent->length > parts->bytes_max) {
         parts->is_cut = true;
         return true;
