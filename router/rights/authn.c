@@ -11,7 +11,6 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/feature_call.h"
-#include "router/engine/shard/gate.h"
 #include "router/rights/peer_credential.h"
 
 // --- Who it is

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/engine/shard/gate.h"
+#include "router/features/gate/gate.h"
 #include "tests/sim/users.h"
 
 enum { CODE_REJECTED = -32011, CODE_REVISED = -32012, CODE_CANCELLED = -32800, CODE_DISCONNECTED = -32050 };
@@ -98,7 +98,7 @@ void gate_observe(void) {
         letter->held_ns = is_new ? stage.settled_ns : letter->held_ns;
     }
     for (unsigned index = 0; stage.gated && index < stage.world.shard_count; index++) {
-        const struct gate *gate = stage.world.shards[index]->gate;
+        const struct gate *gate = gate_of(stage.world.shards[index]);
         if (!list_empty(&gate->released))
             kernel_fail("what was approved waits");
         for (const struct list *node = gate->held.next; node != &gate->held; node = node->next)

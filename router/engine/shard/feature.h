@@ -168,6 +168,9 @@ struct feature {
     struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
     bool (*is_on)(const struct hub_settings *settings);
+    // The bytes of its state, one a shard, which is zeroed before `open` and given back behind `close`: shard->states. 0:
+    // it has none.
+    size_t shard_bytes;
     // The shard is open: makes what the feature needs there. False: there is no memory, and nothing was made.
     bool (*open)(struct shard *shard);
     // On shard 0, once all shards are open, and before anybody connects. NULL, or static text: what there is no memory

@@ -131,11 +131,6 @@ static void give_reserve(struct shard *shard) {
     }
 }
 
-static bool make_gate(struct shard *shard) {
-    shard->gate = shard->hub->settings.gate ? gate_create() : NULL;
-    return shard->gate || !shard->hub->settings.gate;
-}
-
 static int open_io(struct shard *shard, const char **why) {
     const struct hub_settings *settings = &shard->hub->settings;
     struct io_options options = {.pool = &shard->buffers,
@@ -153,18 +148,37 @@ static int open_io(struct shard *shard, const char **why) {
     return failed;
 }
 
+static void close_feature(struct shard *shard, unsigned number) {
+    const struct feature *feature = shard->features->by_number[number];
+    if (feature && feature->close)
+        feature->close(shard);
+    memory_give(shard->states[number]);
+    shard->states[number] = NULL;
+}
+
 static void close_features_below(struct shard *shard, unsigned number) {
-    while (number-- > 0) {
-        const struct feature *feature = shard->features->by_number[number];
-        if (feature && feature->close)
-            feature->close(shard);
+    while (number-- > 0)
+        close_feature(shard, number);
+}
+
+// Its state is zeroed memory.
+static bool open_feature(struct shard *shard, unsigned number) {
+    const struct feature *feature = shard->features->by_number[number];
+    if (feature && feature->shard_bytes) {
+        shard->states[number] = memory_take_zeroed(1, feature->shard_bytes);
+        if (!shard->states[number])
+            return false;
     }
+    if (!feature || !feature->open || feature->open(shard))
+        return true;
+    memory_give(shard->states[number]);
+    shard->states[number] = NULL;
+    return false;
 }
 
 static bool open_features(struct shard *shard) {
     for (unsigned number = 0; number < FEATURES_MAX; number++) {
-        const struct feature *feature = shard->features->by_number[number];
-        if (!feature || !feature->open || feature->open(shard))
+        if (open_feature(shard, number))
             continue;
         close_features_below(shard, number);
         return false;
@@ -189,7 +203,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
     init_tables(shard);
     int failed = -ENOMEM;
     *why = "memory is used up";
-    if (make_reserve(shard) && make_gate(shard))
+    if (make_reserve(shard))
         failed = open_io(shard, why);
     if (!failed && !open_features(shard)) {
         io_close(shard->io);
@@ -198,7 +212,6 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
     }
     if (failed) {
         give_reserve(shard);
-        gate_destroy(shard->gate);
         memory_give(shard);
         return failed;
     }
@@ -230,7 +243,6 @@ void shard_close(struct shard *shard) {
     parcel_pool_deinit(&shard->parcels);
     buffer_pool_deinit(&shard->buffers);
     give_reserve(shard);
-    gate_destroy(shard->gate);
     memory_give(shard->share.spare);
     memory_give(shard->peers.slots);
     memory_give(shard->peers.generations);

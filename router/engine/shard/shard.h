@@ -21,7 +21,6 @@
 #include "core/wire/frame.h"
 #include "io/connection.h"
 #include "io/io.h"
-#include "router/engine/shard/gate.h"
 #include "router/engine/shard/hcs_shard.h"
 #include "router/engine/shard/hub.h"
 #include "router/engine/shard/mailbox.h"
@@ -151,7 +150,8 @@ struct shard {
     } presence;
     struct rejects rejects;
     struct hcs_shard streams;
-    struct gate *gate; // NULL: nothing is held
+    void *states
+        [FEATURES_MAX]; // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
     struct observe_shard observe;
     uint32_t sending_us; // the clock when what is to be sent now is handed over
     struct list to_send; // struct peer.to_send

@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "router/audit/audit.h"
+#include "router/features/gate/gate.h"
 #include "router/rights/authz.h"
 
 // The approver, as the journal and the source are told.

@@ -118,7 +118,7 @@ static struct span string_at(const struct message *message, enum lookup_key key)
 }
 
 static void name(struct shard *shard, struct held_message *held) {
-    uint64_t parts[2] = {shard->index, shard->gate->made++};
+    uint64_t parts[2] = {shard->index, gate_of(shard)->made++};
     siphash_name(&shard->hub->settings.secrets.checkpoints, parts, sizeof parts, held->checkpoint.bits);
 }
 
@@ -253,7 +253,7 @@ void gate_hold_answer(struct held_message *held) {
 
 static void enter(struct shard *shard, struct held_message *held, struct peer *peer) {
     assert(peer->name == held->source && peer->annex && !timer_armed(&held->timer));
-    gate_add(shard->gate, held);
+    gate_add(gate_of(shard), held);
     list_append(&peer->annex->held, &held->by_source);
     peer->annex->held_count++;
     peer->annex->held_bytes += held->bytes;
@@ -274,7 +274,7 @@ static void notify_source(struct shard *shard, const struct held_message *held,
 }
 
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message) {
-    assert(shard->gate && !message->approved);
+    assert(gate_of(shard) && !message->approved);
     if (shard->phase != HUB_SERVING) {
         refuse_for(shard, message, ERROR_TARGET_DISCONNECTED, refuse_hub_ends);
         return NULL;
@@ -439,7 +439,7 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
     wheel_disarm(&held->timer);
     list_remove(&held->by_checkpoint);
     list_remove(&held->by_age);
-    list_append(&shard->gate->released, &held->by_age);
+    list_append(&gate_of(shard)->released, &held->by_age);
 }
 
 // A connection that is closed for that takes what it sent along.
@@ -450,7 +450,7 @@ static bool is_revoked(const struct shard *shard, const struct held_message *hel
 }
 
 void gate_hold_review(struct shard *shard) {
-    struct list *all = &shard->gate->held;
+    struct list *all = &gate_of(shard)->held;
     assert(shard->settings->users);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct held_message *held = list_entry(node, struct held_message, by_age);
@@ -475,7 +475,7 @@ void gate_hold_leave(struct shard *shard, struct peer *peer) {
 
 void gate_hold_drain(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
-    struct list *all = &shard->gate->held;
+    struct list *all = &gate_of(shard)->held;
     while (!list_empty(all)) {
         struct held_message *held = list_entry(all->next, struct held_message, by_age);
         if (is_leaving(shard, held)) {

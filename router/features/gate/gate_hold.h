@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "router/engine/message/message.h"
+#include "router/features/gate/gate.h"
 #include "router/features/gate/gate_audit.h"
 
 // Kinds of the gate's own mail and timers (FEATURE_KIND).

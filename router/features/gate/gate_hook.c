@@ -119,7 +119,7 @@ static bool is_judged_remotely(const struct message *message) {
 
 bool gate_hook_takes(struct shard *shard, const struct message *message,
                      const struct rules_message *criteria) {
-    assert(shard->gate && shard->hub->settings.gate);
+    assert(gate_of(shard) && shard->hub->settings.gate);
     if (message->approved)
         return false;
     if (names_our_event(message)) { // from another hub, too: none sends its own so
@@ -136,7 +136,7 @@ bool gate_hook_takes(struct shard *shard, const struct message *message,
 }
 
 bool gate_hook_takes_at(struct shard *shard, const struct message *message, const struct agent *agent) {
-    assert(shard->gate && agent);
+    assert(gate_of(shard) && agent);
     if (message->approved || (message->origin && origin_is_copy(message->origin)) ||
         gate_hold_exempts(message) || !authz_requires_approval_at(shard, message, agent))
         return false;

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "router/engine/shard/shard.h"
+#include "router/features/gate/gate.h"
 
 //     {"checkpoint":…,"artifact":{"method":…,"targetAgent":…,"sourceAgent":…,"user":…,"governanceLevel":…,
 //      "bytes":…,"preview":…},"until":…}

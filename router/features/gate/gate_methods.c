@@ -62,7 +62,7 @@ void gate_methods_list(struct shard *shard, const struct message *message) {
         return;
     if (bytes == SIZE_MAX || (!named && lookup_has(&message->lookup, KEY_CHECKPOINT)))
         refuse_field(shard, message, "params.checkpoint", "a string of up to 255 bytes");
-    else if (message_is_request(message) && shard->gate)
+    else if (message_is_request(message) && gate_of(shard))
         gate_query_list(shard, message, named, bytes);
     else if (message_is_request(message))
         reply_result(shard, message->peer, message_reply_to(message), none, sizeof none - 1);
@@ -73,7 +73,7 @@ void gate_methods_list(struct shard *shard, const struct message *message) {
 static void answer_without_gate(struct shard *shard, const struct message *message,
                                 const struct gate_query_decision *decision) {
     struct text result;
-    assert(!shard->gate && decision->checkpoint);
+    assert(!gate_of(shard) && decision->checkpoint);
     text_init(&result);
     text_put(&result, "{\"checkpoint\":");
     text_string(&result, decision->checkpoint, decision->checkpoint_bytes);
@@ -96,9 +96,9 @@ static bool refuse_unrecorded(struct shard *shard, const struct message *message
 static void forward_decision(struct shard *shard, const struct message *message,
                              const struct gate_query_decision *decision) {
     assert(decision->checkpoint && decision->decision < DECISIONS_COUNT);
-    if (shard->gate && !refuse_unrecorded(shard, message))
+    if (gate_of(shard) && !refuse_unrecorded(shard, message))
         gate_query_decide(shard, message, decision);
-    else if (!shard->gate)
+    else if (!gate_of(shard))
         answer_without_gate(shard, message, decision);
 }
 

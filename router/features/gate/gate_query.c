@@ -153,8 +153,8 @@ static void record_decision(struct shard *shard, const struct gate_query *query)
 }
 
 static void gate_query_end(struct shard *shard, struct gate_query *query) {
-    assert(shard->gate->queries_out > 0);
-    shard->gate->queries_out--;
+    assert(gate_of(shard)->queries_out > 0);
+    gate_of(shard)->queries_out--;
     if (!query->is_list)
         record_decision(shard, query);
     if (query->is_request)
@@ -205,14 +205,14 @@ static void add(struct shard *shard, struct gate_query *query, const struct held
 }
 
 static void list_all(struct shard *shard, struct gate_query *query) {
-    const struct list *all = &shard->gate->held;
+    const struct list *all = &gate_of(shard)->held;
     assert(query->is_list && !query->name);
     for (struct list *node = all->next; node != all && !query->is_final; node = node->next)
         add(shard, query, list_entry(node, struct held_message, by_age));
 }
 
 static void visit(struct shard *shard, struct gate_query *query) {
-    struct held_message *held = query->names_one ? gate_find(shard->gate, &query->checkpoint) : NULL;
+    struct held_message *held = query->names_one ? gate_find(gate_of(shard), &query->checkpoint) : NULL;
     assert(!query->is_final);
     if (query->is_list && !query->name)
         list_all(shard, query);
@@ -240,7 +240,7 @@ static void pass_on(struct shard *shard, struct gate_query *query) {
 
 void gate_query_arrived(struct shard *shard, struct mail *mail) {
     struct gate_query *query = list_entry(mail, struct gate_query, mail);
-    assert(shard->gate);
+    assert(gate_of(shard));
     if (connection_shard(mail->connection) == shard->index)
         gate_query_end(shard, query);
     else
@@ -249,7 +249,7 @@ void gate_query_arrived(struct shard *shard, struct mail *mail) {
 
 static void begin(struct shard *shard, const struct message *message, struct gate_query *query) {
     assert(connection_shard(query->mail.connection) == shard->index);
-    shard->gate->queries_out++;
+    gate_of(shard)->queries_out++;
     message->peer->awaited += query->is_request;
     pass_on(shard, query);
 }

@@ -52,7 +52,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
 
 // The rest is of peers that are about to go, and goes with them.
 void gate_release_route(struct shard *shard) {
-    struct list *all = &shard->gate->released;
+    struct list *all = &gate_of(shard)->released;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct held_message *held = list_entry(node, struct held_message, by_age);
         struct peer *peer = peer_find(shard, held->source);
@@ -82,20 +82,20 @@ static void gate_timer(struct shard *shard, struct timer *timer, unsigned kind) 
 }
 
 static void gate_drain(struct shard *shard) {
-    assert(shard->gate && shard->phase != HUB_SERVING);
+    assert(gate_of(shard) && shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
         gate_hold_drain(shard);
 }
 
 static bool gate_has_news(const struct shard *shard) {
-    assert(shard->gate);
-    return !list_empty(&shard->gate->released);
+    assert(gate_of(shard));
+    return !list_empty(&gate_of(shard)->released);
 }
 
 static bool gate_holds_phase(const struct shard *shard) {
-    assert(shard->gate && shard->phase != HUB_SERVING);
+    assert(gate_of(shard) && shard->phase != HUB_SERVING);
     return shard->phase != HUB_CLOSING &&
-           (!list_empty(&shard->gate->released) || shard->gate->queries_out > 0);
+           (!list_empty(&gate_of(shard)->released) || gate_of(shard)->queries_out > 0);
 }
 
 static bool gate_has_request(struct shard *shard, const struct peer *peer, const uint8_t *text,
@@ -147,6 +147,9 @@ const struct feature gate_feature = {
     .name = "gate",
     .is_on = gate_is_on,
     .options = gate_options,
+    .shard_bytes = sizeof(struct gate),
+    .open = gate_open,
+    .close = gate_close,
     .counters = gate_counters,
     .mail = gate_mail,
     .timer = gate_timer,

@@ -27,8 +27,8 @@ enum hcs_access hcs_access_check(const struct shard *shard, const struct hcs_ses
     bool may = authz_joins(user, agent, session->agent_bytes, NULL, 0) ||
                (identity_same(session->user, user) &&
                 authz_joins(user, agent, session->agent_bytes, target, session->target_bytes));
-    bool is_held =
-        may && shard->gate && authz_stream_requires_approval(user, agent, session->agent_bytes, NULL, 0);
+    bool is_held = may && shard->hub->settings.gate &&
+                   authz_stream_requires_approval(user, agent, session->agent_bytes, NULL, 0);
     users_judge_by(own);
     return !may ? HCS_ACCESS_DENIED : is_held ? HCS_ACCESS_HELD : HCS_ACCESS_ALLOWED;
 }

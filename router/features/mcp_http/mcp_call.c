@@ -7,6 +7,7 @@
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/annex.h"
+#include "router/features/gate/gate.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 #include "router/routing/route.h"
@@ -56,7 +57,7 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
     struct pending *pending = exchange->hub_id ? pending_find(&shard->pending, exchange->hub_id) : NULL;
     assert(exchange && (!pending || pending->exchange == exchange));
     struct held_message *held =
-        pending || !shard->gate ? NULL : gate_hold_find_exchange(call->client->seat, exchange);
+        pending || !gate_of(shard) ? NULL : gate_hold_find_exchange(call->client->seat, exchange);
     if (held)
         gate_hold_abandon(shard, held);
     else if (pending)

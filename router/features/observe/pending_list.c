@@ -11,6 +11,7 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
+#include "router/features/gate/gate.h"
 #include "router/features/observe/observe_types.h"
 #include "router/features/observe/peer_label.h"
 #include "router/rights/authz.h"
@@ -268,8 +269,8 @@ static bool look_at_some(struct shard *shard, struct pending_query *query) {
 }
 
 static void look_at_held(struct shard *shard, struct pending_query *query) {
-    assert(shard->gate && query->visits < shard->hub->settings.shard_count);
-    const struct list *all = &shard->gate->held;
+    assert(gate_of(shard) && query->visits < shard->hub->settings.shard_count);
+    const struct list *all = &gate_of(shard)->held;
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct held_message *held = list_entry(node, struct held_message, by_age);
         if (is_wanted_held(shard, query, held))
@@ -425,7 +426,7 @@ void pending_list_go_on(struct shard *shard) {
     }
     if (is_second)
         find_states(shard, query);
-    if (!is_second && shard->gate)
+    if (!is_second && gate_of(shard))
         look_at_held(shard, query);
     if (!is_second)
         write_rows(shard, query);

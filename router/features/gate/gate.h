@@ -11,6 +11,8 @@
 #include "core/requests/checkpoint.h"
 #include "core/rights/digest.h"
 #include "core/send/parcel.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/feature_list.h"
 
 struct attachment;
 struct exchange;
@@ -54,10 +56,13 @@ struct gate {
     uint32_t queries_out; // of this shard's peers (router/features/gate/gate_query.h)
 };
 
-// NULL without memory.
-struct gate *gate_create(void);
-// Nothing may be held. NULL is allowed.
-void gate_destroy(struct gate *gate);
+// The shard's; NULL: nothing is held.
+static inline struct gate *gate_of(const struct shard *shard) {
+    return shard->states[FEATURE_GATE];
+}
+// As feature.open and feature.close: nothing may be held at the end.
+bool gate_open(struct shard *shard);
+void gate_close(struct shard *shard);
 // Returns the held message under this checkpoint, or NULL.
 struct held_message *gate_find(const struct gate *gate, const struct checkpoint *checkpoint);
 // The latest request with this id of those that one connection has sent (annex.held); or NULL.

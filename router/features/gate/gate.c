@@ -1,25 +1,24 @@
-#include "router/engine/shard/gate.h"
+#include "router/features/gate/gate.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "core/json/json.h"
 
-struct gate *gate_create(void) {
-    struct gate *gate = memory_take_zeroed(1, sizeof *gate);
-    if (!gate)
-        return NULL;
+bool gate_open(struct shard *shard) {
+    struct gate *gate = gate_of(shard);
+    assert(gate);
     list_init(&gate->held);
     list_init(&gate->released);
     for (unsigned index = 0; index < GATE_BUCKETS; index++)
         list_init(&gate->buckets[index]);
-    return gate;
+    return true;
 }
 
-void gate_destroy(struct gate *gate) {
-    assert(!gate || (list_empty(&gate->held) && list_empty(&gate->released) && !gate->queries_out));
-    memory_give(gate);
+void gate_close(struct shard *shard) {
+    const struct gate *gate = gate_of(shard);
+    assert(list_empty(&gate->held) && list_empty(&gate->released) && !gate->queries_out);
+    (void)gate;
 }
 
 static unsigned bucket_of(const struct checkpoint *checkpoint) {
