@@ -42,6 +42,8 @@ static void observe_request_began(struct shard *shard, const struct message *mes
     assert(pending->used && !pending->observation);
     struct observation *observation = take_back(message);
     bool is_first = !observation;
+    if (is_first && !slow_log_is_on(shard) && tap_has_enough(shard))
+        return;
     if (is_first && !message->retry) {
         observation = begin(shard, message);
         shard->observe.live += observation != NULL;

@@ -206,6 +206,26 @@ static void add_entry(struct shard *shard, struct tap_share *share, const struct
     share->count++;
 }
 
+static bool is_filled(const struct shard *shard, const struct tap *tap) {
+    uint64_t seen = atomic_load_explicit(&tap->second, memory_order_relaxed);
+    assert(tap->number);
+    return seen >> 32 == io_now(shard->io) / UINT64_C(1000000000) && (uint32_t)seen >= tap->rate;
+}
+
+bool tap_has_enough(struct shard *shard) {
+    struct list *all = &shard->observe.taps;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        const struct tap *tap = list_entry(node, struct tap_share, link)->tap;
+        if (tap->agent.bytes || tap->method.bytes || tap->errors || tap->slow_ns || !is_filled(shard, tap))
+            return false;
+    }
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct tap *tap = list_entry(node, struct tap_share, link)->tap;
+        miss(tap, tap->body_bytes ? 2 : 1);
+    }
+    return true;
+}
+
 void tap_note_begun(struct shard *shard, const struct observation *observation,
                     const struct message *message) {
     struct list *all = &shard->observe.taps;

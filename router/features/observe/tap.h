@@ -30,6 +30,9 @@ void tap_note_begun(struct shard *shard, const struct observation *observation,
 void tap_note(struct shard *shard, const struct observation *observation, const struct message *message);
 // How many bytes of a body the taps want that the observation is for.
 uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation);
+// Whether all taps have had what they may have in this second, whatever the request is and how it ends: then it needs no
+// observation, and is missed.
+bool tap_has_enough(struct shard *shard);
 // A message could not be observed for want of memory.
 void tap_note_missed(struct shard *shard);
 // Sends the turn's entries on their way.
