@@ -1,7 +1,10 @@
 #include "io/log.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +20,8 @@
 // word so that no lock is needed; and how many had none.
 struct log_state {
     _Atomic uint32_t format, level;
+    pthread_mutex_t lines; // held while lines are written: a pipe takes more than PIPE_BUF bytes in parts
+    bool is_torn;          // what was written last has no end
     struct {
         _Atomic uint64_t window; // the second, and in the lowest SPENT_BITS how many lines it had
         _Atomic uint64_t suppressed;
@@ -25,7 +30,8 @@ struct log_state {
 
 enum { SPENT_BITS = 16, FIELD_BYTES_MAX = 6 << 10 };
 
-static struct log_state own_state = {.format = LOG_FORMAT_TEXT, .level = LOG_LEVEL_INFO};
+static struct log_state own_state = {
+    .format = LOG_FORMAT_TEXT, .level = LOG_LEVEL_INFO, .lines = PTHREAD_MUTEX_INITIALIZER};
 static struct log_state *state = &own_state;
 static bool is_journal, is_muted;
 
@@ -37,11 +43,20 @@ static bool is_journals(const char *stream) {
            status.st_dev == device && status.st_ino == inode;
 }
 
+// One that other processes share, and that outlasts a process which ends with it.
+static bool make_mutex(pthread_mutex_t *mutex) {
+    pthread_mutexattr_t kind;
+    return pthread_mutexattr_init(&kind) == 0 &&
+           pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED) == 0 &&
+           pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST) == 0 &&
+           pthread_mutex_init(mutex, &kind) == 0;
+}
+
 void log_begin(void) {
     assert(state == &own_state);
     struct log_state *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared != MAP_FAILED) {
+    if (shared != MAP_FAILED && make_mutex(&shared->lines)) {
         atomic_init(&shared->format, LOG_FORMAT_TEXT);
         atomic_init(&shared->level, LOG_LEVEL_INFO);
         state = shared;
@@ -99,18 +114,34 @@ static bool take_line(enum log_event event, uint64_t second) {
 
 // --- Lines
 
-void log_write_lines(const char *lines, size_t bytes) {
+// Returns how many bytes found room.
+static size_t write_bytes(const char *bytes, size_t count) {
     struct pollfd room = {.fd = 2, .events = POLLOUT};
-    while (bytes > 0) {
-        size_t part = bytes < 4096 ? bytes : 4096; // PIPE_BUF: so much fits where a pipe has room at all
+    size_t done = 0;
+    while (done < count) {
+        size_t left = count - done;
+        size_t part = left < PIPE_BUF ? left : PIPE_BUF; // so much fits where a pipe has room at all
         if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
-            return;
-        ssize_t written = write(2, lines, part);
+            return done;
+        ssize_t written = write(2, bytes + done, part);
         if (written <= 0)
-            return;
-        lines += written;
-        bytes -= (size_t)written;
+            return done;
+        done += (size_t)written;
     }
+    return done;
+}
+
+void log_write_lines(const char *lines, size_t bytes) {
+    if (bytes == 0)
+        return;
+    assert(lines[bytes - 1] == '\n');
+    if (pthread_mutex_lock(&state->lines) == EOWNERDEAD)
+        pthread_mutex_consistent(&state->lines);
+    if (!state->is_torn || write_bytes("\n", 1) == 1) {
+        size_t done = write_bytes(lines, bytes);
+        state->is_torn = done > 0 ? done < bytes : false;
+    }
+    pthread_mutex_unlock(&state->lines);
 }
 
 // Copies fields that are text to `room` without credentials. Texts that find no room there are cut.

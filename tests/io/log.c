@@ -102,7 +102,30 @@ static void no_more_than_there_is_room_for(void **state) {
     catch_stderr();
     for (int number = 0; number < 1000; number++)
         log_write(LOG_NOTICE, LOG_NO_FIELDS, "%0*d", 1000, 7); // nobody reads
-    assert_true(strlen(caught()) >= 4096);
+    const char *text = caught();
+    assert_true(strlen(text) >= 4096);
+    assert_int_equal(strlen(text) % (sizeof "patchbayd: \n" - 1 + 1000), 0); // no line in part
+}
+
+// Lines that a pipe takes in parts come whole, whoever writes at the same time; one that is cut ends before the next.
+static void long_lines_are_whole(void **state) {
+    (void)state;
+    catch_stderr();
+    pid_t processes[3];
+    for (int process = 0; process < 3; process++) {
+        processes[process] = fork();
+        if (processes[process] > 0)
+            continue;
+        for (int number = 0; number < 2; number++)
+            log_write(LOG_NOTICE, LOG_NO_FIELDS, "%c%0*d", 'a' + process, 6000, 0);
+        _exit(0);
+    }
+    for (int process = 0; process < 3; process++)
+        waitpid(processes[process], NULL, 0);
+    const char *text = caught();
+    assert_int_equal(strlen(text), 6 * (sizeof "<4>patchbayd: \n" - 1 + 6001));
+    for (int number = 0; number < 6; number++, text = strchr(text, '\n') + 1)
+        assert_int_equal(strcspn(text, "\n"), sizeof "<4>patchbayd: " - 1 + 6001);
 }
 
 static void processes_share_it(void **state) {
@@ -129,6 +152,7 @@ static void processes_share_it(void **state) {
     assert_true(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
     log_write(LOG_FAILED, LOG_NO_FIELDS, "gone");
     assert_string_equal(caught(), "<3>patchbayd: gone\n");
+    log_set(LOG_FORMAT_TEXT, LOG_LEVEL_INFO);
 }
 
 int main(void) {
@@ -137,7 +161,8 @@ int main(void) {
         cmocka_unit_test(credentials_are_hidden),
         cmocka_unit_test(a_bound_for_each_second),
         cmocka_unit_test(no_more_than_there_is_room_for),
-        cmocka_unit_test(processes_share_it), // the last: what it begins goes on
+        cmocka_unit_test(processes_share_it), // what it begins goes on
+        cmocka_unit_test(long_lines_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
