@@ -69,9 +69,9 @@ joined('a server that says nothing any more is left after some seconds', { shard
   local.serve(() => 'here');
   assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 'here');
   assertError(await asked, -32050);
-  assert.ok(Date.now() - begun < 4_000, `it took ${Date.now() - begun} ms`);
+  assert.ok(Date.now() - begun < 6_000, `it took ${Date.now() - begun} ms`);
   await until('the link is given up', () => x.stderr.includes("the server doesn't answer"));
-  assert.ok(Date.now() - begun > 4_500 && Date.now() - begun < 10_000, `it took ${Date.now() - begun} ms`);
+  assert.ok(Date.now() - begun > 4_500 && Date.now() - begun < 15_000, `it took ${Date.now() - begun} ms`);
   assertError(await source.ask('work', { targetAgent: 'b' }), -32050);
   broker.thaw();
   await Promise.all([linked(x), linked(y)]);
