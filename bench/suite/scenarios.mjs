@@ -178,7 +178,7 @@ const secured = [
 const across = (name, title, load, ...aims) =>
   again(`cluster-${name}`, `${title}, from one hub to another beside one hub`, { label: 'across', joined: true }, { label: 'one hub' }, load, ...aims);
 const betweenHubs = [
-  across('request-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending', requests(16, 4, 64, 256), cpu(2.5)),
+  across('request-256', 'requests, 256 B, 16 sources, 4 targets, 64 pending', requests(16, 4, 64, 256), cpu(3)),
   across('events-1000', 'events, 256 B, to 1,000, 64 on the way', events(1000, 64, 256), cpu(1.15)),
   across('latency', 'requests, 256 B, 1 source, 1 target, 1 pending', requests(1, 1, 1, 256), p50()),
 ];
