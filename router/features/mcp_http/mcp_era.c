@@ -19,7 +19,8 @@ struct mcp_wait {
     struct mcp_exchange *exchange;
     struct frame frame;
     struct unit unit;
-    bool is_for_all; // it goes on without the server
+    struct reply_to to; // of what the buffer holds
+    bool is_for_all;    // it goes on without the server
 };
 
 // A server of which something is known, or asked.
@@ -113,8 +114,11 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     text_init(&data);
     reply_data_string(&data, "agent", server->name, server->name_bytes);
     reply_data_text(&data, "fault", "the server doesn't say whether it speaks this era");
-    give_wait(shard, wait);
-    mcp_reply_error(shard, exchange, 503, (struct reply_to){0}, ERROR_OVERLOADED, &data);
+    wait->exchange->wait = NULL;
+    mcp_reply_error(shard, exchange, 503, wait->to, ERROR_OVERLOADED, &data);
+    list_remove(&wait->link);
+    buffer_drop(wait->frame.buffer);
+    quota_give(&shard->quota, wait);
 }
 
 static void settle(struct shard *shard, struct mcp_server *server) {
@@ -202,6 +206,7 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
     }
     *wait = (struct mcp_wait){.exchange = exchange, .frame = *arrival->frame, .unit = *arrival->frame->unit};
     wait->frame.unit = &wait->unit;
+    wait->to = to;
     wait->is_for_all = arrival->request.line.path.bytes == sizeof "/mcp" - 1;
     buffer_hold(wait->frame.buffer);
     exchange->wait = wait;
