@@ -61,7 +61,8 @@ struct tap_share {
     struct list link; // in observe.taps
     struct tap *tap;
     struct text entries;
-    uint32_t count; // of them
+    uint32_t count;  // of them
+    uint64_t missed; // in this turn, of what wasn't observed
 };
 
 struct tap_batch {
@@ -220,8 +221,8 @@ bool tap_has_enough(struct shard *shard) {
             return false;
     }
     for (struct list *node = all->next; node != all; node = node->next) {
-        struct tap *tap = list_entry(node, struct tap_share, link)->tap;
-        miss(tap, tap->body_bytes ? 2 : 1);
+        struct tap_share *share = list_entry(node, struct tap_share, link);
+        share->missed += share->tap->body_bytes ? 2 : 1;
     }
     return true;
 }
@@ -382,6 +383,9 @@ void tap_flush(struct shard *shard) {
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap_share *share = list_entry(node, struct tap_share, link);
         next = node->next;
+        if (share->missed)
+            miss(share->tap, share->missed);
+        share->missed = 0;
         if (share->count)
             flush_share(shard, share);
     }
@@ -414,6 +418,7 @@ static void drop_share(struct shard *shard, struct tap *tap) {
     struct tap_share *share = share_of(shard, tap);
     if (!share)
         return;
+    miss(tap, share->missed);
     if (share->count)
         flush_share(shard, share);
     list_remove(&share->link);
