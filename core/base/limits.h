@@ -109,7 +109,7 @@ enum {
     // bound is closed at once, unless that came in a burst: it has a whole part of its shipment taken within PACE_MS, wasn't a
     // quarter of the bound behind LATE_MS ago, and PEER_BURSTS times as much don't wait.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
-    PACE_MS = 80,
+    PACE_MS = 200,
     LATE_MS = 2000,
     PEER_BURSTS = 8,
     // Bytes that may wait for a peer without a credential, or whose user was over a limit within the last
