@@ -71,19 +71,19 @@ static unsigned bucket_of(uint64_t us) {
     return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;
 }
 
-// The counts before are older than a minute: nobody wants them any more.
+// The counts before are older than a minute: nobody wants them any more. Each count is stored with release, here and in
+// raise(). A reader that sees a count of the new window therefore sees that the window began, too.
 static __attribute__((noinline)) void begin_window(struct latency_window *window, uint32_t minute) {
     atomic_store_explicit(&window->minute, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&window->errors, 0, memory_order_relaxed);
+    atomic_store_explicit(&window->errors, 0, memory_order_release);
     for (unsigned bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
-        atomic_store_explicit(&window->buckets[bucket], 0, memory_order_relaxed);
+        atomic_store_explicit(&window->buckets[bucket], 0, memory_order_release);
     atomic_store_explicit(&window->minute, minute, memory_order_release);
 }
 
 // There is one writer, so no locked instruction is needed.
 static void raise(_Atomic uint32_t *count) {
-    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_release);
 }
 
 void latency_record(struct latency_row *row, uint32_t minute, uint64_t us, bool is_error) {
@@ -111,10 +111,9 @@ static void read_window(const struct latency_window *window, uint32_t minute, st
     uint32_t buckets[LATENCY_BUCKETS], of = atomic_load_explicit(&window->minute, memory_order_acquire);
     if (of == 0 || (of != minute && of + 1 != minute))
         return;
-    uint32_t errors = atomic_load_explicit(&window->errors, memory_order_relaxed);
+    uint32_t errors = atomic_load_explicit(&window->errors, memory_order_acquire);
     for (unsigned bucket = 0; bucket < LATENCY_BUCKETS; bucket++)
-        buckets[bucket] = atomic_load_explicit(&window->buckets[bucket], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
+        buckets[bucket] = atomic_load_explicit(&window->buckets[bucket], memory_order_acquire);
     if (atomic_load_explicit(&window->minute, memory_order_relaxed) != of)
         return;
     view->errors += errors;
