@@ -7,9 +7,6 @@
 static const struct {
     const char *name;
     size_t bytes;
-    bool before_initialize;
-    bool result_grows;
-    bool is_long_lived;
 } methods[METHODS_COUNT] = {
 #define X(method, name, answer, before_initialize, grows, lasts) [method] = {name, sizeof name - 1},
     METHODS(X)

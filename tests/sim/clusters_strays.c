@@ -153,11 +153,11 @@ static bool comes(void) {
 // disturbed by it, or asks there.
 static void beat_foreign(void) {
     static const char *const beats[] = {
-        "{\"protocol\":2,\"realm\":\"2-00112233445566778899aabbccddeeff\",\"hub\":"
-        "\"00000000000000000000000000000000-7\","
-        "\"agents\":3,\"dropped\":9,\"mood\":{\"deep\":[1,{}]},\"name\":[1]}",
-        "{\"hub\":\"ffffffffffffffffffffffffffffffff-4294967295\",\"protocol\":12345678901,\"realm\":null,"
-        "\"agents\":\"many\",\"dropped\":-1,\"leaving\":\"perhaps\",\"strict\":1}",
+        ("{\"protocol\":2,\"realm\":\"2-00112233445566778899aabbccddeeff\",\"hub\":"
+         "\"00000000000000000000000000000000-7\","
+         "\"agents\":3,\"dropped\":9,\"mood\":{\"deep\":[1,{}]},\"name\":[1]}"),
+        ("{\"hub\":\"ffffffffffffffffffffffffffffffff-4294967295\",\"protocol\":12345678901,\"realm\":null,"
+         "\"agents\":\"many\",\"dropped\":-1,\"leaving\":\"perhaps\",\"strict\":1}"),
         "{\"protocol\":2,\"hub\":\"ffffffffffffffffffffffffffffffff-1\",\"leaving\":true,\"at\":1e99}",
         "{\"protocol\":2}", "{\"protocol\":2,\"hub\":\"later-than-that\"}"};
     sums.foreign_beats++;
