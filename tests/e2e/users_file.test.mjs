@@ -70,7 +70,7 @@ test('users check names each line that can not be used, and never what stands th
   const path = write('bad', `[user u]\ntoken = ${secret}\nrate = fast-lane\n[user u]\nroles = nobody-here\n`);
   const { status, stdout, stderr } = await run(['users', 'check', path]);
   assert.equal(status, 1);
-  assert.deepEqual(stdout.match(/:(\d+): (?:[^:\n]+: )?expected/g), [2, 3, 4, 5].map((line, at) => `:${line}: ${['token: ', 'rate: ', '', ''][at]}expected`));
+  assert.deepEqual(stdout.match(/:(\d+): (?:[^:\n]+: )?expected/g), [2, 3, 4, 5].map((line, at) => `:${line}: ${['token: ', 'rate: ', '', 'roles: '][at]}expected`));
   assert.doesNotMatch(stdout + stderr, /ba7816|fast-lane|nobody-here/);
 });
 

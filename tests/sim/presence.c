@@ -362,8 +362,10 @@ static void silence(void) {
 
 static void close_all(void) {
     for (unsigned at = 0; at < OWNERS; at++)
-        if (owners[at].wire.cable)
+        if (owners[at].wire.cable) {
             cable_close(owners[at].wire.cable);
+            owners[at].wire.cable = NULL;
+        }
     settle(false);
     world_stop(&world);
     world_close(&world);
