@@ -3,6 +3,7 @@
 //
 // Success: the file is there or is made, and its end is known. Failure: the kernel's -errno; a file that had
 // been opened is closed again.
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -121,6 +122,18 @@ int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {
     if (ftruncate(file->number, (off_t)before) < 0)
         return -errno;
     return look_at_file(file);
+}
+
+int io_file_replace(struct io *io, struct io_file *file, struct io_file *fresh) {
+    assert(file->number != fresh->number);
+    int result;
+    do
+        result = dup3(fresh->number, file->number, O_CLOEXEC) < 0 ? -errno : 0;
+    while (result == -EINTR || result == -EBUSY);
+    if (result == 0)
+        *file = (struct io_file){file->number, fresh->bytes, fresh->torn};
+    io_file_close(io, fresh);
+    return result;
 }
 
 void io_file_close(struct io *io, struct io_file *file) {

@@ -188,6 +188,10 @@ int io_file_reserve(struct io *io, const struct io_file *file, uint64_t bytes);
 // longer now: then nobody else has changed it. 0, or -errno when the bytes stay (-ESTALE: somebody else has
 // changed the file). bytes and torn are those of the file as it is then. Nothing may be under way.
 int io_file_cut(struct io *io, struct io_file *file, uint64_t written);
+// Has the file's number stand for a file that was opened since, at once; the file before is closed. Other threads may use
+// the number meanwhile: it is never another file's. Takes `fresh` over. 0; or -errno, and `file` is what it was. Nothing may
+// be under way.
+int io_file_replace(struct io *io, struct io_file *file, struct io_file *fresh);
 // Closes it, at once. Nothing may be under way.
 void io_file_close(struct io *io, struct io_file *file);
 

@@ -148,18 +148,18 @@ static void begin_failing(struct shard *shard, const char *cause, int error) {
 // Whether the file is the one of its name.
 static bool reopen_file(struct shard *shard, struct journal *journal) {
     assert(!journal->at); // a group is written to one file
-    struct io_file file;
+    struct io_file fresh;
     journal->reopen = false;
-    int failed = io_file_open(shard->io, shard->hub->settings.journal, &file);
+    int failed = io_file_open(shard->io, shard->hub->settings.journal, &fresh);
+    if (!failed) // others look at the file by its number meanwhile (journal_is_writable)
+        failed = io_file_replace(shard->io, &journal->file, &fresh);
     if (failed) {
         stats_count(&shard->stats, COUNT_JOURNAL_REOPEN_FAILED);
         begin_failing(shard, "can't be opened again", -failed);
         journal->stale = -failed;
         return false;
     }
-    io_file_close(shard->io, &journal->file);
-    journal->file = file;
-    atomic_store_explicit(&shard->hub->journal_file, file.number, memory_order_relaxed);
+    atomic_store_explicit(&shard->hub->journal_file, journal->file.number, memory_order_relaxed);
     stats_count(&shard->stats, COUNT_JOURNAL_REOPENED);
     if (journal->stale && !journal->lost)
         set_failing(shard, false);

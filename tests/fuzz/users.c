@@ -92,7 +92,7 @@ static void use(const struct users *users, const struct siphash_key *key, const 
                 struct told *told) {
     size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     char *copy = strndup(text + mark, bytes - mark);
-    require(copy != NULL && memchr(text, '\0', bytes) == NULL);
+    require(copy != NULL);
     *told = (struct told){.lines = told->lines};
     require(users_lint(text, bytes, note, told));
     *told = (struct told){.lines = told->lines};
@@ -103,7 +103,8 @@ static void use(const struct users *users, const struct siphash_key *key, const 
     users_drop(again);
     ask_users(users, copy);
     ask_users(users, "call review-1 method:tests/run tool:lint");
-    read_naively(users, copy);
+    if (!memchr(text, '\0', bytes)) // a comment may hold one, at which the naive reader would end
+        read_naively(users, copy);
     free(copy);
 }
 

@@ -152,14 +152,41 @@ static void what_is_no_file_is_refused(void **state) {
     assert_int_equal(io_file_open(io, path, &file), -EOPNOTSUPP);
 }
 
+// A file that another program has renamed is replaced, and its number stays.
+static void a_number_stands_for_the_file_opened_since(void **state) {
+    struct io *io = ((struct fixture *)*state)->io;
+    char aside[128];
+    snprintf(aside, sizeof aside, "%s/journal.1", directory);
+    struct io_file file = open_file(io);
+    int number = file.number;
+    assert_int_equal(append(io, &file, "before\n"), 7);
+    assert_int_equal(rename(path, aside), 0);
+    put("half", 0);
+    struct io_file fresh = open_file(io);
+    assert_int_equal(io_file_replace(io, &file, &fresh), 0);
+    assert_true(file.number == number && file.bytes == 4 && file.torn && fresh.number == -1);
+    assert_true(fcntl(number, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(append(io, &file, "\nafter\n"), 7);
+    holds("half\nafter\n");
+    struct stat status;
+    assert_int_equal(stat(aside, &status), 0);
+    assert_int_equal(status.st_size, 7);
+    assert_int_equal(unlink(aside), 0);
+    io_file_close(io, &file);
+}
+
 #define WITH_FILE(test) cmocka_unit_test_setup_teardown(test, set_up_file, tear_down_file)
 
 int main(int argc, char **argv) {
     choose_backend(argc, argv);
     const struct CMUnitTest tests[] = {
-        WITH_FILE(lines_are_appended_and_synced), WITH_FILE(a_thousand_vectors),
-        WITH_FILE(what_was_appended_is_cut),      WITH_FILE(what_others_changed_is_not_cut),
-        WITH_FILE(a_full_file_says_so),           WITH_FILE(what_is_no_file_is_refused),
+        WITH_FILE(lines_are_appended_and_synced),
+        WITH_FILE(a_number_stands_for_the_file_opened_since),
+        WITH_FILE(a_thousand_vectors),
+        WITH_FILE(what_was_appended_is_cut),
+        WITH_FILE(what_others_changed_is_not_cut),
+        WITH_FILE(a_full_file_says_so),
+        WITH_FILE(what_is_no_file_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,12 @@ int io_file_cut(struct io *io, struct io_file *file, uint64_t written) {
     return changed ? -ESTALE : stuck ? -EPERM : 0;
 }
 
+int io_file_replace(struct io *io, struct io_file *file, struct io_file *fresh) {
+    io_file_close(io, file);
+    *file = *fresh;
+    return 0;
+}
+
 void io_file_close(struct io *io, struct io_file *file) {
     find_at_rest(io->kernel, file->number)->opened--;
     file->number = -1;
