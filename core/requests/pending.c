@@ -286,6 +286,9 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
         return NULL;
     struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
     struct pending *pending = slots ? &slots[slot % PENDING_CHUNK] : NULL;
+    // The cache lines that the end of a request reads come together, and not one after the other.
+    for (size_t at = 64; pending && at < offsetof(struct pending, method); at += 64)
+        __builtin_prefetch((const char *)pending + at);
     return pending && pending->used && pending->generation == (hub_id & GENERATION_MAX) ? pending : NULL;
 }
 
