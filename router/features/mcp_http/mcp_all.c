@@ -384,6 +384,19 @@ static void name_found(struct shard *shard, struct mcp_gather *gather) {
         refuse_all(shard, gather, ERROR_INVALID_PARAMS, "name", name, bytes);
 }
 
+// Asks each server for all pages of a list; `ended` has them then.
+static void ask_for_list(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
+                         void (*ended)(struct shard *shard, struct mcp_gather *gather)) {
+    assert(ended);
+    gather->step = list;
+    gather->method = mcp_list_row(list)->method;
+    gather->list = mcp_list_row(list)->member;
+    gather->pages = true;
+    gather->put = put_list;
+    gather->ended = ended;
+    mcp_gather_ask(shard, gather);
+}
+
 static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_list list) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
@@ -397,13 +410,7 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
         pass_to(shard, gather, index, name + skipped, bytes - skipped);
         return;
     }
-    gather->step = list;
-    gather->method = mcp_list_row(list)->method;
-    gather->list = mcp_list_row(list)->member;
-    gather->pages = true;
-    gather->put = put_list;
-    gather->ended = name_found;
-    mcp_gather_ask(shard, gather);
+    ask_for_list(shard, gather, list, name_found);
 }
 
 // --- Subscriptions
@@ -543,13 +550,7 @@ static void gather_list(struct shard *shard, struct mcp_gather *gather, const st
         refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.cursor", strlen("params.cursor"));
         return;
     }
-    gather->step = list;
-    gather->method = mcp_list_row(list)->method;
-    gather->list = mcp_list_row(list)->member;
-    gather->pages = true;
-    gather->put = put_list;
-    gather->ended = list_ended;
-    mcp_gather_ask(shard, gather);
+    ask_for_list(shard, gather, list, list_ended);
 }
 
 static void ask_all(struct shard *shard, struct mcp_gather *gather,
