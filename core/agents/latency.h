@@ -1,8 +1,8 @@
 // How long an agent took for what it answered in the last one to two minutes: a histogram a minute and shard.
 //
 // All shards share one struct latency for an agent, as they share its capabilities. Each shard writes a row of its own,
-// which it takes with the first request to the agent, and any shard may read all rows. So recording takes no lock. What
-// is being written meanwhile is read as before or after.
+// which it takes with the first request to the agent, and any shard may read all rows. Recording therefore takes no lock. A
+// reader sees a count as it was before a write, or after.
 //
 // A bucket's bounds differ by a half at most, and so a quantile is known within a fifth.
 #pragma once
@@ -55,7 +55,7 @@ void latency_record(struct latency_row *row, uint32_t minute, uint64_t us, bool 
 // The request has ended. NULL is allowed.
 void latency_end(struct quota *quota, struct latency_row *row);
 
-// What all rows have of this minute and the one before.
+// Adds up the counts of all rows, of this minute and the one before.
 void latency_read(const struct latency *latency, uint32_t minute, struct latency_view *view);
 // Microseconds that `share` of all don't exceed, within a fifth. There is one at least.
 double latency_quantile(const struct latency_view *view, double share);

@@ -64,7 +64,7 @@ struct topics {
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
     struct quota *quota;             // the account of their memory
     struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
-    // Likewise those whose pattern matches a name that begins with EVENT_OF_HUB; NULL: nowhere.
+    // Where those are counted whose pattern matches a name that begins with EVENT_OF_HUB; NULL: nowhere.
     _Atomic uint32_t *of_hub;
 };
 
