@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "router/config.h"
-#include "router/config_users.h"
+#include "router/main/config.h"
+#include "router/main/config_users.h"
 #include "tests/corpus/backend.h"
 #include "tests/corpus/case.h"
 #include "tests/corpus/worlds.h"

@@ -1,7 +1,7 @@
 // The users file among what an operator sets: read at start, and again with the configuration.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Reads the file that the configuration names. NULL when it can't be used, which has been said: its lines, never what
 // stands there. `before` are the users whose accounts go on, or NULL. Writes the REALM that the file and the gate make.

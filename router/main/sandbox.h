@@ -3,7 +3,7 @@
 
 #include "io/privdrop.h"
 #include "io/sandbox_layer.h"
-#include "router/config.h"
+#include "router/main/config.h"
 
 enum { SANDBOX_FOLDERS_MAX = 64, SANDBOX_READS_MAX = 32 };
 

@@ -1,11 +1,11 @@
-#include "router/config_print.h"
+#include "router/main/config_print.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/child/log_line.h"
-#include "router/config_options.h"
+#include "router/main/config_options.h"
 
 #define HIDDEN "***"
 

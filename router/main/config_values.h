@@ -1,7 +1,7 @@
 // Values of options: judged, and stored in their fields.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Sets an option from the source that is being read. False when the value can't be used: that has been said, with its bounds.
 bool config_set(struct config *config, const struct option *option, const char *text);

@@ -1,4 +1,4 @@
-#include "router/config_fault.h"
+#include "router/main/config_fault.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "io/log.h"
-#include "router/config_options.h"
+#include "router/main/config_options.h"
 
 enum { FAULT_BYTES_MAX = 2048 };
 

@@ -1,4 +1,4 @@
-#include "router/config_children.h"
+#include "router/main/config_children.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "router/config_file.h"
+#include "router/main/config_file.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include "core/rights/digest.h"
 #include "core/wire/ini.h"
 #include "io/plain_file.h"
-#include "router/config_fault.h"
-#include "router/config_options.h"
-#include "router/config_print.h"
-#include "router/config_values.h"
+#include "router/main/config_fault.h"
+#include "router/main/config_options.h"
+#include "router/main/config_print.h"
+#include "router/main/config_values.h"
 
 enum { FILE_BYTES_MAX = 4 << 20 };
 

@@ -1,4 +1,4 @@
-#include "router/config_users.h"
+#include "router/main/config_users.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "core/rights/users.h"
 #include "io/log.h"
 #include "io/plain_file.h"
-#include "router/config_fault.h"
+#include "router/main/config_fault.h"
 
 static void complain_of_line(void *context, const struct users_fault *fault) {
     const struct config_place place = {context, fault->line, fault->key};

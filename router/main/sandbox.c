@@ -2,7 +2,7 @@
 //
 // Success: in silence. Failure: one line for each missing wall. With --sandbox required, or where the hub could not
 // become its user, the hub doesn't start.
-#include "router/sandbox.h"
+#include "router/main/sandbox.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "io/log.h"
-#include "router/config_fault.h"
-#include "router/config_secrets.h"
+#include "router/main/config_fault.h"
+#include "router/main/config_secrets.h"
 
 static const char *const wall_names[] = {[SANDBOX_LAYER_PRIVILEGES] = "privileges",
                                          [SANDBOX_LAYER_FILES] = "files",

@@ -3,7 +3,7 @@
 
 #include "io/listener.h"
 #include "io/privdrop.h"
-#include "router/config.h"
+#include "router/main/config.h"
 
 struct listen_sockets {
     struct listener listeners[LISTENERS_MAX];

@@ -1,7 +1,7 @@
 // A file of options: keys before the first section, and sections of children.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Reads a file, of which every fault is named with its line. False when there is one, or it can't be read.
 bool config_read_file(struct config *config, const char *path);

@@ -1,4 +1,4 @@
-#include "router/config_secrets.h"
+#include "router/main/config_secrets.h"
 
 #include <assert.h>
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "core/rights/digest.h"
 #include "io/plain_file.h"
 #include "io/tls.h"
-#include "router/config_fault.h"
+#include "router/main/config_fault.h"
 
 // --- Credentials
 

@@ -1,4 +1,4 @@
-#include "router/config_check.h"
+#include "router/main/config_check.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "io/passed_sockets.h"
 #include "io/plain_file.h"
 #include "io/privdrop.h"
-#include "router/config.h"
-#include "router/config_fault.h"
+#include "router/main/config.h"
+#include "router/main/config_fault.h"
 
 // --- Addresses
 

@@ -1,7 +1,7 @@
 // Faults of what an operator has set, each named by its place: `FILE:LINE: KEY: what is expected`, or `--OPTION: …`.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 struct config_place {
     const char *file; // NULL: the command line

@@ -2,7 +2,7 @@
 // server's certificate.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Reads it all. False: something can't be used, and that has been said.
 bool config_prepare_cluster(struct config *config);

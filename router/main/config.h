@@ -1,7 +1,7 @@
 // The operator's settings: options of the command line, and the same names as keys of an INI file.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 

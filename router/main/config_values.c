@@ -1,4 +1,4 @@
-#include "router/config_values.h"
+#include "router/main/config_values.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -6,11 +6,11 @@
 
 #include "core/base/text.h"
 #include "io/passed_sockets.h"
-#include "router/config_cluster.h"
-#include "router/config_fault.h"
-#include "router/config_options.h"
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
+#include "router/main/config_cluster.h"
+#include "router/main/config_fault.h"
+#include "router/main/config_options.h"
 
 #define DEFAULT_TCP  "tcp://127.0.0.1:7411"
 #define DEFAULT_HTTP "127.0.0.1:7412"

@@ -1,11 +1,11 @@
-#include "router/config_cluster.h"
+#include "router/main/config_cluster.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "router/config_fault.h"
+#include "router/main/config_fault.h"
 
 enum { URLS_BYTES_MAX = 4096 };
 

@@ -5,9 +5,9 @@
 
 #include "core/log/log_event.h"
 #include "io/address.h"
-#include "router/config_children.h"
 #include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/hub.h"
+#include "router/main/config_children.h"
 
 struct option;
 

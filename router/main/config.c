@@ -1,4 +1,4 @@
-#include "router/config.h"
+#include "router/main/config.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "io/log.h"
-#include "router/config_cluster.h"
-#include "router/config_fault.h"
-#include "router/config_file.h"
-#include "router/config_options.h"
-#include "router/config_values.h"
+#include "router/main/config_cluster.h"
+#include "router/main/config_fault.h"
+#include "router/main/config_file.h"
+#include "router/main/config_options.h"
+#include "router/main/config_values.h"
 
 // --- The command line
 

@@ -1,7 +1,7 @@
 // Checks, for --check, whether what the configuration names can be had on this machine now.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Names each file, folder and program that couldn't be had, where the option or the key stands, and counts these among config->faults.
 // Nothing is bound, written or started. False where addresses are in use, which is named, too: by a hub that runs now, perhaps.

@@ -1,7 +1,7 @@
 // The options that join hubs through NATS.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Reads --nats: URLs with commas between them. False when it can't be used; that has been said, and nothing of the URL, which may
 // hold a password.

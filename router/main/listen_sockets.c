@@ -1,4 +1,4 @@
-#include "router/listen_sockets.h"
+#include "router/main/listen_sockets.h"
 
 #include <assert.h>
 #include <errno.h>

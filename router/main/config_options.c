@@ -1,11 +1,11 @@
-#include "router/config_options.h"
+#include "router/main/config_options.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "router/config_types.h"
 #include "router/engine/shard/feature.h"
+#include "router/main/config_types.h"
 #include "router/main/features.h"
 
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)

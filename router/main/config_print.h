@@ -1,7 +1,7 @@
 // --print-config: what is in force, as a file that --config reads again.
 #pragma once
 
-#include "router/config_types.h"
+#include "router/main/config_types.h"
 
 // Writes every key to standard output, with where each value is from behind `;`, and the sections of children. A key without a
 // value is commented out. Secrets are `***`, which no file may have.
