@@ -7,9 +7,9 @@
 #include "core/lookup/hcs_fields.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
-#include "router/features/hcs/hcs_access.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_session.h"
 
 enum { TEXT_BYTES_MAX = 256 };

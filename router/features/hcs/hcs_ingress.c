@@ -9,9 +9,9 @@
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
-#include "router/features/hcs/hcs_access.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_open.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
 
@@ -246,4 +246,201 @@ void hcs_ingress_route(struct shard *shard, const struct message *message) {
         entry_refuse(shard, &entry, HCS_FRAMES_INVALID_REQUEST, "this frame needs a session_id", false);
     else
         pass_on(shard, &entry);
+}
+
+// --- HTTP: queries
+
+enum { REQUEST_ID_BYTES_MAX = 256, POSTED_TYPE_BYTES_MAX = 256 };
+
+static struct hcs_frame_subject about_query(const struct hcs_query *query) {
+    return (struct hcs_frame_subject){query->session_id, query->request_id, query->session_id_bytes,
+                                      query->request_id_bytes};
+}
+
+static struct parcel *query_error(struct shard *shard, const struct hcs_query *query,
+                                  enum hcs_frames_code code, const char *message, bool retriable) {
+    struct hcs_query named = *query;
+    if (named.session_id && !session_id_valid(named.session_id, named.session_id_bytes))
+        named.session_id = NULL;
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    return hcs_frames_error(shard, about_query(&named), code, message, retriable, "start", strlen("start"));
+}
+
+struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *query, const char *fault) {
+    assert(fault);
+    return query_error(shard, query, HCS_FRAMES_INVALID_REQUEST, fault, false);
+}
+
+static const char *fault_of(const struct hcs_query *query) {
+    if (!query->request_id_bytes || query->request_id_bytes > REQUEST_ID_BYTES_MAX)
+        return "request_id is needed: up to 256 bytes";
+    if (query->session_id && !session_id_valid(query->session_id, query->session_id_bytes))
+        return "a session_id is 1 to 128 letters, digits, '-', '_', '.', ':' or '~'";
+    if (query->has_after && !query->session_id)
+        return "after_seq needs a session_id";
+    return query->target && query->target_bytes > REQUEST_ID_BYTES_MAX ? "there is no such target" : NULL;
+}
+
+static struct hcs_start_fields fields_of(const struct hcs_query *query) {
+    return (struct hcs_start_fields){
+        .id = query->session_id,
+        .id_bytes = query->session_id ? query->session_id_bytes : 0,
+        .request_id = query->request_id,
+        .request_id_bytes = query->request_id_bytes,
+        .target = query->target,
+        .target_bytes = query->target ? query->target_bytes : 0,
+        .has_after = query->has_after,
+        .after_seq = query->after_seq,
+        .required = query->required,
+        .is_web = true,
+    };
+}
+
+// Last-Event-ID decides alone. PLACE_BAD where it is none.
+static enum session_place read_place(const struct hcs_query *query, struct hcs_start_fields *fields) {
+    size_t id_bytes = 0;
+    enum session_place place =
+        last_event_id_read(query->last_event_id, query->last_event_id_bytes, &id_bytes, &fields->after_seq);
+    fields->resumes = true;
+    fields->id = query->last_event_id;
+    fields->id_bytes = (uint32_t)id_bytes;
+    fields->has_after = place == PLACE_BEHIND;
+    return place;
+}
+
+// Makes a start of a query. The start bears its user's name, as a frame does that was sent.
+static struct parcel *start_of_query(struct shard *shard, const struct peer *peer,
+                                     const struct hcs_query *query, const struct hcs_start_fields *fields) {
+    struct hcs_frame_subject subject = {fields->id, fields->request_id, fields->id_bytes,
+                                        fields->request_id_bytes};
+    struct parcel *start = hcs_frames_start(shard, subject, query->user_id, query->user_id_bytes);
+    const struct user *user = identity_user(peer);
+    if (start && user)
+        parcel_add_line(start, &user->header);
+    return start;
+}
+
+enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
+                                    struct parcel **error) {
+    char generated[HCS_INGRESS_MADE_UP_BYTES];
+    struct hcs_start_fields fields = fields_of(query);
+    const char *fault = fault_of(query);
+    assert(peer->transport->streamed);
+    *error = NULL;
+    if (fault) {
+        *error = hcs_http_refuse(shard, query, fault);
+        return HCS_HTTP_BAD_QUERY;
+    }
+    enum session_place place = query->last_event_id ? read_place(query, &fields) : PLACE_BEGIN;
+    if (place == PLACE_BAD || place == PLACE_END)
+        return place == PLACE_BAD ? HCS_HTTP_BAD_PLACE : HCS_HTTP_AT_END;
+    fields.is_barred = !authz_stream(authz_user(shard, peer), fields.target, fields.target_bytes);
+    if (fields.is_barred && !fields.id_bytes) {
+        hcs_access_note_refused(shard, peer->name, identity_user(peer), HCS_ACCESS_DENIED, fields.target,
+                                fields.target_bytes);
+        *error =
+            query_error(shard, query, HCS_FRAMES_INVALID_REQUEST, hcs_access_text(HCS_ACCESS_DENIED), false);
+        return HCS_HTTP_FORBIDDEN;
+    }
+    if (!fields.id_bytes)
+        hcs_ingress_generate(shard, generated, &fields);
+    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    struct parcel *start = start_of_query(shard, peer, query, &fields);
+    if (start && hcs_client_send(shard, peer, &fields, start))
+        return HCS_HTTP_OPENING;
+    if (start)
+        parcel_drop(start);
+    *error =
+        query_error(shard, query, HCS_FRAMES_INTERNAL, "overloaded: there is no memory for a client", true);
+    return HCS_HTTP_OVERLOADED;
+}
+
+// --- HTTP: frames by requests of their own
+
+// Makes an error with the names of the refused frame, as far as they could be read.
+static struct parcel *post_error(struct shard *shard, const struct frame *frame,
+                                 const struct hcs_fields *posted, const char *message) {
+    char request_id[REQUEST_ID_BYTES_MAX + 1], type[POSTED_TYPE_BYTES_MAX];
+    const uint8_t *body = frame_body(frame);
+    size_t bytes = SIZE_MAX, type_bytes = SIZE_MAX;
+    if (posted->verdict == LOOKUP_GOOD) {
+        bytes = hcs_fields_text(posted, body, STREAM_REQUEST_ID, request_id, sizeof request_id);
+        type_bytes = hcs_fields_text(posted, body, STREAM_TYPE, type, sizeof type);
+    }
+    struct hcs_frame_subject subject = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
+                                        .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
+    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    return hcs_frames_error(shard, subject, HCS_FRAMES_INVALID_REQUEST, message, false, type,
+                            type_bytes == SIZE_MAX ? 0 : type_bytes);
+}
+
+// Returns NULL, or why the body isn't such a frame; *id is the session's. Fields of `posted` can be read in
+// any case.
+static const char *read_posted(struct shard *shard, const struct frame *frame, struct hcs_fields *posted,
+                               char *id, size_t *id_bytes) {
+    struct lookup lookup;
+    const uint8_t *body = frame_body(frame);
+    *posted = (struct hcs_fields){.verdict = LOOKUP_GOOD};
+    (shard->settings->strict ? lookup_body_strict : lookup_body)(&lookup, body, frame->body.bytes,
+                                                                 shard_limits(shard)->id_bytes_max);
+    if (lookup.verdict != LOOKUP_GOOD || lookup.kind != BODY_STREAM)
+        return "this is no frame";
+    hcs_fields_read(posted, body, frame->body.bytes);
+    if (posted->verdict != LOOKUP_GOOD || posted->type[STREAM_TYPE] != JSON_STRING)
+        return posted->verdict == LOOKUP_AMBIGUOUS ? "a key occurs twice or is escaped" : "this is no frame";
+    *id_bytes = hcs_fields_text(posted, body, STREAM_SESSION_ID, id, SESSION_ID_BYTES_MAX + 8);
+    if (*id_bytes == SIZE_MAX || !session_id_valid(id, *id_bytes))
+        return "this frame needs a session_id";
+    return NULL;
+}
+
+static struct hcs_http_frame *http_frame_make(struct shard *shard, const struct peer *peer,
+                                              const struct frame *frame) {
+    assert(frame->body.bytes > 0 && !frame->unit->names_user);
+    struct hcs_http_frame *http_frame = quota_take_zeroed(&shard->quota, 1, sizeof *http_frame);
+    if (!http_frame)
+        return NULL;
+    http_frame->connection = peer->name;
+    http_frame->user = authz_user(shard, peer);
+    http_frame->parcel = parcel_forward(&shard->parcels, frame);
+    if (http_frame->parcel)
+        return http_frame;
+    quota_give(&shard->quota, http_frame);
+    return NULL;
+}
+
+void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *frame, hcs_http_done *on_done,
+                   void *context) {
+    char id[SESSION_ID_BYTES_MAX + 8];
+    size_t id_bytes;
+    struct hcs_fields posted;
+    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
+    struct hcs_http_frame *http_frame = fault ? NULL : http_frame_make(shard, peer, frame);
+    if (http_frame) {
+        http_frame->on_done = on_done;
+        http_frame->context = context;
+        shard->streams.out++;
+        hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, HCS_MAIL_HTTP_FRAME);
+        return;
+    }
+    struct parcel *error = fault ? post_error(shard, frame, &posted, fault) : NULL;
+    if (!error)
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    on_done(shard, error ? peer : NULL, context, error);
+}
+
+void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame) {
+    struct peer *peer = peer_find(shard, http_frame->connection);
+    struct parcel *error = http_frame->error;
+    assert(shard->streams.out > 0 && !http_frame->parcel);
+    shard->streams.out--;
+    if (peer && http_frame->failed) {
+        peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+        peer = NULL;
+    }
+    if (!peer && error)
+        send_release(shard, error);
+    http_frame->on_done(shard, peer, http_frame->context, peer ? error : NULL);
+    quota_give(&shard->quota, http_frame);
 }

@@ -92,3 +92,37 @@ struct hcs_http_owner *hcs_http_owner_find(const struct hcs_session *session, co
 struct hcs_http_owner *hcs_http_owner_take(struct shard *shard, struct hcs_session *session,
                                            const struct hcs_client *client);
 void hcs_http_owner_give_all(struct shard *shard, struct hcs_session *session);
+
+// --- Delivery: frames of a session to its clients
+//
+// A client has a place in the history. Chunks behind that place come live or from the history, and are held while the
+// client pauses.
+
+// A chunk that has just come.
+struct hcs_live_chunk {
+    struct parcel *parcel;
+    uint64_t seq;
+    enum stream_lod lod;
+};
+
+// Gives a client a share of a frame. False without memory.
+bool hcs_delivery_share(struct shard *shard, struct hcs_client *client, struct parcel *origin,
+                        struct hcs_tag tag);
+// Gives it a frame of its own, which is taken.
+void hcs_delivery_parcel(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
+                         struct hcs_tag tag);
+// Gives it what lies behind its place, some of it at a time; `live` is the last chunk if that has only just come,
+// or NULL. False: there is more, and where its place is still the same memory is short.
+bool hcs_delivery_catch_up(struct shard *shard, struct hcs_session *session, struct hcs_client *client,
+                           const struct hcs_live_chunk *live);
+// The client has paused: holds a chunk for it, if there is room and nothing is missing before.
+void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, struct hcs_client *client,
+                       const struct hcs_live_chunk *live);
+// Gives held chunks to a client that goes on.
+void hcs_delivery_held(struct shard *shard, struct hcs_client *client);
+// Memory is short: lets go chunks that are held for clients that have paused, longest first, a sixteenth of
+// the memory at a time. A client that goes on gets them from the history, or is told that they are gone.
+// False: nothing was held.
+bool hcs_delivery_relieve(struct shard *shard);
+// Drops what was held.
+void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter);

@@ -1,4 +1,4 @@
-// The parts of HCS streaming: sessions, their clients, and what travels between them.
+// Sessions of HCS streaming and their clients, as data.
 #pragma once
 
 #include <stdbool.h>
@@ -10,27 +10,10 @@
 #include "core/hcs/history.h"
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
+#include "router/features/hcs/hcs_frames.h"
 
 struct hcs_session;
 struct hcs_http_owner;
-
-// Types of frames. X(name, its `type`)
-#define STREAM_TYPES(X)                                                                                      \
-    X(TYPE_OTHER, "")                                                                                        \
-    X(TYPE_START, "start")                                                                                   \
-    X(TYPE_INIT, "init")                                                                                     \
-    X(TYPE_CHUNK, "chunk")                                                                                   \
-    X(TYPE_ACK, "ack")                                                                                       \
-    X(TYPE_CONTROL, "control")                                                                               \
-    X(TYPE_ERROR, "error")                                                                                   \
-    X(TYPE_COMPLETE, "complete")
-enum hcs_type {
-#define X(name, text) name,
-    STREAM_TYPES(X)
-#undef X
-        TYPES_COUNT
-};
-const char *hcs_type_text(enum hcs_type type);
 
 // Why a start comes to nothing.
 enum hcs_refusal {
@@ -118,16 +101,6 @@ struct hcs_start_fields {
     enum governance required;
 };
 
-// The kind of a parcel that travels to a client: in its hub_id meanwhile.
-struct hcs_tag {
-    enum hcs_type type;
-    enum stream_lod lod; // of a chunk that may be shed
-    bool ends;           // it ends the session
-    uint64_t seq;        // of a chunk
-};
-uint64_t hcs_tag_pack(struct hcs_tag tag);
-struct hcs_tag hcs_tag_unpack(uint64_t packed);
-
 // An HCS session, on the shard that its name tells: a producer, clients, and the last of its chunks. All
 // frames of the session come by here, so that all of its clients see one order.
 //
@@ -158,12 +131,6 @@ struct hcs_session {
     struct account *account; // of who opened it, in which it counts until it ends; one reference
     uint32_t id_bytes, request_id_bytes, target_bytes, agent_bytes;
     char text[]; // its id, the request_id and the target of the start, and its producer's id
-};
-
-// Which session, and which request of it, a frame is about. NULL: it isn't known.
-struct hcs_frame_subject {
-    const char *id, *request_id;
-    uint32_t id_bytes, request_id_bytes;
 };
 
 static inline struct hcs_frame_subject hcs_session_subject(const struct hcs_session *session) {

@@ -11,7 +11,7 @@
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
-#include "router/features/hcs/hcs_http_ingress.h"
+#include "router/features/hcs/hcs_ingress.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_rpc.h"
 #include "router/features/http/sse_transport.h"
