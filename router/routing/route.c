@@ -500,7 +500,6 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
     struct frame copy;
     if (!shard->settings->users || !frame->unit->names_user) {
         route_signed(shard, link, frame, exchange, origin);
-        events_flush(shard);
         return;
     }
     struct buffer *buffer = user_header_strip(&shard->buffers, frame, &unit, &copy);
@@ -509,6 +508,5 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
         return;
     }
     route_signed(shard, link, &copy, exchange, origin);
-    events_flush(shard);
     buffer_drop(buffer);
 }
