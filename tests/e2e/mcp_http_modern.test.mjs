@@ -62,7 +62,7 @@ web('heads say what bodies do, in this order', HUB, async (hub) => {
   await bad({ meta: { [`${META}protocolVersion`]: '2099-01-01' } }, 400, -32020);
   const { data } = await bad({ meta: { [`${META}protocolVersion`]: '2099-01-01' }, fields: { 'MCP-Protocol-Version': '2099-01-01' } }, 400, -32022);
   assert.equal(data.requested, '2099-01-01');
-  assert.ok(data.supported.includes(VERSION));
+  assert.deepEqual(data.supported, [VERSION]);
   for (const said of [null, 'x', ['where', 'where']]) await bad({ fields: { 'Mcp-Method': said } }, 400, -32020);
   for (const said of [null, 'b', '=?base64?YQ=?=', '=?base64?Yg==?='])
     await bad({ method: 'tools/call', params: { name: 'a' }, fields: { 'Mcp-Name': said } }, 400, -32020);

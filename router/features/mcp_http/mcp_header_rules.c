@@ -99,13 +99,7 @@ static bool refuse_version(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "requested", post->head + version.at, version.bytes);
-    text_put(&data, ",\"supported\":[\"" MCP_MODERN_VERSION "\"");
-    for (uint32_t legacy = mcp_legacy_version(MCP_LEGACY_VERSION, strlen(MCP_LEGACY_VERSION)); legacy > 0;
-         legacy--) {
-        text_put(&data, ",");
-        text_put(&data, mcp_legacy_version_text(legacy));
-    }
-    text_put(&data, "]");
+    text_put(&data, ",\"supported\":[\"" MCP_MODERN_VERSION "\"]");
     mcp_reply_code(shard, post->exchange, post->to, MCP_UNSUPPORTED_VERSION, "unsupported protocol version",
                    &data);
     return false;
