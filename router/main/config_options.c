@@ -208,6 +208,8 @@ static const char *show_number(const struct option *option, uint64_t value, char
     const struct unit *unit = is_time ? times : sizes;
     if (is_time && value == 0)
         return strcpy(out, "off");
+    if (value == 0)
+        return strcpy(out, "0");
     if (option->kind == OPTION_COUNT)
         unit = &sizes[3];
     while (value % unit->factor != 0 || value < unit->factor)
