@@ -149,6 +149,8 @@ struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind k
     memcpy(client->name, name, bytes);
     list_init(&client->calls);
     list_init(&client->link);
+    list_init(&client->streams);
+    list_init(&client->events);
     parcel_list_init(&client->waiting);
     annex->mcp_client = client;
     annex->ends_when_idle = true;

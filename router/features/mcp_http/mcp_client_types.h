@@ -12,6 +12,7 @@ struct exchange;
 struct mcp_exchange;
 struct mcp_client;
 struct mcp_gather;
+struct mcp_history_stream;
 struct user;
 
 enum mcp_client_kind {
@@ -26,8 +27,9 @@ enum { MCP_SESSION_ID_BYTES = 32, MCP_WAITING_BYTES_MAX = 64 * 1024 };
 struct mcp_call {
     struct list link; // in mcp_client.calls
     struct mcp_client *client;
-    struct exchange *exchange; // of the seat, that its answer is due to
-    struct mcp_exchange *http; // that waits for it; NULL: its connection is gone
+    struct exchange *exchange;         // of the seat, that its answer is due to
+    struct mcp_exchange *http;         // that waits for it; NULL: its connection is gone
+    struct mcp_history_stream *stream; // of a session, once it has an event (mcp_history.h); or NULL
     // Takes the answer, which may be NULL: there is none, and frees the call. The parcel is taken.
     void (*answered)(struct shard *shard, struct mcp_call *call, struct parcel *answer);
     uint64_t began_ms;
@@ -53,7 +55,13 @@ struct mcp_client {
     struct mcp_exchange *listener; // the stream of GET; or NULL
     struct parcel_list waiting;    // for such a one
     size_t waiting_bytes;
-    uint64_t used_ms; // when it last had a request or a stream
+    // What is kept of streams (mcp_history.h).
+    struct list streams, events;          // struct mcp_history_stream.link, struct mcp_event.by_session
+    struct mcp_history_stream *listening; // GET's latest, whose connection may be gone; or NULL
+    uint64_t streams_made, events_made;
+    size_t history_bytes; // of the events' bodies
+    bool primes;          // its streams begin with an empty event: from 2025-11-25 on
+    uint64_t used_ms;     // when it last had a request or a stream
     char id[MCP_SESSION_ID_BYTES];
     bool is_named;       // it is found by its id
     bool is_closed;      // it goes

@@ -10,6 +10,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/option.h"
 #include "router/features/feature_list.h"
 #include "router/features/http/http_routes.h"
 #include "router/features/mcp_http/mcp_all.h"
@@ -19,6 +20,7 @@
 #include "router/features/mcp_http/mcp_exchange.h"
 #include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_header_rules.h"
+#include "router/features/mcp_http/mcp_history.h"
 #include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
@@ -259,7 +261,7 @@ static void gone(struct shard *shard, struct mcp_exchange *exchange) {
     }
     mcp_era_leave(shard, exchange);
     mcp_exchange_end(shard, exchange);
-    if (call && call->is_initialize) // whose session nobody could ever use
+    if (call && call->is_initialize && !call->stream) // whose session nobody could ever use
         mcp_table_close(shard, call->client);
     else if (call && call->is_modern && call->gather)
         mcp_gather_cancel(shard, call->gather);
@@ -422,8 +424,17 @@ static bool holds_phase(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && shard->mcp_exchanges_out > 0;
 }
 
+static const struct option options[] = {
+    {"mcp-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_HISTORY), 0, UINT64_C(1) << 30, NULL, "SIZE", "256K", NULL,
+     "of the events that a session of MCP keeps for a client that comes back; 0: none"},
+    {.name = NULL},
+};
+
 const struct feature mcp_http_feature = {
     .name = "mcp http",
+    .options = options,
+    .relieve = mcp_history_relieve,
     .start = start,
     .close = mcp_table_free,
     .mail = mcp_exchange_take_mail,

@@ -1,6 +1,7 @@
 #include "router/features/mcp_http/mcp_exchange.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -218,10 +219,15 @@ static bool put_head(struct parcel *event, size_t body_bytes, const char *id, bo
 static const struct wire wire_event = {.name = "event", .tail = "\n\n", .tail_bytes = 2};
 static const struct wire wire_event_chunk = {.name = "event chunk", .tail = "\n\n\r\n", .tail_bytes = 4};
 
-static struct parcel *comment(struct shard *shard, const struct mcp_exchange *exchange) {
+// An event or comment of the hub's own, with the lines that are all of it.
+static struct parcel *plain(struct shard *shard, const struct mcp_exchange *exchange, const char *lines) {
+    char length[24];
     struct text text;
     text_init(&text);
-    text_put(&text, exchange->is_1_0 ? ":\n\n" : "3\r\n:\n\n\r\n");
+    if (!exchange->is_1_0)
+        text_add(&text, length, (size_t)snprintf(length, sizeof length, "%zx\r\n", strlen(lines)));
+    text_put(&text, lines);
+    text_put(&text, exchange->is_1_0 ? "" : "\r\n");
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (parcel)
         parcel->dressed = true;
@@ -239,19 +245,10 @@ static bool dress(struct parcel *body, const char *id, bool is_1_0) {
     return true;
 }
 
-void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
-                      bool is_notification) {
-    uint8_t said = is_notification || !body ? SAID_NOTIFICATION : 0;
+static void post_event(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event,
+                       uint8_t said) {
     uint32_t to = connection_shard(exchange->connection);
-    assert(shard->index == 0);
-    struct parcel *event = body ? body : comment(shard, exchange);
-    if (exchange->is_gone || !event || (body && !dress(body, id, exchange->is_1_0))) {
-        drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY,
-                 exchange->connection, event ? event->bytes : 0);
-        if (event)
-            send_release(shard, event);
-        return;
-    }
+    assert(event->dressed && !exchange->is_gone);
     exchange->streams = true;
     exchange->said_ms = shard_now_ms(shard);
     event->hub_id = 0;
@@ -263,6 +260,39 @@ void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct
     event->to = exchange;
     event->mail.connection = exchange->connection;
     post(shard, to, &event->mail, MAIL_MCP_EVENT, said);
+}
+
+static void say_lines(struct shard *shard, struct mcp_exchange *exchange, const char *lines, uint8_t said) {
+    struct parcel *event = exchange->is_gone ? NULL : plain(shard, exchange, lines);
+    assert(shard->index == 0);
+    if (event)
+        post_event(shard, exchange, event, said);
+    else
+        drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY,
+                 exchange->connection, 0);
+}
+
+void mcp_exchange_comment(struct shard *shard, struct mcp_exchange *exchange) {
+    say_lines(shard, exchange, ":\n\n", SAID_NOTIFICATION);
+}
+
+void mcp_exchange_mark(struct shard *shard, struct mcp_exchange *exchange, const char *id) {
+    char lines[SSE_HEAD_BYTES_MAX + 3];
+    size_t bytes = sse_head(lines, NULL, id, strlen(id));
+    memcpy(lines + bytes, "\n\n", 3);
+    say_lines(shard, exchange, lines, 0);
+}
+
+void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
+                      bool is_notification) {
+    assert(shard->index == 0);
+    if (!exchange->is_gone && dress(body, id, exchange->is_1_0)) {
+        post_event(shard, exchange, body, is_notification ? SAID_NOTIFICATION : 0);
+        return;
+    }
+    drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY, exchange->connection,
+             body->bytes);
+    send_release(shard, body);
 }
 
 void mcp_exchange_answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status,

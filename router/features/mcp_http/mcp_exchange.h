@@ -63,10 +63,13 @@ void mcp_exchange_take_mail(struct shard *shard, struct mail *mail, unsigned kin
 
 // --- On shard 0. Each that ends it frees it, or sends it home: it may not be used any more.
 
-// Says an event: a body, which is taken; or a comment where it is NULL. The first one begins the stream. `id` may be NULL.
-// A notification that finds the connection's queue full is dropped and counted there.
+// Says an event: a body, which is taken. The first one begins the stream. `id` may be NULL. A notification that finds the
+// connection's queue full is dropped and counted there.
 void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
                       bool is_notification);
+// Says a comment, or an empty event with an id, likewise.
+void mcp_exchange_comment(struct shard *shard, struct mcp_exchange *exchange);
+void mcp_exchange_mark(struct shard *shard, struct mcp_exchange *exchange, const char *id);
 // Ends the stream.
 void mcp_exchange_end(struct shard *shard, struct mcp_exchange *exchange);
 // Answers with a status, `fields`, `lines` and content, of which the last two are taken, and each may be NULL.

@@ -9,6 +9,7 @@
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
+#include "router/features/mcp_http/mcp_history.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -121,6 +122,13 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     exchange_close(shard, exchange);
 }
 
+// Until the server has answered, the version is the client's.
+static bool asks_for_primed(const struct mcp_post *post) {
+    char version[32];
+    size_t bytes = mcp_post_text(post, &post->params[MCP_PARAM_VERSION], version, sizeof version);
+    return bytes != SIZE_MAX && mcp_stream_primes(version, bytes);
+}
+
 static void open_session(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
     assert(shard->index == 0);
     struct mcp_client *session = NULL;
@@ -140,6 +148,7 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
                "there is no room for one more session");
         return;
     }
+    session->primes = asks_for_primed(post);
     post->exchange->stream_lines = mcp_table_line(session); // it may have to begin before the server answers
     if (bytes)
         ask(shard, post, session, true);
@@ -194,8 +203,16 @@ void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, 
     assert(shard->index == 0);
     struct mcp_client *session =
         find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
-    if (session)
+    const struct http_request *request = &arrival->request;
+    struct span place = request->fields[HTTP_LAST_EVENT_ID];
+    if (!session)
+        return;
+    if (!http_has_field(request, HTTP_LAST_EVENT_ID) || !mcp_history_is_on(shard, session))
         mcp_stream_open(shard, session, arrival->exchange);
+    else if (http_repeated(request, HTTP_LAST_EVENT_ID) ||
+             !mcp_stream_resume(shard, session, arrival->exchange, arrival->head + place.at, place.bytes))
+        refuse(shard, arrival->exchange, 400, (struct reply_to){0}, ERROR_INVALID_REQUEST,
+               "Last-Event-ID must be the id of an event behind which all is kept");
 }
 
 void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, const char *name,

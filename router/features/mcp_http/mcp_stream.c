@@ -3,16 +3,70 @@
 #include <assert.h>
 
 #include "core/base/memory.h"
+#include "core/mcp/mcp_message.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 #include "router/features/mcp_http/mcp_gather.h"
+#include "router/features/mcp_http/mcp_history.h"
 #include "router/features/mcp_http/mcp_table.h"
+
+// --- Events
+
+// Begins what is kept of a stream: with an empty event, so that the client has a place from which it may go on.
+static void begin(struct shard *shard, struct mcp_client *client, struct mcp_history_stream **stream,
+                  struct mcp_exchange *http) {
+    char id[MCP_EVENT_ID_BYTES];
+    assert(shard->index == 0);
+    if (*stream || !mcp_history_is_on(shard, client) || !(*stream = mcp_history_begin(shard, client)) ||
+        !client->primes)
+        return;
+    (*stream)->said = (*stream)->opening = mcp_history_number(client);
+    mcp_history_put_id(*stream, (*stream)->opening, id);
+    mcp_exchange_mark(shard, http, id);
+}
+
+static void drop(struct shard *shard, const struct mcp_client *client, struct parcel *parcel,
+                 enum counter counter) {
+    drop_one(shard, counter, client->seat->name, parcel->bytes);
+    send_release(shard, parcel);
+}
+
+// Says a body on a stream, by a connection that may be gone: then it is kept. Takes the body. False: it was lost.
+static bool say(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
+                struct mcp_exchange *http, struct parcel *body, enum counter loss) {
+    char id[MCP_EVENT_ID_BYTES];
+    bool is_answer = loss == COUNT_DROP_ANSWER_SOURCE_GONE;
+    uint64_t number = stream ? mcp_history_number(client) : 0;
+    bool is_kept = stream && mcp_history_add(shard, client, stream, number, body, is_answer);
+    if (http) {
+        if (stream)
+            mcp_history_put_id(stream, number, id);
+        mcp_exchange_say(shard, http, body, stream ? id : NULL, loss == COUNT_DROP_OVERLOADED);
+        if (stream)
+            stream->said = number;
+    } else if (is_kept) {
+        send_release(shard, body);
+    } else {
+        drop(shard, client, body, loss);
+    }
+    if (stream)
+        mcp_history_bound(shard, client);
+    return http || is_kept;
+}
+
+static void end_history(struct shard *shard, struct mcp_client *client, struct mcp_history_stream **stream) {
+    struct mcp_history_stream *ending = *stream;
+    *stream = NULL;
+    if (ending)
+        mcp_history_end(shard, client, ending);
+}
 
 // --- Answers
 
@@ -25,21 +79,47 @@ static struct mcp_exchange *part(struct mcp_call *call) {
     return http;
 }
 
+bool mcp_stream_primes(const char *version, size_t bytes) {
+    uint32_t first = mcp_legacy_version("2025-11-25", 10);
+    assert(first > 0);
+    return mcp_legacy_version(version, bytes) >= first;
+}
+
+// Whether a session's streams begin with an empty event, by the version that the server has answered.
+static void note_version(struct shard *shard, struct mcp_client *client, const struct parcel *answer) {
+    struct mcp_body body;
+    char text[32];
+    size_t bytes = SIZE_MAX;
+    struct json_item version = {0};
+    if (!mcp_body_read(shard, answer, &body))
+        return;
+    if (lookup_has(&body.lookup, KEY_RESULT) && body.lookup.type[KEY_RESULT] == JSON_OBJECT)
+        version = json_member(body.bytes, body.lookup.value[KEY_RESULT], "protocolVersion");
+    if (version.type == JSON_STRING)
+        bytes = json_string_decode(body.bytes, version.value, text, sizeof text);
+    mcp_body_give(&body);
+    client->primes = bytes != SIZE_MAX && mcp_stream_primes(text, bytes);
+}
+
 void mcp_stream_answer(struct shard *shard, struct mcp_call *call, struct parcel *answer, unsigned status,
                        char *lines) {
     assert(shard->index == 0);
+    struct mcp_client *client = call->client;
     struct mcp_exchange *http = part(call);
-    if (!http) {
-        memory_give(lines);
-        drop_one(shard, COUNT_DROP_ANSWER_SOURCE_GONE, call->client->seat->name, answer->bytes);
-        send_release(shard, answer);
-    } else if (http->streams || !call->takes_json) {
-        memory_give(lines);
-        mcp_exchange_say(shard, http, answer, NULL, false);
-        mcp_exchange_end(shard, http);
-    } else {
+    bool is_json = http && !http->streams && call->takes_json;
+    if (call->is_initialize)
+        note_version(shard, client, answer);
+    if (is_json) {
         mcp_exchange_answer(shard, http, status, NULL, lines, answer);
+    } else {
+        memory_give(lines);
+        if (http)
+            begin(shard, client, &call->stream, http);
+        (void)say(shard, client, call->stream, http, answer, COUNT_DROP_ANSWER_SOURCE_GONE);
+        if (http)
+            mcp_exchange_end(shard, http);
     }
+    end_history(shard, client, &call->stream);
 }
 
 void mcp_stream_end(struct shard *shard, struct mcp_call *call) {
@@ -49,6 +129,7 @@ void mcp_stream_end(struct shard *shard, struct mcp_call *call) {
         mcp_exchange_end(shard, http);
     else if (http)
         mcp_exchange_answer(shard, http, 202, NULL, NULL, NULL);
+    end_history(shard, call->client, &call->stream);
 }
 
 // --- Other messages
@@ -61,18 +142,21 @@ static bool has_stream(const struct mcp_call *call) {
     return call->http && call->takes_events;
 }
 
-// The stream of the latest request in progress that has one, and of what was listened to last where `listens`.
-static struct mcp_exchange *latest(const struct mcp_client *client) {
-    for (struct list *node = client->calls.prev; node != &client->calls; node = node->prev)
-        if (has_stream(call_of(node)) && !call_of(node)->is_listen)
-            return call_of(node)->http;
+// The latest request in progress that has a stream; or NULL. `gone`: whose connection is gone, so that what comes is kept.
+static struct mcp_call *latest(const struct mcp_client *client, bool gone) {
+    for (struct list *node = client->calls.prev; node != &client->calls; node = node->prev) {
+        struct mcp_call *call = call_of(node);
+        if (!call->is_listen && (gone ? !call->http && call->stream : has_stream(call)))
+            return call;
+    }
     return NULL;
 }
 
-static void drop(struct shard *shard, const struct mcp_client *client, struct parcel *parcel,
-                 enum counter counter) {
-    drop_one(shard, counter, client->seat->name, parcel->bytes);
-    send_release(shard, parcel);
+// On the stream of a call.
+static bool say_at(struct shard *shard, struct mcp_call *call, struct parcel *body, enum counter loss) {
+    if (call->http)
+        begin(shard, call->client, &call->stream, call->http);
+    return say(shard, call->client, call->stream, call->http, body, loss);
 }
 
 static void keep_waiting(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
@@ -88,11 +172,10 @@ static void keep_waiting(struct shard *shard, struct mcp_client *client, struct 
 }
 
 // Nobody can be asked this.
-static void refuse_question(struct shard *shard, struct parcel *parcel) {
+static void refuse_question(struct shard *shard, uint64_t hub_id) {
     assert(shard->index == 0);
-    struct pending *pending = pending_find(&shard->pending, parcel->hub_id);
+    struct pending *pending = pending_find(&shard->pending, hub_id);
     struct text data;
-    send_release(shard, parcel);
     if (!pending)
         return;
     text_init(&data);
@@ -100,16 +183,22 @@ static void refuse_question(struct shard *shard, struct parcel *parcel) {
     completion_error(shard, pending, ERROR_METHOD_NOT_FOUND, &data);
 }
 
+// Where there is a connection, or else what comes is kept for one.
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
-    struct mcp_exchange *http = latest(client);
-    if (!http)
-        http = client->listener;
-    if (!http) {
-        refuse_question(shard, parcel);
-        return;
-    }
-    mcp_exchange_say(shard, http, parcel, NULL, false);
+    struct mcp_call *call = latest(client, false);
+    uint64_t hub_id = parcel->hub_id;
+    bool is_said = false;
+    if (!call && !client->listener)
+        call = latest(client, true);
+    if (call)
+        is_said = say_at(shard, call, parcel, COUNT_DROP_TARGET_GONE);
+    else if (client->listener || client->listening)
+        is_said = say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_TARGET_GONE);
+    else
+        send_release(shard, parcel);
+    if (!is_said)
+        refuse_question(shard, hub_id);
 }
 
 // Of a client of the modern era: to the subscription that it is for, else to the one that asks for what is logged.
@@ -140,16 +229,25 @@ static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client
     return call && has_stream(call) ? call->http : NULL;
 }
 
+static void tell_modern(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+    assert(client->kind != MCP_CLIENT_SESSION);
+    struct mcp_exchange *http = modern_stream(shard, client, &parcel);
+    if (parcel && http)
+        mcp_exchange_say(shard, http, parcel, NULL, true);
+    else if (parcel)
+        drop(shard, client, parcel, COUNT_DROP_NO_ROUTE);
+}
+
 static void tell(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
-    struct mcp_exchange *http = client->listener ? client->listener : latest(client);
+    struct mcp_call *call = latest(client, false);
     if (client->kind != MCP_CLIENT_SESSION)
-        http = modern_stream(shard, client, &parcel);
-    if (!parcel)
-        return;
-    if (http)
-        mcp_exchange_say(shard, http, parcel, NULL, true);
-    else if (client->kind == MCP_CLIENT_SESSION && !client->is_closed)
+        tell_modern(shard, client, parcel);
+    else if (client->listener || client->listening)
+        (void)say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
+    else if (call)
+        (void)say_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
+    else if (!client->is_closed)
         keep_waiting(shard, client, parcel);
     else
         drop(shard, client, parcel, COUNT_DROP_NO_ROUTE);
@@ -167,8 +265,8 @@ void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *
     assert(!call || call->client->seat == seat);
     if (call && call->part_of)
         call = call->part_of->call;
-    if (call && has_stream(call)) {
-        mcp_exchange_say(shard, call->http, parcel, NULL, true);
+    if (call && (has_stream(call) || (!call->http && call->stream))) {
+        (void)say_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
         return;
     }
     drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, seat->name, parcel->bytes);
@@ -187,17 +285,109 @@ static void end_listener(struct shard *shard, struct mcp_client *client) {
     mcp_exchange_end(shard, http);
 }
 
+// Makes a stream GET's: what never went out on the one before goes out there.
+static void listen_on(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream) {
+    struct mcp_history_stream *before = client->listening;
+    assert(stream && stream->is_listening);
+    stream->is_over = false;
+    client->listening = stream;
+    if (!before || before == stream)
+        return;
+    mcp_history_move(client, before, stream);
+    mcp_history_end(shard, client, before);
+}
+
+static void replay(struct shard *shard, const struct mcp_client *client, struct mcp_history_stream *stream,
+                   struct mcp_exchange *http, uint64_t number) {
+    char id[MCP_EVENT_ID_BYTES];
+    for (const struct mcp_event *event; (event = mcp_history_next(client, stream, number));) {
+        struct parcel *body = mcp_history_body(shard, event);
+        number = event->number;
+        mcp_history_put_id(stream, number, id);
+        if (body)
+            mcp_exchange_say(shard, http, body, id, false);
+        else
+            drop_one(shard, COUNT_DROP_NO_MEMORY, client->seat->name, event->bytes);
+        if (stream->said < number)
+            stream->said = number;
+    }
+}
+
+static void say_waiting(struct shard *shard, struct mcp_client *client) {
+    for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
+        (void)say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
+    client->waiting_bytes = 0;
+    mcp_call_watch(shard, client);
+}
+
 void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http) {
+    struct mcp_history_stream *stream = NULL;
     assert(shard->index == 0);
     end_listener(shard, client);
     client->listener = http;
     http->listener = client;
     client->used_ms = shard_now_ms(shard);
-    mcp_exchange_say(shard, http, NULL, NULL, false); // whose head goes out with it
-    for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
-        mcp_exchange_say(shard, http, parcel, NULL, true);
-    client->waiting_bytes = 0;
+    begin(shard, client, &stream, http);
+    if (!http->streams)
+        mcp_exchange_comment(shard, http); // its head goes out with it
+    if (stream) {
+        stream->is_listening = true;
+        listen_on(shard, client, stream);
+        replay(shard, client, stream, http, stream->said);
+    } else if (client->listening) {
+        end_history(shard, client, &client->listening);
+    }
+    say_waiting(shard, client);
+}
+
+static struct mcp_call *call_of_stream(const struct mcp_client *client,
+                                       const struct mcp_history_stream *stream) {
+    for (struct list *node = client->calls.next; node != &client->calls; node = node->next)
+        if (call_of(node)->stream == stream)
+            return call_of(node);
+    return NULL;
+}
+
+// Goes on with a request that is in progress.
+static void go_on(struct shard *shard, struct mcp_call *call, struct mcp_exchange *http) {
+    struct mcp_exchange *before = part(call);
+    if (before)
+        mcp_exchange_end(shard, before);
+    call->takes_events = true;
+    call->http = http;
+    http->call = call;
+}
+
+bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http,
+                       const uint8_t *id, size_t bytes) {
+    char place[MCP_EVENT_ID_BYTES];
+    uint64_t number;
+    struct mcp_history_stream *stream = mcp_history_find(client, id, bytes, &number);
+    assert(shard->index == 0 && !http->call && !http->listener);
+    if (!stream)
+        return false;
+    struct mcp_call *call = call_of_stream(client, stream);
+    if (call)
+        go_on(shard, call, http);
+    if (stream->is_listening) {
+        end_listener(shard, client);
+        listen_on(shard, client, stream);
+        client->listener = http;
+        http->listener = client;
+    }
+    client->used_ms = shard_now_ms(shard);
+    mcp_history_put_id(stream, number, place);
+    if (client->primes)
+        mcp_exchange_mark(shard, http, place);
+    else
+        mcp_exchange_comment(shard, http);
+    replay(shard, client, stream, http, number);
+    if (stream->is_listening)
+        say_waiting(shard, client);
+    else if (!call)
+        mcp_exchange_end(shard, http);
     mcp_call_watch(shard, client);
+    return true;
 }
 
 void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
@@ -206,16 +396,20 @@ void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
         drop(shard, client, parcel, COUNT_DROP_TARGET_GONE);
     client->waiting_bytes = 0;
+    mcp_history_free(shard, client);
 }
 
 // --- Time
 
-// Returns when it will have been silent for too long.
-static uint64_t keep_alive(struct shard *shard, struct mcp_exchange *http, uint64_t pause_ms) {
+// Returns when a stream will have been silent for too long.
+static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struct mcp_history_stream **stream,
+                           struct mcp_exchange *http, uint64_t pause_ms) {
     assert(shard->index == 0);
     uint64_t now_ms = shard_now_ms(shard);
-    if (now_ms - http->said_ms >= pause_ms)
-        mcp_exchange_say(shard, http, NULL, NULL, false);
+    if (now_ms - http->said_ms >= pause_ms) {
+        begin(shard, client, stream, http);
+        mcp_exchange_comment(shard, http);
+    }
     return http->said_ms + pause_ms;
 }
 
@@ -224,12 +418,15 @@ void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
     uint64_t now_ms = shard_now_ms(shard), pause_ms = shard_limits(shard)->mcp_keep_alive_ns / 1000000;
     uint64_t idle_ms = shard_limits(shard)->mcp_session_idle_ns / 1000000, due_ms = UINT64_MAX;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
+        struct mcp_call *call = call_of(node);
         uint64_t at_ms =
-            has_stream(call_of(node)) ? keep_alive(shard, call_of(node)->http, pause_ms) : UINT64_MAX;
+            has_stream(call) ? keep_alive(shard, client, &call->stream, call->http, pause_ms) : UINT64_MAX;
         due_ms = at_ms < due_ms ? at_ms : due_ms;
     }
     if (client->listener) {
-        uint64_t at_ms = keep_alive(shard, client->listener, pause_ms);
+        uint64_t at_ms = keep_alive(shard, client, &client->listening, client->listener, pause_ms);
+        if (client->listening)
+            client->listening->is_listening = true;
         due_ms = at_ms < due_ms ? at_ms : due_ms;
     }
     bool is_idle = client->kind != MCP_CLIENT_REQUEST && list_empty(&client->calls) && !client->listener;

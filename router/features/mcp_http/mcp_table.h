@@ -4,13 +4,23 @@
 #include "core/base/hash_table.h"
 #include "core/base/siphash.h"
 #include "router/engine/shard/shard.h"
+#include "router/features/feature_list.h"
 #include "router/features/mcp_http/mcp_client_types.h"
+
+// The feature's own options (mcp_endpoint.c).
+enum mcp_option { MCP_OPTION_HISTORY };
+
+static inline uint64_t mcp_option(const struct shard *shard, enum mcp_option option) {
+    return shard->settings->own[FEATURE_MCP_HTTP][option];
+}
 
 struct mcp_http {
     struct list clients;      // struct mcp_client.link
     struct hash_table by_id;  // struct mcp_client.by_id
     struct list servers;      // of which something is known (mcp_era.c)
     struct siphash_key names; // of session ids, which are published
+    struct list events;       // struct mcp_event.by_age: what all sessions keep (mcp_history.h)
+    uint64_t history_bytes;   // of memory for these
     uint64_t made;            // how many there have been
     uint64_t server_set;      // a hash of all servers' names, in their order
     uint32_t count;           // of clients
