@@ -2,74 +2,104 @@
 
 #include <assert.h>
 
-// A member that is alone in its place costs one look, at memory that is seldom near, and the place itself is
+#include "core/base/memory.h"
+
+// A member that is alone in its bucket costs one look, at memory that is seldom near, and the bucket itself is
 // small.
 enum {
     CAPACITY_MIN = 16,
-    PLACES_EACH = 2,
+    BUCKETS_EACH = 2,
     // A table of more buckets halves where a member has this many.
-    CAPACITY_KEPT = 256,
-    PLACES_EACH_MAX = 16,
+    CAPACITY_LARGE = 256,
+    BUCKETS_EACH_MAX = 16,
 };
 
-void hash_table_init(struct hash_table *hash_table, struct quota *quota) {
-    assert(quota);
-    *hash_table = (struct hash_table){.quota = quota};
+void hash_table_init(struct hash_table *hash_table, hash_table_hasher *hasher, struct quota *quota) {
+    assert(hasher);
+    *hash_table = (struct hash_table){.hasher = hasher, .quota = quota};
+}
+
+static struct hash_node **buckets_take(struct quota *quota, size_t capacity) {
+    assert((capacity & (capacity - 1)) == 0);
+    return quota ? quota_take_zeroed(quota, capacity, sizeof(struct hash_node *))
+                 : memory_take_zeroed(capacity, sizeof(struct hash_node *));
+}
+
+static void buckets_give(struct hash_table *hash_table) {
+    if (hash_table->quota)
+        quota_give(hash_table->quota, hash_table->buckets);
+    else
+        memory_give(hash_table->buckets);
 }
 
 void hash_table_deinit(struct hash_table *hash_table) {
     assert(hash_table->count == 0);
-    quota_give(hash_table->quota, hash_table->buckets);
-    *hash_table = (struct hash_table){.quota = hash_table->quota};
+    buckets_give(hash_table);
+    hash_table_init(hash_table, hash_table->hasher, hash_table->quota);
 }
 
-static void put(struct hash_node **buckets, size_t capacity, struct hash_node *node) {
-    struct hash_node **head = &buckets[node->hash & (capacity - 1)];
-    assert((capacity & (capacity - 1)) == 0);
-    node->next = *head;
-    *head = node;
+static void put(const struct hash_table *hash_table, struct hash_node **buckets, size_t capacity,
+                struct hash_node *node) {
+    struct hash_node **bucket = &buckets[hash_table->hasher(hash_table, node) & (capacity - 1)];
+    node->next = *bucket;
+    node->link = bucket;
+    if (node->next)
+        node->next->link = &node->next;
+    *bucket = node;
 }
 
-// Moves all members to this many buckets. False without memory: then nothing has changed.
+static struct hash_node *reversed(struct hash_node *node) {
+    struct hash_node *before = NULL;
+    for (struct hash_node *next; node; node = next) {
+        next = node->next;
+        node->next = before;
+        before = node;
+    }
+    return before;
+}
+
+// Moves all members to this many buckets; those of one hash keep their order. False without memory: then nothing
+// has changed.
 static bool resize(struct hash_table *hash_table, size_t capacity) {
-    struct hash_node **buckets = quota_take_zeroed(hash_table->quota, capacity, sizeof *buckets);
-    assert((hash_table->capacity & (hash_table->capacity - 1)) == 0);
+    struct hash_node **buckets = buckets_take(hash_table->quota, capacity);
     if (!buckets)
         return false;
     for (size_t index = 0; index < hash_table->capacity; index++)
-        for (struct hash_node *node = hash_table->buckets[index], *next; node; node = next) {
+        for (struct hash_node *node = reversed(hash_table->buckets[index]), *next; node; node = next) {
             next = node->next;
-            put(buckets, capacity, node);
+            put(hash_table, buckets, capacity, node);
         }
-    quota_give(hash_table->quota, hash_table->buckets);
+    buckets_give(hash_table);
     hash_table->buckets = buckets;
     hash_table->capacity = capacity;
     return true;
 }
 
-static bool grow(struct hash_table *hash_table) {
-    return resize(hash_table, hash_table->capacity ? hash_table->capacity * 2 : CAPACITY_MIN);
+bool hash_table_reserve(struct hash_table *hash_table, size_t count) {
+    size_t capacity = hash_table->capacity ? hash_table->capacity : CAPACITY_MIN;
+    assert(count <= SIZE_MAX / 4 / BUCKETS_EACH);
+    while (capacity / BUCKETS_EACH < count)
+        capacity *= 2;
+    return capacity == hash_table->capacity || resize(hash_table, capacity);
 }
 
-bool hash_table_add(struct hash_table *hash_table, struct hash_node *node, uint64_t hash) {
-    if (hash_table->count >= hash_table->capacity / PLACES_EACH && !grow(hash_table) && !hash_table->capacity)
+bool hash_table_add(struct hash_table *hash_table, struct hash_node *node) {
+    assert(!node->link);
+    if (hash_table->count >= hash_table->capacity / BUCKETS_EACH &&
+        !hash_table_reserve(hash_table, hash_table->count + 1) && !hash_table->capacity)
         return false;
-    node->hash = hash;
-    put(hash_table->buckets, hash_table->capacity, node);
+    put(hash_table, hash_table->buckets, hash_table->capacity, node);
     hash_table->count++;
     return true;
 }
 
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node) {
-    struct hash_node **at = &hash_table->buckets[node->hash & (hash_table->capacity - 1)];
-    assert(hash_table->count > 0);
-    while (*at != node) {
-        assert(*at);
-        at = &(*at)->next;
-    }
-    *at = node->next;
-    node->next = NULL;
+    assert(hash_table->count > 0 && node->link && *node->link == node);
+    *node->link = node->next;
+    if (node->next)
+        node->next->link = node->link;
+    *node = (struct hash_node){0};
     hash_table->count--;
-    if (hash_table->capacity > CAPACITY_KEPT && hash_table->count < hash_table->capacity / PLACES_EACH_MAX)
+    if (hash_table->capacity > CAPACITY_LARGE && hash_table->count < hash_table->capacity / BUCKETS_EACH_MAX)
         (void)resize(hash_table, hash_table->capacity / 2); // without memory the table stays as large
 }

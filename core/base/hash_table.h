@@ -1,5 +1,5 @@
-// A hash table whose links lie in its members. The caller brings the hash, and tells members of one hash
-// apart. Where peers choose the keys, the hash must be keyed with a secret. The table owns nothing.
+// A hash table whose links lie in its members. A member's key lies in the member too. The table's owner hashes keys, and
+// tells members apart. Where peers choose the keys, the hash must be keyed with a secret. The table owns no member.
 #pragma once
 
 #include <stdbool.h>
@@ -10,39 +10,40 @@
 
 struct hash_node {
     struct hash_node *next;
-    uint64_t hash;
+    struct hash_node **link; // what points at this node; NULL: the node is in no table
 };
+
+struct hash_table;
+// Returns the hash of a member's key, which is always the same.
+typedef uint64_t hash_table_hasher(const struct hash_table *hash_table, const struct hash_node *node);
 
 struct hash_table {
     struct hash_node **buckets;
     size_t capacity; // a power of two, or 0
     size_t count;
-    struct quota *quota; // the account of its memory
+    hash_table_hasher *hasher;
+    struct quota *quota; // the account of the table's memory; NULL: the memory is on no account
 };
 
 #define hash_table_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
-void hash_table_init(struct hash_table *hash_table, struct quota *quota);
-// Nothing may be in it any more.
+void hash_table_init(struct hash_table *hash_table, hash_table_hasher *hasher, struct quota *quota);
+// No member may be in the table any more.
 void hash_table_deinit(struct hash_table *hash_table);
-// Adds a member. False where the hub has no room for even a small table. A table that can't grow goes on as
-// it is.
-bool hash_table_add(struct hash_table *hash_table, struct hash_node *node, uint64_t hash);
-// Removes a member, which must be in the table. A large table of few members gives memory back.
+// Makes room for `count` members at once. False without memory.
+bool hash_table_reserve(struct hash_table *hash_table, size_t count);
+// Adds a member, which is in no table. False without memory for even a small table. A table that can't grow goes on as
+// large as it is.
+bool hash_table_add(struct hash_table *hash_table, struct hash_node *node);
+// Removes a member, which must be in the table, in the same time however many members have one hash. A large table of
+// few members gives memory back.
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 
-// The first that has this hash, and the next one; NULL: there is none (any more).
-static inline struct hash_node *hash_table_same(struct hash_node *node, uint64_t hash) {
-    while (node && node->hash != hash)
-        node = node->next;
-    return node;
-}
+// Returns the first of the members among which all of this hash are; hash_node.next leads to the others. Of members with
+// one hash the latest comes first. The caller compares keys, since members of other hashes are among them. NULL: there is
+// none.
 static inline struct hash_node *hash_table_find(const struct hash_table *hash_table, uint64_t hash) {
-    return hash_table->count ? hash_table_same(hash_table->buckets[hash & (hash_table->capacity - 1)], hash)
-                             : NULL;
-}
-static inline struct hash_node *hash_table_next(const struct hash_node *node) {
-    return hash_table_same(node->next, node->hash);
+    return hash_table->count ? hash_table->buckets[hash & (hash_table->capacity - 1)] : NULL;
 }
 // Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
 static inline uint64_t hash_table_hash(uint64_t number, uint64_t secret) {

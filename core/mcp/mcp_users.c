@@ -37,14 +37,24 @@ static uint64_t hash_of(uint64_t number) {
     return hash_table_hash(number, UINT64_C(0x9e3779b97f4a7c15));
 }
 
+static uint64_t hash_of_user(const struct hash_table *users, const struct hash_node *node) {
+    (void)users;
+    return hash_of(hash_table_entry(node, struct mcp_user, by_connection)->home.connection);
+}
+
+static uint64_t hash_of_request(const struct hash_table *requests, const struct hash_node *node) {
+    (void)requests;
+    return hash_of(hash_table_entry(node, struct mcp_request, by_id)->id);
+}
+
 void mcp_users_init(struct mcp_users *users, const struct siphash_key *key, struct quota *quota) {
     *users = (struct mcp_users){.quota = quota};
     list_init(&users->users);
     list_init(&users->by_requests);
     list_init(&users->logging);
     list_init(&users->abandoned);
-    hash_table_init(&users->by_connection, quota);
-    hash_table_init(&users->by_request, quota);
+    hash_table_init(&users->by_connection, hash_of_user, quota);
+    hash_table_init(&users->by_request, hash_of_request, quota);
     list_init(&users->all);
     name_map_init(&users->resources, key, quota);
 }
@@ -63,7 +73,7 @@ void mcp_users_deinit(struct mcp_users *users) {
 
 struct mcp_user *mcp_user_find(const struct mcp_users *users, uint64_t connection) {
     struct hash_node *node = hash_table_find(&users->by_connection, hash_of(connection));
-    for (; node; node = hash_table_next(node)) {
+    for (; node; node = node->next) {
         struct mcp_user *user = hash_table_entry(node, struct mcp_user, by_connection);
         if (user->home.connection == connection)
             return user;
@@ -78,11 +88,11 @@ struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection) {
     user = quota_take_zeroed(users->quota, 1, sizeof *user);
     if (!user)
         return NULL;
-    if (!hash_table_add(&users->by_connection, &user->by_connection, hash_of(connection))) {
+    user->home.connection = connection;
+    if (!hash_table_add(&users->by_connection, &user->by_connection)) {
         quota_give(users->quota, user);
         return NULL;
     }
-    user->home.connection = connection;
     list_init(&user->home.agents);
     list_init(&user->home.pending);
     list_init(&user->home.link);
@@ -99,7 +109,7 @@ struct mcp_user *mcp_user_take(struct mcp_users *users, uint64_t connection) {
 
 static struct mcp_request *find_request(const struct mcp_users *users, uint64_t id) {
     struct hash_node *node = hash_table_find(&users->by_request, hash_of(id));
-    for (; node; node = hash_table_next(node)) {
+    for (; node; node = node->next) {
         struct mcp_request *request = hash_table_entry(node, struct mcp_request, by_id);
         if (request->id == id)
             return request;
@@ -133,7 +143,7 @@ static struct mcp_request *begin_request(struct mcp_users *users, struct mcp_use
     if (!request)
         return NULL;
     *request = (struct mcp_request){.id = id, .user = user, .kind = kind, .own_bytes = own_bytes};
-    if (!hash_table_add(&users->by_request, &request->by_id, hash_of(id))) {
+    if (!hash_table_add(&users->by_request, &request->by_id)) {
         quota_give(users->quota, request);
         return NULL;
     }

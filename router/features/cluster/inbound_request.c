@@ -21,26 +21,31 @@
 
 // --- The table
 
+static uint64_t hash_of(const struct inbound_requests *requests, const void *hub, uint64_t number) {
+    assert(hub && number);
+    return hash_table_hash(number ^ (uintptr_t)hub, requests->secret);
+}
+
+static uint64_t hash_of_request(const struct hash_table *by_number, const struct hash_node *node) {
+    const struct reply_place *place = &hash_table_entry(node, struct inbound_request, node)->place;
+    return hash_of(hash_table_entry(by_number, const struct inbound_requests, by_number), place->hub,
+                   place->number);
+}
+
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
                           struct quota *kept) {
     *requests = (struct inbound_requests){.kept = kept};
     requests->secret = siphash_table(key, "inbound", 7);
-    hash_table_init(&requests->by_number, kept);
+    hash_table_init(&requests->by_number, hash_of_request, kept);
     list_init(&requests->untold);
     list_init(&requests->strays);
-}
-
-static uint64_t hash_of(const struct inbound_requests *requests, const struct cluster_member *hub,
-                        uint64_t number) {
-    assert(hub && number);
-    return hash_table_hash(number ^ (uintptr_t)hub, requests->secret);
 }
 
 static struct inbound_request *inbound_request_find(const struct inbound_requests *requests,
                                                     const struct cluster_member *hub, uint64_t number) {
     struct hash_node *node =
         number ? hash_table_find(&requests->by_number, hash_of(requests, hub, number)) : NULL;
-    for (; node; node = hash_table_next(node)) {
+    for (; node; node = node->next) {
         struct inbound_request *request = hash_table_entry(node, struct inbound_request, node);
         if (request->place.hub == hub && request->place.number == number)
             return request;
@@ -74,8 +79,7 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
         memcpy(request->reply, place->reply, bytes);
         request->place.reply = request->reply;
     }
-    if (place->hub &&
-        !hash_table_add(&requests->by_number, &request->node, hash_of(requests, place->hub, place->number))) {
+    if (place->hub && !hash_table_add(&requests->by_number, &request->node)) {
         give(requests, request);
         return NULL;
     }

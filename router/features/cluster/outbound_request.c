@@ -15,24 +15,24 @@
 
 // --- The table
 
+static uint64_t hash_of(const struct hash_table *by_number, const struct hash_node *node) {
+    return hash_table_hash(hash_table_entry(node, struct outbound_request, node)->number,
+                           hash_table_entry(by_number, const struct outbound_requests, by_number)->secret);
+}
+
 void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
                            struct quota *kept) {
     *requests = (struct outbound_requests){.kept = kept};
     requests->secret = siphash_table(key, "outbound", 8);
-    hash_table_init(&requests->by_number, kept);
+    hash_table_init(&requests->by_number, hash_of, kept);
     list_init(&requests->untaken);
-}
-
-static uint64_t hash_of(const struct outbound_requests *requests, uint64_t number) {
-    assert(number);
-    return hash_table_hash(number, requests->secret);
 }
 
 static struct outbound_request *outbound_request_find(const struct outbound_requests *requests,
                                                       uint64_t number) {
-    struct hash_node *node = hash_table_find(&requests->by_number, hash_of(requests, number));
+    struct hash_node *node = hash_table_find(&requests->by_number, hash_table_hash(number, requests->secret));
     while (node && hash_table_entry(node, struct outbound_request, node)->number != number)
-        node = hash_table_next(node);
+        node = node->next;
     return node ? hash_table_entry(node, struct outbound_request, node) : NULL;
 }
 
@@ -45,7 +45,7 @@ static struct outbound_request *add(struct link *link, uint64_t number) {
     if (!fresh)
         return NULL;
     *fresh = (struct outbound_request){.number = number, .sent_ms = shard_now_ms(link->shard)};
-    if (!hash_table_add(&requests->by_number, &fresh->node, hash_of(requests, number))) {
+    if (!hash_table_add(&requests->by_number, &fresh->node)) {
         freelist_give(&requests->spares, requests->kept, fresh);
         return NULL;
     }

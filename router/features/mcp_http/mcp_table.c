@@ -7,6 +7,15 @@
 #include "core/base/text.h"
 #include "router/engine/shard/annex.h"
 
+static uint64_t hash_of(const struct mcp_http *table, const void *id) {
+    return siphash_table(&table->names, id, MCP_SESSION_ID_BYTES);
+}
+
+static uint64_t hash_of_client(const struct hash_table *by_id, const struct hash_node *node) {
+    return hash_of(hash_table_entry(by_id, const struct mcp_http, by_id),
+                   hash_table_entry(node, struct mcp_client, by_id)->id);
+}
+
 bool mcp_table_open(struct shard *shard) {
     assert(shard->index == 0 && !shard->mcp_http);
     struct mcp_http *table = memory_take_zeroed(1, sizeof *table);
@@ -18,7 +27,7 @@ bool mcp_table_open(struct shard *shard) {
     list_init(&table->clients);
     list_init(&table->servers);
     list_init(&table->events);
-    hash_table_init(&table->by_id, &shard->quota);
+    hash_table_init(&table->by_id, hash_of_client, &shard->quota);
     shard->mcp_http = table;
     return true;
 }
@@ -44,10 +53,6 @@ bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
     return own < (max + 3) / 4 || !user;
 }
 
-static uint64_t hash_of(const struct shard *shard, const void *id) {
-    return siphash_table(&shard->hub->settings.secrets.tables, id, MCP_SESSION_ID_BYTES);
-}
-
 static bool name(struct shard *shard, struct mcp_client *client) {
     static const char digits[] = "0123456789abcdef";
     struct mcp_http *table = shard->mcp_http;
@@ -59,7 +64,7 @@ static bool name(struct shard *shard, struct mcp_client *client) {
         client->id[2 * index] = digits[bytes[index] >> 4];
         client->id[2 * index + 1] = digits[bytes[index] & 15];
     }
-    client->is_named = hash_table_add(&table->by_id, &client->by_id, hash_of(shard, client->id));
+    client->is_named = hash_table_add(&table->by_id, &client->by_id);
     return client->is_named;
 }
 
@@ -87,8 +92,8 @@ struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, 
     assert(shard->index == 0);
     if (bytes != MCP_SESSION_ID_BYTES)
         return NULL;
-    struct hash_node *node = hash_table_find(&shard->mcp_http->by_id, hash_of(shard, id));
-    for (; node; node = hash_table_next(node)) {
+    struct hash_node *node = hash_table_find(&shard->mcp_http->by_id, hash_of(shard->mcp_http, id));
+    for (; node; node = node->next) {
         struct mcp_client *client = hash_table_entry(node, struct mcp_client, by_id);
         if (memcmp(client->id, id, bytes) == 0)
             return client;
