@@ -19,37 +19,62 @@ void outbox_init(struct outbox *outbox) {
     outbox->count = 0;
 }
 
-// --- The table of waiting requests
+// --- The index of waiting requests
 
-// Makes the table anew, with room for all that waits; false without memory: what is there stays.
-static bool outbox_make_table(struct outbox *outbox) {
-    struct outbox_index *index = outbox_index_create(outbox->count);
-    if (!index)
-        return false;
-    outbox_index_destroy(outbox->index);
-    outbox->index = index;
+// Hub ids are the hub's own, so nobody can choose a bucket.
+static uint64_t hash_of(uint64_t hub_id) {
+    assert(hub_id);
+    return hash_table_hash(hub_id, UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint64_t hash_of_parcel(const struct hash_table *index, const struct hash_node *node) {
+    (void)index;
+    return hash_of(hash_table_entry(node, struct parcel, by_hub_id)->hub_id);
+}
+
+static void index_drop(struct outbox *outbox) {
+    hash_table_deinit(outbox->index);
+    memory_give(outbox->index);
+    outbox->index = NULL;
+}
+
+static void index_add(struct outbox *outbox, struct parcel *parcel) {
+    assert(outbox->index->capacity > 0); // so that there is room, if not for one in each bucket
+    parcel->by_hub_id = (struct hash_node){0};
+    bool is_added = hash_table_add(outbox->index, &parcel->by_hub_id);
+    assert(is_added);
+    (void)is_added;
+}
+
+// Without memory there is none.
+static void index_make(struct outbox *outbox) {
+    outbox->index = memory_take(sizeof *outbox->index);
+    if (!outbox->index)
+        return;
+    hash_table_init(outbox->index, hash_of_parcel, NULL);
+    if (!hash_table_reserve(outbox->index, outbox->count)) {
+        index_drop(outbox);
+        return;
+    }
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (parcel->hub_id)
-                outbox_index_put(index, parcel);
-    assert(index->count <= outbox->count);
-    return true;
+                index_add(outbox, parcel);
+    assert(outbox->index->count <= outbox->count);
 }
 
-static void outbox_file(struct outbox *outbox, struct parcel *parcel) {
-    assert(outbox->index && parcel->hub_id);
-    if (outbox->index->count < outbox_index_room(outbox->index) || !outbox_make_table(outbox))
-        outbox_index_put(outbox->index, parcel);
-}
-
-static void unfile(struct outbox *outbox, struct parcel *parcel) {
+static void index_remove(struct outbox *outbox, struct parcel *parcel) {
     if (parcel->hub_id)
-        outbox_index_take_out(outbox->index, parcel);
-    if (outbox->count > 0)
-        return;
-    assert(outbox->index->count == 0);
-    outbox_index_destroy(outbox->index);
-    outbox->index = NULL;
+        hash_table_remove(outbox->index, &parcel->by_hub_id);
+    if (outbox->count == 0)
+        index_drop(outbox);
+}
+
+static struct parcel *index_find(const struct outbox *outbox, uint64_t hub_id) {
+    for (struct hash_node *node = hash_table_find(outbox->index, hash_of(hub_id)); node; node = node->next)
+        if (hash_table_entry(node, struct parcel, by_hub_id)->hub_id == hub_id)
+            return hash_table_entry(node, struct parcel, by_hub_id);
+    return NULL;
 }
 
 // --- What waits
@@ -68,7 +93,7 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
         outbox->urgent_bytes += urgent_bytes(parcel);
     outbox->count++;
     if (outbox->index && parcel->hub_id)
-        outbox_file(outbox, parcel);
+        index_add(outbox, parcel);
 }
 
 void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes) {
@@ -88,7 +113,7 @@ static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, str
     outbox->count--;
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     if (outbox->index)
-        unfile(outbox, parcel);
+        index_remove(outbox, parcel);
 }
 
 static struct parcel_list *first_lane(struct outbox *outbox) {
@@ -133,8 +158,8 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
 static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
     if (!outbox->index && outbox->count > SCAN_MAX)
-        outbox_make_table(outbox);
-    return outbox->index ? outbox_index_find(outbox->index, hub_id) : look_through(outbox, hub_id);
+        index_make(outbox);
+    return outbox->index ? index_find(outbox, hub_id) : look_through(outbox, hub_id);
 }
 
 bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
@@ -381,57 +406,4 @@ void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
     shipment->stage_count = 0;
     for (struct parcel *parcel; (parcel = parcel_list_take(&shipment->carried));)
         parcel_list_append(done, parcel);
-}
-
-// --- The requests that wait, by their hub ids
-
-enum { BITS_MIN = 6 };
-
-struct outbox_index *outbox_index_create(uint32_t requests) {
-    uint32_t bits = BITS_MIN;
-    while (UINT64_C(1) << bits < requests)
-        bits++;
-    size_t bytes = sizeof(struct parcel *) << bits;
-    struct outbox_index *index = memory_take(sizeof *index + bytes);
-    if (!index)
-        return NULL;
-    *index = (struct outbox_index){.bits = bits};
-    memset(index->buckets, 0, bytes);
-    return index;
-}
-
-void outbox_index_destroy(struct outbox_index *index) {
-    memory_give(index);
-}
-
-// Fibonacci hashing: the top bits of the product. Hub ids are the hub's own, so nobody can choose a bucket.
-static uint64_t bucket_of(const struct outbox_index *index, uint64_t hub_id) {
-    assert(hub_id && index->bits >= BITS_MIN && index->bits < 64);
-    return hub_id * UINT64_C(0x9E3779B97F4A7C15) >> (64 - index->bits);
-}
-
-void outbox_index_put(struct outbox_index *index, struct parcel *parcel) {
-    assert(parcel->hub_id);
-    struct parcel **bucket = &index->buckets[bucket_of(index, parcel->hub_id)];
-    parcel->same_bucket = *bucket;
-    *bucket = parcel;
-    index->count++;
-}
-
-void outbox_index_take_out(struct outbox_index *index, struct parcel *parcel) {
-    assert(parcel->hub_id && index->count > 0);
-    struct parcel **link = &index->buckets[bucket_of(index, parcel->hub_id)];
-    while (*link != parcel) {
-        assert(*link); // it is in its bucket
-        link = &(*link)->same_bucket;
-    }
-    *link = parcel->same_bucket;
-    index->count--;
-}
-
-struct parcel *outbox_index_find(const struct outbox_index *index, uint64_t hub_id) {
-    struct parcel *parcel = index->buckets[bucket_of(index, hub_id)];
-    while (parcel && parcel->hub_id != hub_id)
-        parcel = parcel->same_bucket;
-    return parcel;
 }

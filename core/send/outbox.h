@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "core/base/buffer.h"
+#include "core/base/hash_table.h"
 #include "core/base/limits.h"
 #include "core/send/parcel.h"
 
@@ -73,9 +74,11 @@ enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 }
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    struct outbox_index *index; // all that have a hub id, or NULL
-    size_t bytes;               // of all parcels that wait
-    uint32_t urgent_bytes;      // of those in the urgent lane, with what they take besides: they are small
+    // Of all that have a hub id, or NULL: a cancel takes one out in the same time however many wait. A cancel that comes to
+    // a long queue makes the index; the index goes when the queue is empty.
+    struct hash_table *index;
+    size_t bytes;          // of all parcels that wait
+    uint32_t urgent_bytes; // of those in the urgent lane, with what they take besides: they are small
     uint32_t count : OUTBOX_COUNT_BITS;
     uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
 };
@@ -173,29 +176,6 @@ unsigned shipment_part(struct shipment *shipment, size_t bytes_max);
 bool shipment_advance(struct shipment *shipment, size_t bytes);
 // Lets go of the stages and moves the carried parcels to *done.
 void shipment_clear(struct shipment *shipment, struct parcel_list *done);
-
-// --- The requests that wait in an outbox
-//
-// They are found by their hub ids: a cancel takes one out in the same time however many
-// wait. The outbox makes it when a cancel comes to a long queue, and drops it when the queue is empty.
-struct outbox_index {
-    uint32_t bits;            // there are 2^bits buckets
-    uint32_t count;           // of the requests in them
-    struct parcel *buckets[]; // chained by parcel.same_bucket
-};
-
-// An empty one with room for `requests`; NULL when memory is used up.
-struct outbox_index *outbox_index_create(uint32_t requests);
-void outbox_index_destroy(struct outbox_index *index);
-static inline uint64_t outbox_index_room(const struct outbox_index *index) {
-    return UINT64_C(2) << index->bits;
-}
-// Puts in a parcel that has a hub id.
-void outbox_index_put(struct outbox_index *index, struct parcel *parcel);
-// Takes out what is in it.
-void outbox_index_take_out(struct outbox_index *index, struct parcel *parcel);
-// NULL when no request waits under this hub id.
-struct parcel *outbox_index_find(const struct outbox_index *index, uint64_t hub_id);
 
 // --- Lag
 //

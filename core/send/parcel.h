@@ -22,6 +22,7 @@
 #include <sys/uio.h>
 
 #include "core/base/buffer.h"
+#include "core/base/hash_table.h"
 #include "core/base/list.h"
 #include "core/base/memory.h"
 #include "core/json/json.h"
@@ -72,7 +73,10 @@ enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
 // In the order of their use: what most parcels need lies in four cache lines, with users as without.
 struct parcel {
-    struct mail mail;     // while it travels between shards
+    union {
+        struct mail mail;           // while it travels between shards
+        struct hash_node by_hub_id; // of the index of the outbox in which it waits, if it has one
+    };
     struct parcel *next;  // in the one list that it is in
     struct parcel **link; // what points at it there; NULL: it is in none
     struct parcel_pool *pool;
@@ -121,9 +125,8 @@ struct parcel {
     char inline_text[PARCEL_TEXT_BYTES];
     struct piece pieces[PARCEL_PIECES_MAX];
     union {
-        struct parcel *same_bucket; // of the outbox's table of waiting requests
-        void *to;                   // of a frame of HCS that travels: for whom
-        uint64_t source;            // before that, with a note: the connection that sent it, or 0
+        void *to;        // of a frame of HCS that travels: for whom
+        uint64_t source; // before that, with a note: the connection that sent it, or 0
     };
     union {
         struct span body; // of the buffer: of a response, as it came
