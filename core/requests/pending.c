@@ -201,7 +201,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->id_bytes = (uint16_t)id_bytes;
     pending->query_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
-    pending->source_bytes = NULL;
+    pending->index = NULL;
     pending->used = true;
     pending->cancelled = false;
     pending->is_marked = pending->aside = pending->less = false;
@@ -216,7 +216,7 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->observation = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
-    list_init(&pending->by_id);
+    pending->by_id = (struct hash_node){0};
     list_init(&pending->by_target);
     return pending;
 }
@@ -235,7 +235,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
     struct pending_tokens *tokens = quota_take(table->quota, sizeof *tokens + sum);
     if (!tokens)
         return false;
-    assert(!pending->tokens && !pending->source_bytes);
+    assert(!pending->tokens && !pending->index);
     pending->bytes += (uint32_t)(sizeof *tokens + sum);
     char *to = tokens->texts;
     for (unsigned which = 0; which < TOKENS_COUNT; which++) {
@@ -251,7 +251,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t name_bytes) {
     uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
-    assert(pending->query_bytes == 0 && !pending->source_bytes && bytes <= UINT16_MAX);
+    assert(pending->query_bytes == 0 && !pending->index && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
         char *own = quota_take(table->quota, all);
         if (!own)
@@ -293,19 +293,15 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
 }
 
 void pending_end(struct pending_table *table, struct pending *pending) {
-    assert(pending->used && !pending->outcome && !pending->copy);
+    assert(pending->used && !pending->outcome && !pending->copy && !pending->index && !pending->by_id.link);
     assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
-    list_remove(&pending->by_id);
     list_remove(&pending->by_target);
     if (pending->id != pending->inline_id)
         quota_give(table->quota, pending->id);
     quota_give(table->quota, pending->tokens);
     quota_give(table->quota, pending->hold);
-    assert(!pending->source_bytes || *pending->source_bytes >= pending->bytes);
-    if (pending->source_bytes)
-        *pending->source_bytes -= pending->bytes;
     pending->used = false;
     pending->generation = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
     give_slot(table, pending);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/hash_table.h"
 #include "core/base/limits.h"
 #include "core/base/list.h"
 #include "core/base/memory.h"
@@ -30,12 +31,13 @@ struct latency_row;
 struct observation;
 struct message_copy;
 struct remote_end;
+struct request_index;
 struct user;
 
 struct pending {
     struct timer timer;        // its timeout
     struct list by_source;     // in the list of what one source asked
-    struct list by_id;         // in the table of that list, if it has one (request_index.h)
+    struct hash_node by_id;    // of the table of that list, if it has one (request_index.h)
     struct list by_target;     // in the list of what one target owes
     uint64_t source;           // connection
     uint64_t target;           // connection, the only one that may answer
@@ -49,7 +51,7 @@ struct pending {
         struct remote_end *hold; // the router's: that it is held at another hub; or NULL. Given back with it
         struct pending *next_free;
     };
-    uint64_t *source_bytes;        // what its source has the hub keep, in which it counts; or NULL
+    struct request_index *index;   // of its source, in which it counts; or NULL. Taken out before the end
     struct pending_tokens *tokens; // that the source chose, or NULL
     char
         *id; // the source's, byte for byte: inline_id or memory of its own; and behind it whom it is asked of

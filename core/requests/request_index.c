@@ -3,7 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/hash_table.h"
 #include "core/base/limits.h"
+#include "core/base/quota.h"
 #include "core/base/siphash.h"
 #include "core/requests/pending.h"
 
@@ -12,24 +14,19 @@ enum {
     SCAN_MAX = 64,      // as many are looked through without a table
 };
 
+struct request_table {
+    struct hash_table by_id;
+    const struct siphash_key *key;
+};
+
 void request_index_init(struct request_index *index) {
     *index = (struct request_index){0};
     list_init(&index->requests);
 }
 
-static void drop_table(struct request_index *index, struct quota *quota) {
-    if (!index->buckets)
-        return;
-    for (size_t at = 0; at < index->bucket_count; at++)
-        while (list_take(&index->buckets[at])) {
-        }
-    quota_give(quota, index->buckets);
-    index->buckets = NULL;
-}
-
-void request_index_deinit(struct request_index *index, struct quota *quota) {
-    assert(list_empty(&index->requests) == (index->kept_bytes == 0));
-    drop_table(index, quota);
+void request_index_deinit(struct request_index *index) {
+    assert(list_empty(&index->requests) && index->kept_bytes == 0 && !index->table);
+    (void)index;
 }
 
 // --- Ids
@@ -75,68 +72,77 @@ static uint64_t hash_of(const uint8_t *text, struct span id, const struct siphas
 
 // --- The table
 
-static void push(struct list *bucket, struct list *node) {
-    assert(list_empty(node));        // it is in no bucket
-    list_append(bucket->next, node); // before the first is behind the head
-}
-
-static void request_index_file(struct request_index *index, struct pending *pending,
-                               const struct siphash_key *key) {
+static uint64_t hash_of_pending(const struct hash_table *by_id, const struct hash_node *node) {
+    const struct request_table *table = hash_table_entry(by_id, const struct request_table, by_id);
     struct stored_id id;
-    assert(index->buckets && (index->bucket_count & (index->bucket_count - 1)) == 0);
-    if (pending->cancelled || !read_stored(&id, pending))
-        return;
-    push(&index->buckets[hash_of(id.text, id.span, key) & (index->bucket_count - 1)], &pending->by_id);
-    index->filed++;
+    if (!read_stored(&id, hash_table_entry(node, struct pending, by_id)))
+        assert(false); // it isn't in the table then
+    return hash_of(id.text, id.span, table->key);
 }
 
-static size_t count(const struct request_index *index) {
+static void table_drop(struct request_index *index) {
+    struct quota *quota = index->table->by_id.quota;
+    hash_table_deinit(&index->table->by_id);
+    quota_give(quota, index->table);
+    index->table = NULL;
+}
+
+static void table_add(struct request_table *table, struct pending *pending) {
+    if (pending->cancelled || (size_t)pending->id_bytes + BUFFER_SLACK_BYTES > ID_BYTES_MAX)
+        return;
+    bool is_added = hash_table_add(&table->by_id, &pending->by_id);
+    assert(is_added); // there is room, if not for one in each bucket
+    (void)is_added;
+}
+
+static void table_remove(struct request_table *table, struct pending *pending) {
+    if (pending->by_id.link)
+        hash_table_remove(&table->by_id, &pending->by_id);
+}
+
+// Without memory there is none.
+static void table_make(struct request_index *index, const struct siphash_key *key, struct quota *quota) {
     size_t count = 0;
     for (const struct list *node = index->requests.next; node != &index->requests; node = node->next)
         count++;
-    return count;
-}
-
-// Makes the table anew, as large as what is under way wants it; none for a short list. Without memory a table
-// that is there stays.
-static void request_index_make_table(struct request_index *index, const struct siphash_key *key,
-                                     struct quota *quota) {
-    size_t requests = count(index);
-    uint32_t bucket_count = SCAN_MAX;
-    index->filed = 0;
-    if (requests <= SCAN_MAX) {
-        drop_table(index, quota);
+    index->table = quota_take(quota, sizeof *index->table);
+    if (!index->table)
+        return;
+    index->table->key = key;
+    hash_table_init(&index->table->by_id, hash_of_pending, quota);
+    if (!hash_table_reserve(&index->table->by_id, count)) {
+        table_drop(index);
         return;
     }
-    while (bucket_count < requests)
-        bucket_count *= 2;
-    struct list *buckets = quota_take(quota, bucket_count * sizeof *buckets);
-    if (!buckets)
-        return;
-    drop_table(index, quota);
-    index->buckets = buckets;
-    index->bucket_count = bucket_count;
-    for (size_t at = 0; at < bucket_count; at++)
-        list_init(&buckets[at]);
     for (struct list *node = index->requests.next; node != &index->requests; node = node->next)
-        request_index_file(index, list_entry(node, struct pending, by_source), key);
-    assert(index->filed <= requests); // those that are cancelled or too long aren't
+        table_add(index->table, list_entry(node, struct pending, by_source));
+    assert(index->table->by_id.count <= count); // those that are cancelled or too long aren't
 }
 
-// --- Asking
+// --- Requests
 
-void request_index_add(struct request_index *index, struct pending *pending, const struct siphash_key *key,
-                       struct quota *quota) {
-    assert(pending->used && !pending->source_bytes && list_empty(&pending->by_source));
+void request_index_add(struct request_index *index, struct pending *pending) {
+    assert(pending->used && !pending->index && list_empty(&pending->by_source));
     index->kept_bytes += pending->bytes;
-    pending->source_bytes = &index->kept_bytes;
+    pending->index = index;
     list_append(&index->requests, &pending->by_source);
-    if (!index->buckets)
+    if (index->table)
+        table_add(index->table, pending);
+}
+
+void request_index_remove(struct pending *pending) {
+    struct request_index *index = pending->index;
+    if (!index)
         return;
-    if (index->filed >= 2 * index->bucket_count)
-        request_index_make_table(index, key, quota);
-    else
-        request_index_file(index, pending, key);
+    assert(index->kept_bytes >= pending->bytes);
+    index->kept_bytes -= pending->bytes;
+    pending->index = NULL;
+    list_remove(&pending->by_source);
+    if (!index->table)
+        return;
+    table_remove(index->table, pending);
+    if (index->kept_bytes == 0) // the requests of a source that has left lie in another list
+        table_drop(index);
 }
 
 static bool is_long(const struct list *list) {
@@ -149,13 +155,13 @@ static bool is_long(const struct list *list) {
 struct pending *request_index_find(struct request_index *index, const uint8_t *text, struct span id,
                                    const struct siphash_key *key, struct quota *quota) {
     assert(list_empty(&index->requests) == (index->kept_bytes == 0));
-    if (!index->buckets && is_long(&index->requests))
-        request_index_make_table(index, key, quota);
-    if (index->buckets) {
-        struct list *bucket = &index->buckets[hash_of(text, id, key) & (index->bucket_count - 1)];
-        for (struct list *node = bucket->next; node != bucket; node = node->next)
-            if (means(list_entry(node, struct pending, by_id), text, id))
-                return list_entry(node, struct pending, by_id);
+    if (!index->table && is_long(&index->requests))
+        table_make(index, key, quota);
+    if (index->table) {
+        struct hash_node *node = hash_table_find(&index->table->by_id, hash_of(text, id, key));
+        for (; node; node = node->next)
+            if (means(hash_table_entry(node, struct pending, by_id), text, id))
+                return hash_table_entry(node, struct pending, by_id);
         return NULL;
     }
     for (struct list *node = index->requests.prev; node != &index->requests; node = node->prev)
@@ -167,5 +173,6 @@ struct pending *request_index_find(struct request_index *index, const uint8_t *t
 void request_index_cancel(struct pending *pending) {
     assert(pending->used && !pending->cancelled); // once a request
     pending->cancelled = true;
-    list_remove(&pending->by_id);
+    if (pending->index && pending->index->table)
+        table_remove(pending->index->table, pending);
 }

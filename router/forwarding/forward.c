@@ -213,8 +213,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     pending->target = home->connection;
     pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
     describe(shard, pending, message, agent);
-    request_index_add(&message->peer->request_index, pending, &shard->hub->settings.secrets.tables,
-                      &shard->quota);
+    request_index_add(&message->peer->request_index, pending);
     list_append(&home->pending, &pending->by_target);
     request_timeout_begin(shard, pending, time);
     hub_owe(shard->hub, home->connection, 1);

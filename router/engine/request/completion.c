@@ -28,6 +28,7 @@ static void completion_end(struct shard *shard, struct pending *pending, const s
         message_copy_drop(shard, pending->copy);
     pending->copy = NULL;
     latency_end(&shard->quota, pending->latency);
+    request_index_remove(pending);
     pending_end(&shard->pending, pending);
 }
 

@@ -321,7 +321,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
     drop_partial(peer);
-    request_index_deinit(&peer->request_index, &shard->quota);
+    request_index_deinit(&peer->request_index);
     if (peer->annex)
         identity_give(&shard->quota, &shard->places, peer->annex->identity);
     annex_give(&shard->quota, &shard->places, peer->annex);

@@ -11,6 +11,7 @@
 
 #include "core/base/memory.h"
 #include "core/requests/pending.h"
+#include "core/requests/request_index.h"
 #include "tests/core/base/account.h"
 
 static void hub_ids_are_distinct_and_below_2_to_53(void **state) {
@@ -314,24 +315,26 @@ static void past_the_bound_nothing_is_added(void **state) {
     const void *const texts[TOKENS_COUNT] = {id, id, id};
     quota_init(&quota, &budget);
     pending_table_init(&table, 0, &quota);
-    uint64_t source_bytes = 0, sum = 0;
-    struct list all;
-    list_init(&all);
+    uint64_t sum = 0;
+    struct request_index index;
+    request_index_init(&index);
     for (struct pending *pending; (pending = pending_add(&table, id, sizeof id));) {
-        list_append(&all, &pending->by_source);
         bool kept_all = pending_keep_tokens(&table, pending, texts, (const uint32_t[]){256, 256, 256});
         sum += pending->bytes;
-        source_bytes += pending->bytes;
-        pending->source_bytes = &source_bytes;
+        request_index_add(&index, pending);
         if (!kept_all)
             break;
     }
     assert_true(table.count > 500);
     assert_true(sum > QUARTER / 4 * 3 && sum <= QUARTER);
     assert_true(atomic_load(&budget.bytes) <= QUARTER);
-    while (!list_empty(&all))
-        pending_end(&table, list_entry(all.next, struct pending, by_source));
-    assert_int_equal(source_bytes, 0);
+    assert_int_equal(index.kept_bytes, sum);
+    while (!list_empty(&index.requests)) {
+        struct pending *pending = list_entry(index.requests.next, struct pending, by_source);
+        request_index_remove(pending);
+        pending_end(&table, pending);
+    }
+    request_index_deinit(&index);
     struct pending *again = pending_add(&table, id, sizeof id);
     assert_non_null(again);
     pending_end(&table, again);

@@ -29,18 +29,22 @@ static void source_init(struct source *source) {
     request_index_init(&source->request_index);
 }
 
+static void end(struct source *source, struct pending *pending) {
+    request_index_remove(pending);
+    pending_end(&source->table, pending);
+}
+
 static void source_deinit(struct source *source) {
     while (!list_empty(&source->request_index.requests))
-        pending_end(&source->table,
-                    list_entry(source->request_index.requests.next, struct pending, by_source));
-    request_index_deinit(&source->request_index, account());
+        end(source, list_entry(source->request_index.requests.next, struct pending, by_source));
+    request_index_deinit(&source->request_index);
     pending_table_deinit(&source->table);
 }
 
 static struct pending *ask(struct source *source, const char *id) {
     struct pending *pending = pending_add(&source->table, id, (uint32_t)strlen(id));
     assert_non_null(pending);
-    request_index_add(&source->request_index, pending, &TABLE_KEY, account());
+    request_index_add(&source->request_index, pending);
     return pending;
 }
 
@@ -90,7 +94,7 @@ static void meanings(struct source *source) {
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         struct pending *pending = ask(source, cases[index].asked);
         assert_ptr_equal(find(source, cases[index].cancelled), cases[index].same ? pending : NULL);
-        pending_end(&source->table, pending);
+        end(source, pending);
         assert_null(find(source, cases[index].cancelled));
     }
 }
@@ -110,13 +114,13 @@ static void latest_of_several(struct source *source) {
     assert_ptr_equal(find(source, "\"x\""), second);
     struct pending *third = ask(source, "\"x\"");
     assert_ptr_equal(find(source, "\"x\""), third);
-    pending_end(&source->table, third);
+    end(source, third);
     request_index_cancel(second);
     assert_ptr_equal(find(source, "\"x\""), first);
     request_index_cancel(first);
     assert_null(find(source, "\"x\""));
-    pending_end(&source->table, first);
-    pending_end(&source->table, second);
+    end(source, first);
+    end(source, second);
 }
 
 static void the_latest_is_meant_and_none_twice(void **state) {
@@ -133,21 +137,21 @@ static void the_latest_is_meant_and_none_twice(void **state) {
     source_deinit(&source);
 }
 
-static void a_table_goes_when_the_list_is_short_again(void **state) {
+static void a_table_goes_when_the_list_is_empty(void **state) {
     (void)state;
     struct source source;
     source_init(&source);
     ask_numbers(&source, 1, LONG);
     assert_non_null(find(&source, "1"));
-    assert_non_null(source.request_index.buckets);
+    assert_non_null(source.request_index.table);
     while (!list_empty(&source.request_index.requests))
-        pending_end(&source.table, list_entry(source.request_index.requests.next, struct pending, by_source));
+        end(&source, list_entry(source.request_index.requests.next, struct pending, by_source));
     for (unsigned turn = 0; turn < 3 * LONG; turn++) {
         struct pending *pending = ask(&source, "\"one at a time\"");
         assert_ptr_equal(find(&source, "\"one at a time\""), pending);
-        pending_end(&source.table, pending);
+        end(&source, pending);
     }
-    assert_null(source.request_index.buckets);
+    assert_null(source.request_index.table);
     source_deinit(&source);
 }
 
@@ -160,7 +164,7 @@ static void a_long_list_is_not_gone_through(void **state) {
     for (unsigned turn = 0; turn < 4 * LONG; turn++)
         assert_null(find(&source, "\"nobody's\""));
     while (!list_empty(&source.request_index.requests))
-        pending_end(&source.table, list_entry(source.request_index.requests.next, struct pending, by_source));
+        end(&source, list_entry(source.request_index.requests.next, struct pending, by_source));
     for (unsigned count = 0; count < LONG; count++)
         request_index_cancel(ask(&source, "\"the same\""));
     for (unsigned turn = 0; turn < 4 * LONG; turn++)
@@ -175,16 +179,16 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
     ask_numbers(&source, 1, LONG);
     memory_fail_after(0);
     assert_non_null(find(&source, "1"));
-    assert_null(source.request_index.buckets);
+    assert_null(source.request_index.table);
     memory_fail_after(UINT64_MAX);
     assert_non_null(find(&source, "2"));
-    assert_non_null(source.request_index.buckets);
+    assert_non_null(source.request_index.table);
     struct pending *others[2 * LONG]; // more than the table is for: it has no memory to grow
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
         others[index] = pending_add(&source.table, "\"other\"", 7);
     memory_fail_after(0);
     for (size_t index = 0; index < sizeof others / sizeof *others; index++)
-        request_index_add(&source.request_index, others[index], &TABLE_KEY, account());
+        request_index_add(&source.request_index, others[index]);
     memory_fail_after(UINT64_MAX);
     assert_ptr_equal(find(&source, "\"other\""), others[2 * LONG - 1]);
     char id[16];
@@ -195,12 +199,29 @@ static void without_memory_for_a_table_requests_are_found(void **state) {
     source_deinit(&source);
 }
 
+// As those of a source that has left do.
+static void requests_may_end_in_another_list(void **state) {
+    (void)state;
+    struct source source;
+    struct list elsewhere;
+    list_init(&elsewhere);
+    source_init(&source);
+    ask_numbers(&source, 1, LONG);
+    assert_non_null(find(&source, "1"));
+    list_move_all(&source.request_index.requests, &elsewhere);
+    while (!list_empty(&elsewhere))
+        end(&source, list_entry(elsewhere.next, struct pending, by_source));
+    assert_null(source.request_index.table);
+    source_deinit(&source);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_match_by_value_in_short_lists_and_long_ones),
         cmocka_unit_test(the_latest_is_meant_and_none_twice),
-        cmocka_unit_test(a_table_goes_when_the_list_is_short_again),
+        cmocka_unit_test(a_table_goes_when_the_list_is_empty),
         cmocka_unit_test(a_long_list_is_not_gone_through),
+        cmocka_unit_test(requests_may_end_in_another_list),
         cmocka_unit_test(without_memory_for_a_table_requests_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
