@@ -31,6 +31,14 @@ function congestionControl() {
   }
 }
 
+function packageVersion(folder) {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version;
+  } catch {
+    return 'unknown';
+  }
+}
+
 export function describe(build, root) {
   const version = /\d+(\.\d+)+/;
   const versionOf = (...command) => version.exec(firstLine(...command))?.[0] ?? 'unknown';
@@ -46,6 +54,7 @@ export function describe(build, root) {
       mosquitto: versionOf(peerProgram('mosquitto'), '-h'),
       nginx: versionOf('sh', '-c', '"$0" -v 2>&1', peerProgram('nginx')),
       haproxy: versionOf(peerProgram('haproxy'), '-v'),
+      ...Object.fromEntries(['mcp-proxy', 'supergateway'].map((name) => [name, packageVersion(join(root, 'bench/mcp/node_modules', name))])),
       node: process.versions.node,
     },
     date: new Date().toISOString().slice(0, 10),

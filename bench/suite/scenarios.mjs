@@ -6,7 +6,8 @@
 // A side: {server, label, unix, framing, tls, web, sources, rights, joined, options, cpus, load}: what it says beside the server overrides the comparison's own.
 // `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp. `joined`: the sources
 // are at another hub, on the same core, joined through a server of NATS, and CPU and memory are both hubs'.
-// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`.
+// A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`; or
+// {clients}: that of `mcp/load.mjs`.
 
 const KIB = 1024;
 const requests = (sources, targets, depth, body, ...flags) => ({ sources, targets, depth, body, flags });
@@ -173,6 +174,21 @@ const secured = [
     requests(16, 4, 64, 256), cpu(1.01)),
 ];
 
+// Calls of one tool by 50 clients with a session each, all through one gateway to servers of one program. Only the gateway's
+// costs are counted, and not those of the servers of MCP.
+const CALLS = { clients: 50 };
+const idleMemory = () => ({ of: [0, 'idleBytes'], over: [1, 'idleBytes'] });
+const besideGateway = (peer, ...aims) => ({
+  name: `mcp-${peer}`, title: `tools/call, 50 clients, a session each over HTTP, beside ${peer}`, load: CALLS,
+  sides: [{ server: 'hub', mcp: 'http' }, { server: peer }], aims,
+});
+const callingTools = [
+  besideGateway('mcp-proxy', cpu(0.02), idleMemory()),
+  besideGateway('supergateway', cpu(0.02), idleMemory()),
+  { name: 'mcp-framed', title: 'tools/call, 50 clients, a session each over HTTP, beside frames', load: CALLS,
+    sides: [{ server: 'hub', label: 'HTTP', mcp: 'http' }, { server: 'hub', label: 'frames', mcp: 'frames' }], aims: [cpu(1.6)] },
+];
+
 // Two hubs and the server between them, beside one hub alone. The server is on the load's core: its cost isn't counted.
 // The hubs get no more than the server passes on, so they wait, and less goes together in a turn.
 const across = (name, title, load, ...aims) =>
@@ -201,7 +217,7 @@ const besideFloods = [
   bystander('journal', 'four log entries of 1 MB, eight at a time', '--audit', 'journal'),
 ];
 
-export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...trickling, ...againstItself, ...besideFloods, ...overHttp, ...secured, ...betweenHubs];
+export const comparisons = [...againstNats, ...againstRedis, ...againstRelay, ...trickling, ...againstItself, ...besideFloods, ...overHttp, ...callingTools, ...secured, ...betweenHubs];
 
 export const sweeps = [
   {

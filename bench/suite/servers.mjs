@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { peerProgram } from './peers.mjs';
 
@@ -166,28 +167,50 @@ async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
   };
 }
 
+// A server of MCP behind the hub, as a section of the configuration; and behind a gateway that npm brings, which needs a
+// newer Node than Debian's.
+const mcpFile = (name) => fileURLToPath(new URL(`../mcp/${name}`, import.meta.url));
+const MCP_SERVER = ['python3', '-S', '-E', mcpFile('server.py')];
+function mcpSection(directory) {
+  const file = join(directory, 'hub.conf');
+  writeFileSync(file, `[child echo]\nprotocol = mcp\ncommand = ${MCP_SERVER.join(' ')}\n`);
+  return file;
+}
+async function gateway(commandOf) {
+  const port = await freePort();
+  return {
+    command: [mcpFile(`node_modules/node-linux-${process.arch}/bin/node`), ...commandOf(port)],
+    at: { port },
+    load: () => [`http://127.0.0.1:${port}/mcp`],
+  };
+}
+
 // Each kind says how it is run: the program with its arguments, where it will listen, and what the load is told.
 // `tells`: how many lines `listening URI` it prints itself. `behind`: processes that end with it; `beside`: those of them whose costs
 // are the server's, too. `ready(uris)`: what else must be before the load.
 const kinds = {
   hub: async (settings) => {
-    const { build, directory, unix, framing = '', tls, web, sources, rights, options = ['--shards', '1'] } = settings;
+    const { build, directory, unix, framing = '', tls, web, sources, rights, mcp, options = ['--shards', '1'] } = settings;
     const { joining = [], sources: elsewhere, ...joined } = settings.joined ? await cluster(settings) : {};
     const { pem, key, trusting } = tls ? certificate(directory) : { trusting: [] };
+    const sharing = mcp ? ['--config', mcpSection(directory)] : [];
     const { judging, known } = rights ? users(build, directory) : { judging: [], known: [] };
     return {
       command: [join(build, 'router/patchbayd'), '--listen',
         unix ? `unix${framing}://${directory}/hub` : `${tls ? 'tls' : 'tcp'}${framing}://127.0.0.1:0`, '--http', '127.0.0.1:0',
-        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...judging, ...options, ...joining],
+        ...(tls ? ['--tls-certificate', pem, '--tls-key', key] : []), ...judging, ...sharing, ...options, ...joining],
       ...joined,
       tells: 2,
       load: ([own, http]) => {
+        if (mcp) return [mcp === 'frames' ? `${own.replace(/\/$/, '')}/echo` : `${http.replace(/\/$/, '')}/mcp/echo`];
         const at = (scheme) => (scheme === 'tcp' ? own : http.replace('http', scheme));
         return [...trusting, ...known, '--hub', at(web ?? 'tcp'), 'bench', ...(sources ? ['--sources', at(sources)] : []),
           ...(elsewhere ? ['--sources', elsewhere] : [])];
       },
     };
   },
+  'mcp-proxy': () => gateway((port) => [mcpFile('node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs'), '--server', 'stream', '--host', '127.0.0.1', '--port', String(port), '--', ...MCP_SERVER]),
+  supergateway: () => gateway((port) => [mcpFile('node_modules/supergateway/dist/index.js'), '--stdio', MCP_SERVER.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--port', String(port), '--logLevel', 'none']),
   relay: async ({ build, directory, unix, body, options = [] }) => ({
     command: [join(build, 'bench/bench_relay'), unix ? `unix://${directory}/relay` : 'tcp://127.0.0.1:0',
       String(body + RELAY_WRAP_BYTES), ...options],

@@ -47,7 +47,7 @@ test('names are told apart, and every aim names sides and values that there are'
   assert.equal(new Set(names).size, names.length);
   for (const { aims, sides, load } of comparisons) {
     for (const [side] of aims.flatMap(({ of, over }) => (over ? [of, over] : [of]))) assert.ok(sides[side]);
-    for (const field of load.flood ? ['flood'] : ['sources', 'targets', 'depth', 'body']) assert.ok(load[field]);
+    for (const field of load.flood ? ['flood'] : ['sources', 'targets', 'depth', 'body']) assert.ok(load.clients || load[field]);
   }
 });
 
@@ -83,6 +83,7 @@ test('what the hub aims at', () => {
     ...Array(4).fill('web-peers cpuUs 0.5'), ...Array(4).fill('web-peers-16k cpuUs 0.5'),
     'web-requests cpuUs 1.2', 'web-requests-nats cpuUs 0.5', 'rpc cpuUs 1.5',
     'idle-websocket idleBytes 1024', 'idle-sse idleBytes 1024',
+    'mcp-mcp-proxy cpuUs 0.02', 'mcp-supergateway cpuUs 0.02', 'mcp-framed cpuUs 1.6',
     'tls-256 cpuUs 1.6', 'tls-256 cpuUs 0.6', 'tls-16k cpuUs 2', 'tls-16k cpuUs 0.6',
     'users-256 cpuUs 1.03', 'sandbox-256 cpuUs 1.01',
     'cluster-request-256 cpuUs 3', 'cluster-events-1000 cpuUs 1.15',
