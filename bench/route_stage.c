@@ -179,7 +179,7 @@ static bool response(struct route_stage *stage, uint32_t index) {
     struct pending *pending = pending_find(&stage->pending, hub_id);
     struct parcel *parcel = parcel_open(&stage->parcels, &frame, &lookup.value[KEY_ID], 1);
     if (!pending || pending->target != 1 ||
-        !parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes}))
+        !parcel_fill(parcel, &(struct piece){pending_id(pending), pending->id_bytes}))
         return false;
     pending_end(&stage->pending, pending);
     parcel_dress(parcel, &wire_framed);

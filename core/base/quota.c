@@ -128,6 +128,13 @@ void *quota_take_zeroed(struct quota *quota, size_t count, size_t bytes) {
     return memory;
 }
 
+void *quota_take_aligned(struct quota *quota, size_t alignment, size_t bytes) {
+    assert(bytes > 0);
+    void *memory = quota_make_room(quota, bytes) ? memory_take_aligned(alignment, bytes) : NULL;
+    use(quota, memory ? (int64_t)memory_bytes(memory) : 0);
+    return memory;
+}
+
 void *quota_resize(struct quota *quota, void *memory, size_t bytes) {
     assert(bytes > 0);
     size_t before = memory ? memory_bytes(memory) : 0;

@@ -42,6 +42,8 @@ void quota_deinit(struct quota *quota);
 __attribute__((malloc, warn_unused_result)) void *quota_take(struct quota *quota, size_t bytes);
 __attribute__((malloc, warn_unused_result)) void *quota_take_zeroed(struct quota *quota, size_t count,
                                                                     size_t bytes);
+__attribute__((malloc, warn_unused_result)) void *quota_take_aligned(struct quota *quota, size_t alignment,
+                                                                     size_t bytes);
 __attribute__((warn_unused_result)) void *quota_resize(struct quota *quota, void *memory, size_t bytes);
 // Takes memory that the bound does not refuse: little, and given back at once unless something else is kept for it.
 __attribute__((malloc, warn_unused_result)) void *quota_take_anyway(struct quota *quota, size_t bytes);

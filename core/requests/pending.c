@@ -1,6 +1,7 @@
 #include "core/requests/pending.h"
 
 #include <assert.h>
+#include <stdalign.h>
 #include <string.h>
 
 #define SLOT_MASK      ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1)
@@ -49,7 +50,8 @@ static bool make_room_for_chunk(struct pending_table *table) {
 static bool fill_chunk(struct pending_table *table, uint32_t index) {
     struct pending_chunk *chunk = &table->chunks[index];
     assert(!chunk->slots && chunk->used == 0 && chunk->generation > 0);
-    struct pending *slots = quota_take_zeroed(table->quota, PENDING_CHUNK, sizeof *slots);
+    struct pending *slots =
+        quota_take_aligned(table->quota, alignof(struct pending), PENDING_CHUNK * sizeof *slots);
     if (!slots)
         return false;
     chunk->slots = slots;
@@ -161,8 +163,10 @@ static struct pending *take_slot(struct pending_table *table, struct pending_chu
     chunk->free = pending->next_free;
     if (!chunk->free)
         set_full(table, table->current);
-    if (chunk->free) // which the next request takes
-        prefetch_to_write(chunk->free, sizeof *chunk->free);
+    if (chunk->free) { // which the next request takes
+        prefetch_to_write(chunk->free, offsetof(struct pending, outcome));
+        prefetch_to_write(chunk->free->method, 1);
+    }
     if (chunk->used++ == 0) {
         table->empty -= !chunk->spread;
         chunk->idle = chunk->spread = false;
@@ -196,8 +200,9 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
             return NULL;
     }
     struct pending *pending = take_slot(table, chunk);
-    pending->id = own_id ? own_id : pending->inline_id;
-    memcpy(pending->id, id, id_bytes);
+    if (own_id)
+        pending->own_id = own_id;
+    memcpy(own_id ? own_id : pending->inline_id, id, id_bytes);
     pending->id_bytes = (uint16_t)id_bytes;
     pending->query_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
@@ -206,17 +211,11 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->cancelled = false;
     pending->is_marked = pending->aside = pending->less = false;
     pending->level = 0;
-    pending->hold = NULL;
     pending->exchange = NULL;
-    pending->tokens = NULL;
-    pending->outcome = NULL;
     pending->account = NULL;
-    pending->copy = NULL;
     pending->latency = NULL;
-    pending->observation = NULL;
     timer_init(&pending->timer, 0);
     list_init(&pending->by_source);
-    pending->by_id = (struct hash_node){0};
     list_init(&pending->by_target);
     return pending;
 }
@@ -244,6 +243,7 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
             memcpy(to, texts[which], bytes[which]);
         to += bytes[which];
     }
+    pending_mark_rare(pending);
     pending->tokens = tokens;
     return true;
 }
@@ -251,19 +251,20 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t name_bytes) {
     uint32_t bytes = 1 + name_bytes, all = pending->id_bytes + bytes;
+    char *id = (char *)(uintptr_t)pending_id(pending);
     assert(pending->query_bytes == 0 && !pending->index && bytes <= UINT16_MAX);
     if (all > PENDING_ID_INLINE) {
         char *own = quota_take(table->quota, all);
         if (!own)
             return false;
-        memcpy(own, pending->id, pending->id_bytes);
-        pending->bytes += pending->id == pending->inline_id ? all : bytes;
-        if (pending->id != pending->inline_id)
-            quota_give(table->quota, pending->id);
-        pending->id = own;
+        memcpy(own, id, pending->id_bytes);
+        pending->bytes += id == pending->inline_id ? all : bytes;
+        if (id != pending->inline_id)
+            quota_give(table->quota, id);
+        pending->own_id = id = own;
     }
-    pending->id[pending->id_bytes] = kind;
-    memcpy(pending->id + pending->id_bytes + 1, name, name_bytes);
+    id[pending->id_bytes] = kind;
+    memcpy(id + pending->id_bytes + 1, name, name_bytes);
     pending->query_bytes = (uint16_t)bytes;
     return true;
 }
@@ -286,22 +287,30 @@ struct pending *pending_find(const struct pending_table *table, uint64_t hub_id)
         return NULL;
     struct pending *slots = table->chunks[slot / PENDING_CHUNK].slots;
     struct pending *pending = slots ? &slots[slot % PENDING_CHUNK] : NULL;
-    // The cache lines that the end of a request reads come together, and not one after the other.
-    for (size_t at = 64; pending && at < offsetof(struct pending, method); at += 64)
-        __builtin_prefetch((const char *)pending + at);
     return pending && pending->used && pending->generation == (hub_id & GENERATION_MAX) ? pending : NULL;
 }
 
+static __attribute__((noinline)) void end_rare(struct pending_table *table, struct pending *pending) {
+    assert(!pending->outcome && !pending->copy && pending->has_rare);
+    quota_give(table->quota, pending->tokens);
+    quota_give(table->quota, pending->hold);
+    pending->tokens = NULL;
+    pending->hold = NULL;
+    pending->observation = NULL;
+    pending->has_rare = false;
+}
+
 void pending_end(struct pending_table *table, struct pending *pending) {
-    assert(pending->used && !pending->outcome && !pending->copy && !pending->index && !pending->by_id.link);
+    assert(pending->used && !pending->index && !pending->by_id.link &&
+           (pending->has_rare || pending_is_plain(pending)));
     assert(pending_find(table, pending_hub_id(table, pending)) == pending); // it is of this table
     wheel_disarm(&pending->timer);
     list_remove(&pending->by_source);
     list_remove(&pending->by_target);
-    if (pending->id != pending->inline_id)
-        quota_give(table->quota, pending->id);
-    quota_give(table->quota, pending->tokens);
-    quota_give(table->quota, pending->hold);
+    if (pending_id(pending) != pending->inline_id)
+        quota_give(table->quota, pending->own_id);
+    if (__builtin_expect(pending->has_rare, false))
+        end_rare(table, pending);
     pending->used = false;
     pending->generation = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
     give_slot(table, pending);

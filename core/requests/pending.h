@@ -5,6 +5,7 @@
 // request without a search, and a late one finds nothing.
 #pragma once
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,7 +18,7 @@
 #include "core/base/wheel.h"
 
 // A UUID as a string needs no memory of its own.
-enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024, PENDING_METHOD_BYTES = 64 };
+enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024, PENDING_METHOD_BYTES = 63 };
 
 // The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
 // _meta.progressToken.
@@ -34,51 +35,67 @@ struct remote_end;
 struct request_index;
 struct user;
 
+// In the order of use, a cache line each: a request that begins and is answered touches the first three and writes the last.
 struct pending {
-    struct timer timer;        // its timeout
-    struct list by_source;     // in the list of what one source asked
-    struct hash_node by_id;    // of the table of that list, if it has one (request_index.h)
-    struct list by_target;     // in the list of what one target owes
-    uint64_t source;           // connection
-    uint64_t target;           // connection, the only one that may answer
-    struct exchange *exchange; // the router's, that the answer belongs to, or NULL
-    struct mail
-        *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
-    struct account *account; // of its source's user, in which it counts; the router's, or NULL
-    struct message_copy
-        *copy; // the router's: as it came, while it may be sent once more; or NULL. Taken before the end
-    union {
-        struct remote_end *hold; // the router's: that it is held at another hub; or NULL. Given back with it
-        struct pending *next_free;
-    };
-    struct request_index *index;   // of its source, in which it counts; or NULL. Taken out before the end
-    struct pending_tokens *tokens; // that the source chose, or NULL
-    char
-        *id; // the source's, byte for byte: inline_id or memory of its own; and behind it whom it is asked of
-    uint16_t id_bytes, query_bytes;
+    _Alignas(CACHE_LINE_BYTES) struct timer timer; // its timeout
+    struct list by_source;                         // in the list of what one source asked
+    struct list by_target;                         // in the list of what one target owes
     uint32_t slot;
     uint32_t generation : HUB_ID_GENERATION_BITS;
-    unsigned level : 4;  // enum governance, that a request to other hubs requires
-    bool less : 1;       // members of the group that it asks for elsewhere support less here
-    uint32_t timeout_ms; // in which it must be answered; with idle_ms: after the last progress
-    uint32_t bytes;      // that are kept for it
-    bool idle : 1;       // progress begins timeout_ms anew, until limit_ms
     bool used : 1;
-    bool cancelled : 1;  // a cancel is on its way to the target, or has been there (request_index_cancel)
-    bool is_marked : 1;  // its target's program has ended since (router/registry/registry.h)
-    bool aside : 1;      // another program than its target's own may have it, and then says how it ends
-    unsigned agent : 28; // which of its target's it is for: agent.mark
-    char inline_id[PENDING_ID_INLINE];
-    // What is told of it while it is under way (router/features/observe).
-    uint64_t asked_ns;           // when it was forwarded, by the shards' clock
-    uint64_t limit_ms;           // with `idle`: when its time is up whatever comes, by the same clock
+    bool has_rare : 1;  // the fourth line holds something (pending_mark_rare)
+    bool idle : 1;      // progress begins timeout_ms anew, until limit_ms
+    bool cancelled : 1; // a cancel is on its way to the target, or has been there (request_index_cancel)
+    bool is_marked : 1; // its target's program has ended since (router/registry/registry.h)
+    bool aside : 1;     // another program than its target's own may have it, and then says how it ends
+    bool less : 1;      // members of the group that it asks for elsewhere support less here
+
+    uint64_t source;             // connection
+    uint64_t target;             // connection, the only one that may answer
+    struct exchange *exchange;   // the router's, that the answer belongs to, or NULL
     struct latency_row *latency; // of whom it was forwarded to (core/agents/latency.h); the router's, or NULL
-    struct observation *observation; // while somebody looks (router/features/observe); the router's, or NULL
-    const struct user *user;         // who has sent it, of whatever edition; the router's, or NULL
+    uint64_t asked_ns;           // when it was forwarded, by the shards' clock
+    struct request_index *index; // of its source, in which it counts; or NULL. Taken out before the end
+    uint32_t bytes;              // that are kept for it
+    uint16_t id_bytes, query_bytes;
+    unsigned agent : 28; // which of its target's it is for: agent.mark
+    unsigned level : 4;  // enum governance, that a request to other hubs requires
     uint32_t body_bytes;
-    uint32_t method_bytes;             // of the whole method, up to METHOD_BYTES_MAX
-    char method[PENDING_METHOD_BYTES]; // its first bytes, decoded; what lies behind method_bytes says nothing
+
+    union { // pending_id
+        char inline_id[PENDING_ID_INLINE];
+        char *own_id; // where both together are longer
+    };
+    union {
+        struct account *account; // of its source's user, in which it counts; the router's, or NULL
+        struct pending *next_free;
+    };
+    const struct user *user; // who has sent it, of whatever edition; the router's, or NULL
+    uint32_t timeout_ms;     // in which it must be answered; with idle_ms: after the last progress
+
+    // Few requests have any of these. While has_rare isn't set they are NULL, also in a slot that is free. Only by_id is
+    // set without the flag.
+    _Alignas(CACHE_LINE_BYTES) struct mail
+        *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
+    struct message_copy
+        *copy; // the router's: as it came, while it may be sent once more; or NULL. Taken before the end
+    struct remote_end *hold; // the router's: that it is held at another hub; or NULL. Given back with it
+    struct pending_tokens *tokens;   // that the source chose, or NULL
+    struct observation *observation; // while somebody looks (router/features/observe); the router's, or NULL
+    struct hash_node by_id;          // of the table of its source's index, if there is one (request_index.h)
+    uint64_t limit_ms;               // with `idle`: when its time is up whatever comes, by the shards' clock
+
+    // What hub/pending tells (router/features/observe): the method's first bytes, decoded.
+    char method[PENDING_METHOD_BYTES];
+    uint8_t method_bytes; // that are there; what lies behind them says nothing
 };
+
+static_assert(offsetof(struct pending, source) == CACHE_LINE_BYTES, "lists and flags fill a line");
+static_assert(offsetof(struct pending, inline_id) == 2 * CACHE_LINE_BYTES,
+              "so does what an answer is judged by");
+static_assert(offsetof(struct pending, outcome) == 3 * CACHE_LINE_BYTES, "so does what begins with the id");
+static_assert(offsetof(struct pending, method) == 4 * CACHE_LINE_BYTES && sizeof(struct pending) == 320,
+              "what few have is a line, and the method is the last");
 
 // PENDING_CHUNK slots, which are taken and given back together.
 struct pending_chunk {
@@ -124,9 +141,23 @@ bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
 // False when memory, or the bound, is used up.
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t bytes);
-// Returns the text that was kept with the request; asked_bytes 0: there is none.
+// Returns the source's id, byte for byte, and behind it whom it is asked of.
+static inline const char *pending_id(const struct pending *pending) {
+    bool is_inline = (uint32_t)pending->id_bytes + pending->query_bytes <= PENDING_ID_INLINE;
+    return is_inline ? pending->inline_id : pending->own_id;
+}
+// Returns the text that was kept with the request; query_bytes 0: there is none.
 static inline const char *pending_asked(const struct pending *pending) {
-    return pending->id + pending->id_bytes;
+    return pending_id(pending) + pending->id_bytes;
+}
+// Must be called before one of the rare fields is set.
+static inline void pending_mark_rare(struct pending *pending) {
+    assert(pending->used);
+    pending->has_rare = true;
+}
+// Whether no rare field is set.
+static inline bool pending_is_plain(const struct pending *pending) {
+    return !pending->outcome && !pending->copy && !pending->hold && !pending->tokens && !pending->observation;
 }
 // A token that was kept, and its length; NULL where there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);

@@ -41,7 +41,7 @@ static bool read_stored(struct stored_id *id, const struct pending *pending) {
     assert(pending->used);
     if ((size_t)pending->id_bytes + BUFFER_SLACK_BYTES > sizeof id->text)
         return false;
-    memcpy(id->text, pending->id, pending->id_bytes);
+    memcpy(id->text, pending_id(pending), pending->id_bytes);
     memset(id->text + pending->id_bytes, 0, BUFFER_SLACK_BYTES);
     id->span = (struct span){0, pending->id_bytes};
     return true;

@@ -145,6 +145,7 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
         return true;
     assert(!pending || !pending->outcome);
     if (pending && message->retry && message->retry->outcome) {
+        pending_mark_rare(pending);
         pending->outcome = outcome_again(shard, message, agent);
         return true;
     }
@@ -160,8 +161,10 @@ bool audit_approval(struct shard *shard, const struct message *message, const st
         return false;
     }
     journal_submit(shard, entry);
-    if (pending)
+    if (pending) {
+        pending_mark_rare(pending);
         pending->outcome = outcome;
+    }
     return true;
 }
 

@@ -190,15 +190,17 @@ static bool save_tokens(struct shard *shard, struct pending *pending, const stru
 static void describe(struct shard *shard, struct pending *pending, const struct message *message,
                      const struct agent *agent) {
     static_assert(sizeof message->method >= sizeof pending->method, "it is copied whole");
+    size_t method_bytes = message->method_bytes;
     pending->asked_ns = io_now(shard->io);
     pending->latency = agent ? latency_begin(&shard->quota, agent->latency, shard->index) : NULL;
     pending->user = message->origin ? message->origin->user : identity_user(message->peer);
     pending->body_bytes = message->frame->body.bytes;
-    pending->method_bytes = (uint32_t)message->method_bytes;
     memcpy(pending->method, message->method, sizeof pending->method);
     if (__builtin_expect(message->method_long, false))
-        pending->method_bytes =
-            (uint32_t)message_method_begin(message, pending->method, sizeof pending->method);
+        method_bytes = message_method_begin(message, pending->method, sizeof pending->method);
+    else if (__builtin_expect(method_bytes > sizeof pending->method, false))
+        method_bytes = json_cut_at_character(message->method, method_bytes, sizeof pending->method);
+    pending->method_bytes = (uint8_t)method_bytes;
 }
 
 static void bind(struct shard *shard, struct pending *pending, const struct message *message,
@@ -286,6 +288,7 @@ static bool save_copy(struct shard *shard, const struct message *message, struct
     pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
     if (!remote_target_keeps(shard, to))
         return true;
+    pending_mark_rare(pending);
     pending->copy = message_copy_create(shard, message);
     if (!pending->copy)
         return false;

@@ -218,8 +218,10 @@ static void hold(struct shard *shard, struct pending *pending, struct remote_end
     uint64_t wait_ms = end->wait_ms + pending->timeout_ms + HELD_MORE_MS;
     if (timer_armed(&pending->timer))
         wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + wait_ms);
-    pending->limit_ms += wait_ms;
+    if (pending->idle)
+        pending->limit_ms += wait_ms;
     quota_give(&shard->quota, pending->hold);
+    pending_mark_rare(pending);
     pending->hold = end;
 }
 

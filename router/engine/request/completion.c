@@ -24,9 +24,11 @@ static void completion_end(struct shard *shard, struct pending *pending, const s
     hub_owe(shard->hub, pending->target, -1);
     if (pending->account)
         account_lease_answer(&shard->account_leases, pending->account);
-    if (pending->copy)
-        message_copy_drop(shard, pending->copy);
-    pending->copy = NULL;
+    if (__builtin_expect(pending->has_rare, false)) {
+        if (pending->copy)
+            message_copy_drop(shard, pending->copy);
+        pending->copy = NULL;
+    }
     latency_end(&shard->quota, pending->latency);
     request_index_remove(pending);
     pending_end(&shard->pending, pending);
@@ -72,8 +74,8 @@ static void end_with_error(struct shard *shard, struct pending *pending, enum er
         return;
     }
     audit_ended(shard, pending, error);
-    reply_error(shard, source, (struct reply_to){pending->id, pending->id_bytes, pending->exchange}, error,
-                data);
+    reply_error(shard, source, (struct reply_to){pending_id(pending), pending->id_bytes, pending->exchange},
+                error, data);
     completion_end(shard, pending, &(struct request_end){.error = error});
 }
 
@@ -152,7 +154,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         send_release(shard, parcel);
         return;
     }
-    if (!parcel_fill(parcel, &(struct piece){pending->id, pending->id_bytes})) {
+    if (!parcel_fill(parcel, &(struct piece){pending_id(pending), pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);
         end_for(shard, pending, ERROR_INTERNAL, "there is no memory for the answer");
@@ -167,7 +169,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     assert(source->name == pending->source);
     parcel->hub_id = 0;
     bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
-    if (pending->outcome)
+    if (__builtin_expect(pending->has_rare, false))
         audit_answered(shard, pending, parcel);
     if (pending->latency && !is_local)
         note_latency(shard, pending, parcel);
@@ -206,7 +208,7 @@ void completion_error(struct shard *shard, struct pending *pending, enum error e
 
 void completion_result(struct shard *shard, struct pending *pending, struct text *result) {
     struct peer *source = source_of(shard, pending);
-    struct reply_to to = {pending->id, pending->id_bytes, pending->exchange};
+    struct reply_to to = {pending_id(pending), pending->id_bytes, pending->exchange};
     assert(!pending->outcome);
     if (!source) {
         text_deinit(result);

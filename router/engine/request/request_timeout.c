@@ -34,7 +34,8 @@ void request_timeout_begin(struct shard *shard, struct pending *pending, const s
     assert(!timer_armed(&pending->timer) && time->ms > 0 && time->ms <= time->whole_ms);
     pending->timeout_ms = time->ms;
     pending->idle = time->idle;
-    pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
+    if (__builtin_expect(time->idle, false))
+        pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
     pending->timer.kind = TIMER_PENDING;
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
 }

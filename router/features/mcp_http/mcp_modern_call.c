@@ -127,10 +127,10 @@ void mcp_modern_call_part(struct shard *shard, struct mcp_call *call) {
     if (pending && call->http) {
         text_init(&body);
         text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
-        text_add(&body, pending->id, pending->id_bytes);
+        text_add(&body, pending_id(pending), pending->id_bytes);
         text_put(&body, ",\"result\":{\"resultType\":\"complete\",\"_meta\":{\"io.modelcontextprotocol/"
                         "subscriptionId\":");
-        text_add(&body, pending->id, pending->id_bytes);
+        text_add(&body, pending_id(pending), pending->id_bytes);
         text_put(&body, "}}}");
         struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
         if (parcel)

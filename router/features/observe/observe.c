@@ -51,6 +51,7 @@ static void observe_request_began(struct shard *shard, const struct message *mes
     if (!observation)
         return;
     observation_forward(shard, observation, agent, pending);
+    pending_mark_rare(pending);
     pending->observation = observation;
     parcel->observed = true;
     if (is_first && tap_is_on(shard))

@@ -151,7 +151,7 @@ static void tell_pending(struct shard *shard, const struct pending *pending, str
         .method = pending->method,
         .method_bytes = pending->method_bytes,
         .user = pending->user,
-        .source_id = pending->id,
+        .source_id = pending_id(pending),
         .source_id_bytes = pending->id_bytes,
         .target_id = pending_hub_id(&shard->pending, pending),
         .age_ms = since_ms(shard, pending->asked_ns),

@@ -55,7 +55,7 @@ static void whom_it_is_asked_of_stands_behind_the_id(void **state) {
         }
         assert_true(pending_keep_asked(&table, pending, 'n', name, name_bytes[which] - 1));
         assert_int_equal(pending->id_bytes, id_bytes[which]);
-        assert_memory_equal(pending->id, id, id_bytes[which]);
+        assert_memory_equal(pending_id(pending), id, id_bytes[which]);
         assert_int_equal(pending->query_bytes, name_bytes[which]);
         assert_memory_equal(pending_asked(pending), name, name_bytes[which]);
         assert_int_equal(pending->bytes, sizeof *pending + (which ? id_bytes[which] + name_bytes[which] : 0));
@@ -134,8 +134,8 @@ static void ids_of_all_lengths_are_kept(void **state) {
         struct pending *pending = pending_add(&table, id, bytes);
         memset(id, 0, sizeof id);
         assert_int_equal(pending->id_bytes, bytes);
-        assert_int_equal(pending->id[0], 'a' + bytes % 26);
-        assert_int_equal(pending->id[bytes - 1], 'a' + bytes % 26);
+        assert_int_equal(pending_id(pending)[0], 'a' + bytes % 26);
+        assert_int_equal(pending_id(pending)[bytes - 1], 'a' + bytes % 26);
         pending_end(&table, pending);
     }
     pending_table_deinit(&table);
@@ -157,6 +157,26 @@ static void ending_leaves_lists_and_disarms(void **state) {
     pending_end(&table, pending);
     assert_true(list_empty(&source) && list_empty(&target));
     assert_null(wheel_expire(&wheel, 10));
+    pending_table_deinit(&table);
+}
+
+// What few requests have doesn't stay in the slot for the next one.
+static void a_slot_is_plain_after_its_request(void **state) {
+    (void)state;
+    const void *const texts[TOKENS_COUNT] = {"1", "2", "3"};
+    struct pending_table table;
+    pending_table_init(&table, 0, account());
+    struct pending *pending = pending_add(&table, "1", 1);
+    assert_int_equal((uintptr_t)pending % CACHE_LINE_BYTES, 0);
+    assert_true(pending_is_plain(pending));
+    assert_true(pending_keep_tokens(&table, pending, texts, (const uint32_t[]){1, 1, 1}));
+    pending_mark_rare(pending);
+    pending->observation = (struct observation *)&table; // the router's, which has given it back
+    assert_false(pending_is_plain(pending));
+    pending_end(&table, pending);
+    assert_ptr_equal(pending_add(&table, "1", 1), pending);
+    assert_true(pending_is_plain(pending) && !pending->has_rare);
+    pending_end(&table, pending);
     pending_table_deinit(&table);
 }
 
@@ -352,6 +372,7 @@ int main(void) {
         cmocka_unit_test(a_generation_wraps_past_zero),
         cmocka_unit_test(ids_of_all_lengths_are_kept),
         cmocka_unit_test(ending_leaves_lists_and_disarms),
+        cmocka_unit_test(a_slot_is_plain_after_its_request),
         cmocka_unit_test(without_memory_nothing_is_added),
         cmocka_unit_test(empty_chunks_go_back_and_no_hub_id_returns),
         cmocka_unit_test(chunks_in_use_stay),
