@@ -152,8 +152,7 @@ static const struct spoken *find_transport(const char *scheme, size_t bytes) {
     return NULL;
 }
 
-int address_parse(struct address *address, const char *uri) {
-    *address = (struct address){0};
+static int read_uri(struct address *address, const char *uri) {
     const char *end = strstr(uri, BEHIND_SCHEME);
     const struct spoken *transports = end ? find_transport(uri, (size_t)(end - uri)) : NULL;
     if (transports) {
@@ -169,6 +168,15 @@ int address_parse(struct address *address, const char *uri) {
         return -EINVAL;
     end += sizeof BEHIND_SCHEME - 1;
     return local ? parse_unix(address, end) : parse_tcp(address, end);
+}
+
+// A URI that can't be read leaves no half of an address: its scheme would count as a listener's.
+int address_parse(struct address *address, const char *uri) {
+    *address = (struct address){0};
+    int failed = read_uri(address, uri);
+    if (failed)
+        *address = (struct address){0};
+    return failed;
 }
 
 static int print_scheme(const struct address *address, const char *scheme, char *out, size_t capacity) {
@@ -198,8 +206,10 @@ static int print_ipv6(const struct address *address, char *out, size_t capacity)
 static int print_unix(const struct address *address, char *out, size_t capacity) {
     const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
     size_t before = offsetof(struct sockaddr_un, sun_path);
-    size_t bytes = address->bytes > before ? strnlen(un->sun_path, address->bytes - before) : 0;
-    return snprintf(out, capacity, "%.*s", (int)bytes, un->sun_path);
+    size_t bytes = address->bytes > before ? address->bytes - before : 0;
+    if (bytes > 1 && !un->sun_path[0]) // an abstract name, as tools of the system write it
+        return snprintf(out, capacity, "@%.*s", (int)strnlen(un->sun_path + 1, bytes - 1), un->sun_path + 1);
+    return snprintf(out, capacity, "%.*s", (int)strnlen(un->sun_path, bytes), un->sun_path);
 }
 
 static int print_place(const struct address *address, char *out, size_t capacity) {

@@ -22,7 +22,7 @@ struct address {
 };
 
 // Reads a URI. HOST is a numeric address or `localhost`; nothing is looked up. Which transports there are
-// isn't known here. 0 or -EINVAL.
+// isn't known here. 0, or -EINVAL with an empty address.
 int address_parse(struct address *address, const char *uri);
 // Writes the URI, without what is told of a file, with its terminating zero; returns the length, cut to capacity - 1.
 size_t address_format(const struct address *address, char *out, size_t capacity);

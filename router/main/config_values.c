@@ -135,9 +135,11 @@ static bool set_http(struct config *config, const struct option *option, const c
         return true;
     const char *scheme = strstr(text, "://") ? "" : "http://";
     bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
-    return (fits && address_parse(&config->http, uri) == 0 &&
-            transport_table_find(config->http.transport) == &transport_http) ||
-           refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
+    if (fits && address_parse(&config->http, uri) == 0 &&
+        transport_table_find(config->http.transport) == &transport_http)
+        return true;
+    config->http = (struct address){0};
+    return refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
 }
 
 // One source may name several, which replace what another one named before.

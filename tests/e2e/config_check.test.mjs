@@ -61,6 +61,16 @@ test('all faults are named, in all files and on the command line, each with its 
   assert.doesNotMatch(stderr, /s3cret/);
 }));
 
+test('an address of HTTP that cannot be read is a fault and nothing else', inFolder((folder, write) => {
+  const refused = (place, text) => `${place}: expected HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535, not '${text}'`;
+  for (const text of ['nothing', '127.0.0.1:99999', 'tcp-lines://127.0.0.1:0', 'unix:///x', 'http://']) {
+    const file = check('--config', write('hub.ini', `http = ${text}\n`));
+    assert.deepEqual([file.status, linesOf(file.stderr, folder)], [2, [refused('hub.ini:1: http', text)]]);
+    const word = check(...ANY, '--http', text);
+    assert.deepEqual([word.status, linesOf(word.stderr, folder)], [2, [refused('--http', text)]]);
+  }
+}));
+
 test('a word of the command line that is no option is named by its place, as it may be a secret', () => {
   const { status, stderr } = check('nats://u:s3cret@h', '--nats-password', 's3cret', '--nats:nats://u:s3cret@h', '--tokn=s3cret', `--${'s3cret'.repeat(20)}`);
   assert.equal(status, 2);

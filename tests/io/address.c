@@ -165,6 +165,8 @@ static void bad_uris_are_refused(void **state) {
         "tcp-abcdefghijklmnop://127.0.0.1:1",
         "lines://127.0.0.1:1",
         "-lines://127.0.0.1:1",
+        "http://nothing",
+        "https://127.0.0.1:99999",
         "unix-lines://",
         "unix-lines:///",
         "unix-lines://run/patchbay.sock",
@@ -177,6 +179,7 @@ static void bad_uris_are_refused(void **state) {
         struct address address;
         if (address_parse(&address, CASES[i]) != -EINVAL)
             fail_msg("%s", CASES[i]);
+        assert_memory_equal(&address, (&(struct address){0}), sizeof address);
     }
 }
 
