@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -88,6 +89,15 @@ const struct passed_socket *passed_sockets_all(uint32_t *count) {
     return passed;
 }
 
+// An abstract name begins with a zero, and counts by its length.
+static bool is_same_path(const struct address *one, const struct address *other) {
+    const struct sockaddr_un *un = (const void *)&one->storage, *other_un = (const void *)&other->storage;
+    if (un->sun_path[0] || other_un->sun_path[0])
+        return strcmp(un->sun_path, other_un->sun_path) == 0;
+    return one->bytes == other->bytes &&
+           memcmp(un->sun_path, other_un->sun_path, one->bytes - offsetof(struct sockaddr_un, sun_path)) == 0;
+}
+
 static bool is_bound_to(const struct address *one, const struct address *other) {
     const struct sockaddr_in *in = (const void *)&one->storage, *other_in = (const void *)&other->storage;
     const struct sockaddr_in6 *in6 = (const void *)&one->storage, *other_in6 = (const void *)&other->storage;
@@ -98,8 +108,7 @@ static bool is_bound_to(const struct address *one, const struct address *other) 
     if (one->storage.ss_family == AF_INET6)
         return in6->sin6_port == other_in6->sin6_port &&
                memcmp(&in6->sin6_addr, &other_in6->sin6_addr, sizeof in6->sin6_addr) == 0;
-    return strcmp(((const struct sockaddr_un *)in)->sun_path,
-                  ((const struct sockaddr_un *)other_in)->sun_path) == 0;
+    return is_same_path(one, other);
 }
 
 const struct passed_socket *passed_sockets_find(const struct address *address) {

@@ -220,7 +220,9 @@ static void name_transport(const struct passed_socket *passed, struct address *a
     char uri[PASSED_NAME_BYTES + 32];
     struct address named;
     *address = passed->address;
-    snprintf(uri, sizeof uri, "%s://127.0.0.1:1", passed->name);
+    // What stands behind the scheme is of no account: a place that the scheme can have.
+    bool is_unix = strncmp(passed->name, "unix", strlen("unix")) == 0;
+    snprintf(uri, sizeof uri, "%s://%s", passed->name, is_unix ? "/x" : "127.0.0.1:1");
     if (address_parse(&named, uri) == 0 && transport_table_find(named.transport)) {
         memcpy(address->transport, named.transport, sizeof address->transport);
         address->secure = named.secure;

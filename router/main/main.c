@@ -325,12 +325,16 @@ static void count_connections(struct program *program) {
 // Where HTTP is served: what a request may name as its host, without being told.
 static void note_http(struct hub_settings *settings, const struct listener *listener) {
     char uri[160];
+    settings->http_secure = listener->address.secure;
+    if (listener->address.storage.ss_family == AF_UNIX) { // one that was passed
+        strcpy(settings->http_host, "localhost");
+        return;
+    }
     address_format(&listener->address, uri, sizeof uri);
     const char *host = strstr(uri, "://") + 3, *colon = strrchr(host, ':');
     assert(colon && (size_t)(colon - host) < sizeof settings->http_host);
     memcpy(settings->http_host, host, (size_t)(colon - host));
     settings->http_port = (uint16_t)strtoul(colon + 1, NULL, 10);
-    settings->http_secure = listener->address.secure;
 }
 
 // Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,

@@ -1,6 +1,6 @@
 # Opens listening sockets as a service manager does, and starts a hub with them: passed.py ADDRESS,... NAME:... COMMAND...
 # It stays as the manager would: each time the hub ends it starts the next one, until it is told TERM, which it passes on. USR1 ends the
-# hub of the moment, and so restarts it. An address is HOST:PORT or a path; `datagram` stands for a socket that doesn't listen.
+# hub of the moment, and so restarts it. An address is HOST:PORT, a path or @NAME; `datagram` stands for a socket that doesn't listen.
 # LISTEN_FDS of the environment, if any, replaces the count. The bound addresses are printed, one a line.
 import fcntl
 import os
@@ -14,9 +14,9 @@ def bound(text):
         one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         one.bind(('127.0.0.1', 0))
         return one
-    if text.startswith('/'):
+    if text.startswith(('/', '@')):
         one = socket.socket(socket.AF_UNIX)
-        one.bind(text)
+        one.bind(text.replace('@', '\0', 1))
     else:
         host, port = text.rsplit(':', 1)
         one = socket.socket()
@@ -32,7 +32,7 @@ sockets = [bound(text) for text in sys.argv[1].split(',')]
 descriptors = [fcntl.fcntl(one.fileno(), fcntl.F_DUPFD, 100) for one in sockets]
 for one in sockets:
     name = one.getsockname()
-    print(name if isinstance(name, str) else name[1], flush=True)
+    print(name[1] if isinstance(name, tuple) else name.replace('\0', '@') if isinstance(name, str) else '@' + name[1:].decode(), flush=True)
 hub, going = 0, True
 
 

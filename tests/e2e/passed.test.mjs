@@ -1,7 +1,7 @@
 // Sockets that a service manager passes (LISTEN_FDS): what is spoken there, that they outlast the hub, and that a restart refuses and
 // resets nobody.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -146,6 +146,19 @@ test('no child has them, and the environment tells it nothing', inFolder(async (
   const socket = readlinkSync(`/proc/${hub}/fd/3`);
   assert.match(socket, /^socket:/);
   assert.ok(!readFileSync(join(folder, 'fds'), 'utf8').includes(socket));
+  await manager.stop();
+}));
+
+test('a Unix socket speaks what its name says: HTTP, lines, and of two abstract ones each its own', inFolder(async (folder) => {
+  const [web, lines, one, other] = [join(folder, 'web'), join(folder, 'lines'), `@patchbay-${process.pid}-a`, `@patchbay-${process.pid}-b`];
+  const manager = new Manager([web, lines, one, other], ['http', 'unix-lines', 'unix-lines', 'unix']);
+  await manager.until(() => manager.listening().length === 4, 'to listen');
+  assert.deepEqual(manager.listening().sort(), [`http://${web}`, `unix-lines://${lines}`, `unix-lines://${one}`, `unix://${other}`].sort());
+  const post = `POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${PING.length}\r\n\r\n${PING}`;
+  assert.ok(await ask(web, post) > 0);
+  assert.ok(await ask(lines, `${PING}\n`) > 0);
+  const say = 'import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(chr(0)+sys.argv[1][1:]); s.sendall(sys.argv[2].encode()); print(s.recv(4096).decode())';
+  for (const [name, bytes] of [[one, `${PING}\n`], [other, frame(PING)]]) assert.match(spawnSync('python3', ['-c', say, name, bytes], { encoding: 'utf8' }).stdout, /"result":/);
   await manager.stop();
 }));
 
