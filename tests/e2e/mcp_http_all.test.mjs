@@ -126,6 +126,58 @@ web('SIGHUP changes the servers under their sessions', CHANGING, async (on) => {
   writeFileSync(file, TWO); // for the next hub
 });
 
+const asked = async (session, name) => (await session.ask('tools/call', { name })).result.asked;
+web('a call by name goes to the server that is known to have it', hub(section('one', 'one', 'a,listed') + section('two', 'two', 'c,grow')), async (on) => {
+  const session = await Session.open(on, '/mcp'), other = await Session.open(on, '/mcp');
+  for (let n = 0; n < 3; n++) for (const [name, answer] of [['c', 'two:c'], ['a', 'one:a']])
+    assert.equal(said(await [session, other][n % 2].ask('tools/call', { name })), answer);
+  assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 1 });
+  // A name that nobody is known to have is looked for; and one that has come is found.
+  assert.equal((await session.ask('tools/call', { name: 'late' })).error.code, -32602);
+  await session.ask('tools/call', { name: 'grow' });
+  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 3 });
+  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 3 });
+});
+
+web('a list that has changed is asked for again', hub(section('one', 'one', 'a,listed,grow') + section('two', 'two', 'late')), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  await session.ask('tools/call', { name: 'grow', arguments: { tell: true } });
+  assert.deepEqual((await session.ask('tools/call', { name: 'late' })).error.data.candidates, ['one__late', 'two__late']);
+});
+
+web('a server that runs anew is asked again', hub(section('one', 'one', 'a,listed') + section('two', 'two', 'c')), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.equal(said(await session.ask('tools/call', { name: 'c' })), 'two:c');
+  const peer = await on.peer('tcp');
+  const state = async () => (await peer.ask('hub/children')).result.children.find(({ name }) => name === 'one');
+  const before = (await state()).pid;
+  assert.ok(before);
+  await peer.ask('hub/childRestart', { name: 'one' });
+  for (let now = before; now === before || !now;) now = (await state()).pid;
+  assert.equal(said(await session.ask('tools/call', { name: 'c' })), 'two:c');
+  assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 1 }); // of the new one
+});
+
+web('resources and completions go to the server that lists them', hub(section('one', 'one', 'listed,p') + section('tw.o', 'two', 'p')), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  const read = (uri) => session.ask('resources/read', { uri });
+  for (let n = 0; n < 2; n++) assert.equal((await read('u:two')).result.contents[0].text, 'two');
+  assert.equal((await read('u:same')).error.code, -32601); // the first that lists it, which doesn't know it
+  assert.deepEqual(await asked(session, 'listed'), { 'resources/list': 1, 'tools/list': 1 });
+  const complete = async (ref) => (await session.ask('completion/complete', { ref, argument: { name: 'x', value: '' } })).result?.completion.values;
+  assert.deepEqual(await complete({ type: 'ref/prompt', name: 'p-two' }), ['two', 'p-two']);
+  assert.deepEqual(await complete({ type: 'ref/prompt', name: 'tw_o__p-both' }), ['two', 'p-both']);
+  assert.deepEqual(await complete({ type: 'ref/prompt', name: 'p-none' }), ['one', 'p-none']);
+  assert.deepEqual(await complete({ type: 'ref/resource', uri: 'u:two' }), ['two', 'u:two']);
+  assert.deepEqual(await complete({ type: 'ref/resource', uri: 'u:{x}' }), ['one', 'u:{x}']);
+  const get = async (name) => (await session.ask('prompts/get', { name })).result.description;
+  assert.equal(await get('p-two'), 'two:p-two');
+  assert.equal(await get('tw_o__p-both'), 'two:p-both');
+});
+
 const both = (name) => `[child ${name}]\ncommand = python3 -S -E ${seer} --both\nprotocol = mcp\n`;
 web('a subscription to all has one acknowledgement, and ends with the hub', hub(both('a') + both('b')), async (on) => {
   const waiting = modern(on, 'subscriptions/listen', { notifications: { toolsListChanged: true } });

@@ -137,3 +137,53 @@ web('a user has one instance for all requests', EACH, async (hub) => {
   const session = await Session.open(hub);
   assert.notEqual((await session.ask('where')).result.process, first);
 });
+
+const lists = fileURLToPath(new URL('mcp_lists.py', import.meta.url));
+const listed = (name, tools, more = '') => `[child ${name}]\ncommand = python3 -S -E ${lists} ${name} ${tools}\nprotocol = mcp\n${more}`;
+writeFileSync(join(directory, 'lists.ini'), listed('one', 'first,mirrored,listed,grow') + listed('two', 'second'));
+const LISTS = { ...HUB, options: ['--config', join(directory, 'lists.ini')] };
+const callTool = (on, path, name, args, fields = {}) =>
+  modern(on, 'tools/call', { name, arguments: args }, { path, fields: { 'Mcp-Name': name, ...fields } });
+
+for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/mcp', 'one__mirrored']])
+  web(`fields mirror arguments: ${tool} at ${path}`, LISTS, async (on) => {
+    const call = (args, fields) => callTool(on, path, tool, args, fields);
+    const good = async (args, fields) => assert.equal((await (await call(args, fields)).end()).answer(1).result.content[0].text, 'one:mirrored');
+    const bad = async (args, fields) => errorOf(await call(args, fields), 400, -32020);
+    await bad({ region: 'eu' }); // the hub asks for the list before it judges the first call
+    await good({ region: 'eu' }, { 'Mcp-Param-Region': 'eu' });
+    await good({ region: 'eu' }, { 'mcp-PARAM-rEGION': 'eu' });
+    await good({}, { 'Mcp-Param-Other': 'x', 'Mcp-Param-Unknown': 'y' });
+    await good({ region: null, other: 'z' });
+    await good({ region: ' é\n' }, { 'Mcp-Param-Region': `=?base64?${Buffer.from(' é\n').toString('base64')}?=` });
+    for (const said of ['us', 'EU', ['eu', 'eu'], '=?base64?ZXU?=', '=?base64?dXM=?=']) await bad({ region: 'eu' }, { 'Mcp-Param-Region': said });
+    await bad({}, { 'Mcp-Param-Region': 'eu' });
+    await bad({ region: null }, { 'Mcp-Param-Region': 'null' });
+    await bad({ region: 'é' }, { 'Mcp-Param-Region': Buffer.from('é').toString('latin1') }); // must be encoded
+    for (const said of ['42', '42.0', '4.2e1']) await good({ count: 42 }, { 'Mcp-Param-X-Count': said });
+    await good({ count: -7 }, { 'Mcp-Param-X-Count': '-7' });
+    for (const said of ['43', '042', '+42', '42x', 'NaN', '', '0x2a', '42 42']) await bad({ count: 42 }, { 'Mcp-Param-X-Count': said });
+    await good({ deep: { flag: true } }, { 'Mcp-Param-Flag': 'true' });
+    await good({ deep: { flag: false } }, { 'Mcp-Param-Flag': 'false' });
+    for (const said of ['True', '1', 'false']) await bad({ deep: { flag: true } }, { 'Mcp-Param-Flag': said });
+    await bad({ deep: { flag: true } });
+    await good({ bad: 'x' });
+    await bad({ region: ['eu'] });
+    await good({ region: 'eu', count: 1, deep: { flag: true } }, { 'Mcp-Param-Region': 'eu', 'Mcp-Param-X-Count': '1', 'Mcp-Param-Flag': 'true' });
+    const twice = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":{"region":"eu","region":"us"},`
+      + `"_meta":{"${META}protocolVersion":"${VERSION}","${META}clientCapabilities":{}}}}`;
+    const fields = { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/call', 'Mcp-Name': tool, 'Mcp-Param-Region': 'us' };
+    await errorOf(await send(on, 'POST', path, { body: twice, fields }), 400, -32020);
+    const { asked } = (await (await callTool(on, '/mcp/one', 'listed', {})).end()).answer(1).result;
+    assert.deepEqual(asked, { 'tools/list': 1 });
+  });
+
+web('schemas are those of the last list that has passed', LISTS, async (on) => {
+  const list = async (cursor) => (await (await modern(on, 'tools/list', cursor ? { cursor } : {}, { path: '/mcp/one' })).end()).answer(1).result.nextCursor;
+  for (let cursor = await list(); cursor;) cursor = await list(cursor);
+  await errorOf(await callTool(on, '/mcp/one', 'mirrored', { region: 'eu' }), 400, -32020);
+  const asked = async () => (await (await callTool(on, '/mcp/one', 'listed', {})).end()).answer(1).result.asked['tools/list'];
+  assert.equal(await asked(), 1); // which was the client's own
+  await (await callTool(on, '/mcp/one', 'grow', { tell: true })).end();
+  assert.equal(await asked(), 2);
+});

@@ -4,12 +4,20 @@
 usage: mcp_lists.py NAME TOOL,… [--legacy | --modern]
 
 It speaks both eras in one process, or the one that is named. Tools answer with NAME:TOOL; the tool `slow` never does, the
-tool `changed` says that the list is another one. It has the resources `u:same` and `u:NAME`, and knows only the latter.
+tool `changed` says that the list is another one, `listed` how often it was asked for each list, and `grow` adds the tool
+`late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head. It
+has the resources `u:same` and `u:NAME`, and knows only the latter, and the prompt `p-NAME`.
 """
 import json
 import sys
 
 name, tools = sys.argv[1], sys.argv[2].split(",")
+asked = {}
+MIRRORED = {"type": "object", "properties": {
+    "region": {"type": "string", "x-mcp-header": "Region"},
+    "count": {"type": "integer", "x-mcp-header": "X-Count"},
+    "deep": {"type": "object", "properties": {"flag": {"type": "boolean", "x-mcp-header": "Flag"}}},
+    "bad": {"type": "string", "x-mcp-header": "no token"}, "other": {"type": "string"}}}
 
 
 def say(message):
@@ -29,6 +37,8 @@ for line in sys.stdin:
 
     if id_ is None or method is None:
         continue
+    if method.endswith("/list"):
+        asked[method] = asked.get(method, 0) + ("cursor" not in params)
     if method == "initialize" and "--modern" not in sys.argv:
         result({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {"subscribe": name == "two"}},
                 "serverInfo": {"name": name, "version": "1"}})
@@ -37,17 +47,31 @@ for line in sys.stdin:
     elif method == "tools/list":
         page = int(params.get("cursor") or 0)
         following = {"nextCursor": str(page + 1)} if page + 1 < len(tools) else {}
-        result({"tools": [{"name": tools[page], "n": 1.0, "inputSchema": {"type": "object"}}], **following})
+        schema = MIRRORED if tools[page] == "mirrored" else {"type": "object"}
+        result({"tools": [{"name": tools[page], "n": 1.0, "inputSchema": schema}], **following})
     elif method == "tools/call" and params["name"] == "slow":
         continue
     elif method == "tools/call":
-        if params["name"] == "changed":
+        arguments = params.get("arguments") or {}
+        if params["name"] == "grow":
+            tools.append("late")
+        if params["name"] == "changed" or arguments.get("tell"):
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        if params["name"] == "listed":
+            result({"asked": asked})
+            continue
         result({"content": [{"type": "text", "text": f"{name}:{params['name']}"}]})
     elif method == "resources/list":
         result({"resources": [{"uri": "u:same", "name": name}, {"uri": f"u:{name}", "name": "own"}]})
     elif method == "resources/read" and params["uri"] == f"u:{name}":
         result({"contents": [{"uri": params["uri"], "text": name}]})
+    elif method == "prompts/list" and "p" in tools:
+        result({"prompts": [{"name": f"p-{name}"}, {"name": "p-both"}]})
+    elif method == "prompts/get" and "p" in tools:
+        result({"description": f"{name}:{params['name']}", "messages": []})
+    elif method == "completion/complete" and "p" in tools:
+        ref = params["ref"]
+        result({"completion": {"values": [name, ref.get("name") or ref.get("uri")]}})
     elif method == "logging/setLevel":
         result({})
     else:

@@ -62,9 +62,11 @@ struct child_record {
     _Atomic uint32_t acp;       // whether it is told of cancels as the Agent Client Protocol does
     _Atomic uint32_t instances; // then: how many there are
     _Atomic uint32_t era;       // enum mcp_era; their count: none, or not known yet
-    _Atomic int32_t process;    // 0: none
-    _Atomic uint64_t fault;     // enum child_fault << 32 and its number
-    _Atomic uint32_t orders;    // by hand, not carried out yet: 1 restart, 2 stop
+    _Atomic uint32_t
+        list_changes;        // how often a server of MCP has said that one of its lists is another one now
+    _Atomic int32_t process; // 0: none
+    _Atomic uint64_t fault;  // enum child_fault << 32 and its number
+    _Atomic uint32_t orders; // by hand, not carried out yet: 1 restart, 2 stop
 };
 
 enum { CHILD_ORDER_RESTART = 1, CHILD_ORDER_STOP = 2 };

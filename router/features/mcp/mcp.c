@@ -390,6 +390,7 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp,
     message->method_bytes = bytes;
     if (message_is_request(message))
         return take_request(shard, child, mcp, message);
+    mcp_requests_note_change(shard, child, message);
     return take_notification(shard, child, mcp, message);
 }
 

@@ -203,3 +203,18 @@ bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_us
     forward_to(shard, requester->home.connection, parcel);
     return true;
 }
+
+void mcp_requests_note_change(const struct shard *shard, const struct child *child,
+                              const struct message *message) {
+    static const char *const methods[] = {"notifications/tools/list_changed",
+                                          "notifications/prompts/list_changed",
+                                          "notifications/resources/list_changed"};
+    bool is_change = false;
+    assert(shard->index == 0 && !message_is_request(message));
+    for (size_t index = 0; index < sizeof methods / sizeof *methods; index++)
+        is_change |= message_method_is(message, methods[index]);
+    const char *name = child->settings->name;
+    struct child_record *record = is_change ? child_record_find(shard->hub, name, strlen(name)) : NULL;
+    if (record)
+        atomic_fetch_add_explicit(&record->list_changes, 1, memory_order_relaxed);
+}

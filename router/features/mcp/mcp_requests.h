@@ -31,3 +31,6 @@ void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_us
 // False: it is none.
 bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_users *users,
                          const struct mcp_user *user, const struct message *message);
+// Notes that the server says one of its lists has changed, if it says so.
+void mcp_requests_note_change(const struct shard *shard, const struct child *child,
+                              const struct message *message);

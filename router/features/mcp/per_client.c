@@ -352,6 +352,8 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (message->method_long)
         return false;
+    if (is_mcp && !is_request)
+        mcp_requests_note_change(shard, child, message);
     if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
         mcp_requests_notify(shard, child, sharing_of(child), user, message))
         return true;

@@ -11,6 +11,7 @@
 #include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_catalog.h"
+#include "router/features/mcp_http/mcp_owner.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -295,12 +296,26 @@ static void level_ended(struct shard *shard, struct mcp_gather *gather) {
 
 // --- By name
 
+// What a request is about: a string of its params.
+static struct json_item subject_of(const struct mcp_gather *gather) {
+    const uint8_t *body = body_of(gather);
+    struct json_item reference = {0}, subject;
+    if (!gather->is_reference)
+        return mcp_text(body, &gather->lookup, gather->subject);
+    if (lookup_has(&gather->lookup, KEY_PARAMS))
+        reference = json_member(body, gather->lookup.value[KEY_PARAMS], "ref");
+    subject = reference;
+    if (reference.type == JSON_OBJECT)
+        subject = json_member(body, reference.value, gather->subject);
+    return subject.type == JSON_STRING ? subject : (struct json_item){0};
+}
+
 // Sends what the client said to one, by its own name there.
 static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t index, const char *own,
                     size_t bytes) {
     assert(shard->index == 0);
     struct mcp_call *call = gather->call;
-    struct json_item name = mcp_text(body_of(gather), &gather->lookup, "name");
+    struct json_item name = subject_of(gather);
     struct directives directives = gather->unit.directives;
     uint32_t behind = name.value.at + name.value.bytes;
     char server[AGENT_ID_BYTES_MAX];
@@ -313,21 +328,6 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     text_add(&body, body_of(gather) + behind, gather->frame.body.bytes - behind);
     mcp_gather_free(shard, gather);
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
-}
-
-// The server whose prefix a name has: the longest counts. UINT32_MAX: none.
-static uint32_t prefixed(const struct mcp_gather *gather, const char *name, size_t bytes, size_t *skipped) {
-    char prefix[AGENT_ID_BYTES_MAX + 2];
-    uint32_t found = UINT32_MAX;
-    *skipped = 0;
-    for (uint32_t index = 0; index < gather->count; index++) {
-        size_t count = mcp_catalog_prefix(gather->parts[index].name, gather->parts[index].name_bytes, prefix);
-        if (bytes <= count || memcmp(name, prefix, count) != 0 || count <= *skipped)
-            continue;
-        found = index;
-        *skipped = count;
-    }
-    return found;
 }
 
 static void put_candidate(const struct mcp_gather *gather, const struct mcp_element *element,
@@ -345,7 +345,7 @@ static void put_candidate(const struct mcp_gather *gather, const struct mcp_elem
 }
 
 static size_t read_name(const struct mcp_gather *gather, char *out, size_t capacity) {
-    struct json_item name = mcp_text(body_of(gather), &gather->lookup, "name");
+    struct json_item name = subject_of(gather);
     return name.type == JSON_STRING ? json_string_decode(body_of(gather), name.value, out, capacity)
                                     : SIZE_MAX;
 }
@@ -397,20 +397,93 @@ static void ask_for_list(struct shard *shard, struct mcp_gather *gather, enum mc
     mcp_gather_ask(shard, gather);
 }
 
+static uint32_t part_of(const struct mcp_gather *gather, const struct mcp_owner *owner) {
+    uint32_t index = 0;
+    while (index < gather->count && (gather->parts[index].name_bytes != owner->bytes ||
+                                     memcmp(gather->parts[index].name, owner->server, owner->bytes) != 0))
+        index++;
+    return index;
+}
+
+// Sends what the client said to the server that is known to have the name or URI.
+static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
+                          const char *name, size_t bytes) {
+    struct mcp_owner owner;
+    if (mcp_owner_find(shard, gather->call->client->user, list, name, bytes, &owner) != MCP_OWNED)
+        return false;
+    uint32_t index = part_of(gather, &owner);
+    assert(index < gather->count && owner.skipped <= bytes);
+    pass_to(shard, gather, index, name + owner.skipped, bytes - owner.skipped);
+    return true;
+}
+
 static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_list list) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
-    size_t bytes = read_name(gather, name, sizeof name), skipped;
-    if (bytes == SIZE_MAX) {
+    gather->subject = "name";
+    size_t bytes = read_name(gather, name, sizeof name);
+    if (bytes == SIZE_MAX)
         refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name", strlen("params.name"));
+    else if (!pass_to_owner(shard, gather, list, name, bytes))
+        ask_for_list(shard, gather, list, name_found);
+}
+
+// --- To the server that lists it
+
+static void try_first(struct shard *shard, struct mcp_gather *gather) {
+    assert(gather->count > 0);
+    gather->pages = false;
+    gather->step = 0;
+    gather->put = put_same;
+    gather->ended = one_ended;
+    try_next(shard, gather);
+}
+
+static void listed_found(struct shard *shard, struct mcp_gather *gather) {
+    char name[NAME_BYTES_MAX];
+    struct mcp_catalog catalog;
+    enum mcp_list list = (enum mcp_list)gather->step;
+    mcp_catalog_read(shard, gather, list, false, &catalog); // which notes what has come
+    mcp_catalog_give(shard, &catalog);
+    for (uint32_t index = 0; index < gather->count; index++) {
+        struct mcp_part *part = &gather->parts[index];
+        for (struct parcel *page; (page = parcel_list_take(&part->answers));)
+            send_release(shard, page);
+        part->pages = 0;
+    }
+    size_t bytes = read_name(gather, name, sizeof name);
+    if (gather->is_cancelled) {
+        mcp_stream_end(shard, gather->call);
+        finish(shard, gather);
         return;
     }
-    uint32_t index = prefixed(gather, name, bytes, &skipped);
-    if (index != UINT32_MAX) {
-        pass_to(shard, gather, index, name + skipped, bytes - skipped);
-        return;
-    }
-    ask_for_list(shard, gather, list, name_found);
+    if (!pass_to_owner(shard, gather, list, name, bytes))
+        try_first(shard, gather);
+}
+
+// Where nobody lists it, one is asked after another.
+static void find_listed(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
+                        const char *subject) {
+    char name[NAME_BYTES_MAX];
+    struct mcp_owner owner;
+    gather->subject = subject;
+    size_t bytes = read_name(gather, name, sizeof name);
+    enum mcp_ownership ownership =
+        bytes == SIZE_MAX ? MCP_OWNED_BY_NONE
+                          : mcp_owner_find(shard, gather->call->client->user, list, name, bytes, &owner);
+    if (ownership == MCP_OWNED)
+        (void)pass_to_owner(shard, gather, list, name, bytes);
+    else if (ownership == MCP_OWNED_UNKNOWN)
+        ask_for_list(shard, gather, list, listed_found);
+    else
+        try_first(shard, gather);
+}
+
+static void complete(struct shard *shard, struct mcp_gather *gather) {
+    gather->is_reference = true;
+    gather->subject = "name";
+    bool is_prompt = subject_of(gather).type == JSON_STRING;
+    find_listed(shard, gather, is_prompt ? MCP_PROMPTS : MCP_RESOURCES, is_prompt ? "name" : "uri");
 }
 
 // --- Subscriptions
@@ -564,7 +637,7 @@ static void ask_all(struct shard *shard, struct mcp_gather *gather,
 static void dispatch(struct shard *shard, struct mcp_gather *gather, const struct mcp_post *post) {
     assert(shard->index == 0);
     static const char *const to_one[] = {"resources/read", "resources/subscribe", "resources/unsubscribe",
-                                         "completion/complete", NULL};
+                                         NULL};
     const struct message *message = &post->message;
     enum mcp_list list = list_named(message);
     if (list < MCP_LISTS_COUNT) {
@@ -574,9 +647,9 @@ static void dispatch(struct shard *shard, struct mcp_gather *gather, const struc
     } else if (message_method_is(message, "tools/call") || message_method_is(message, "prompts/get")) {
         find_name(shard, gather, message_method_is(message, "tools/call") ? MCP_TOOLS : MCP_PROMPTS);
     } else if (method_is_one_of(message, to_one) && gather->count) {
-        gather->put = put_same;
-        gather->ended = one_ended;
-        try_next(shard, gather);
+        find_listed(shard, gather, MCP_RESOURCES, "uri");
+    } else if (message_method_is(message, "completion/complete") && gather->count) {
+        complete(shard, gather);
     } else if (post->method == MCP_LISTEN && gather->call->is_modern && post->takes_events) {
         listen_to_all(shard, gather);
     } else if (post->method == MCP_PING) {

@@ -8,6 +8,7 @@
 #include "router/engine/send/send.h"
 #include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_catalog.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_stream.h"
 
 // Of a refusal by the hub itself, before the request had gone anywhere.
@@ -75,9 +76,25 @@ static struct parcel *sift(struct shard *shard, const struct mcp_call *call, str
     return parcel;
 }
 
+// What is listed is known from now on.
+static void note_page(struct shard *shard, const struct mcp_call *call, const struct parcel *answer) {
+    const struct mcp_client *client = call->client;
+    struct mcp_body body;
+    if (!mcp_body_read(shard, answer, &body))
+        return;
+    if (lookup_has(&body.lookup, KEY_RESULT) && body.lookup.type[KEY_RESULT] == JSON_OBJECT) {
+        struct json_item next = json_member(body.bytes, body.lookup.value[KEY_RESULT], "nextCursor");
+        mcp_inventory_add(shard, client->name, client->name_bytes, MCP_TOOLS, &body, call->is_first_page,
+                          next.type != JSON_STRING);
+    }
+    mcp_body_give(&body);
+}
+
 void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
-    if (answer && call->is_list && !call->exchange->is_error)
+    if (answer && call->is_list && !call->exchange->is_error) {
+        note_page(shard, call, answer);
         answer = sift(shard, call, answer);
+    }
     assert(shard->index == 0);
     unsigned status = answer ? mcp_answer_status(shard, call, answer) : 0;
     if (answer)

@@ -7,21 +7,12 @@
 #include "core/base/memory.h"
 #include "core/child/child_settings.h"
 #include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/rights/authz.h"
 
 struct mcp_text {
     struct mcp_body body;
 };
-
-const struct mcp_list_row *mcp_list_row(enum mcp_list list) {
-    static const struct mcp_list_row rows[MCP_LISTS_COUNT] = {
-#define X(list, method, member, key) [list] = {method, member, key},
-        MCP_LISTS(X)
-#undef X
-    };
-    assert(list < MCP_LISTS_COUNT);
-    return &rows[list];
-}
 
 size_t mcp_catalog_prefix(const char *name, size_t bytes, char *out) {
     for (size_t at = 0; at < bytes; at++) {
@@ -184,6 +175,21 @@ static void hide_tools(const struct shard *shard, const struct mcp_gather *gathe
     catalog->count = count;
 }
 
+// What has come is known from now on. A server that didn't answer is one that lists nothing for a while.
+static void note_lists(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list,
+                       const struct mcp_catalog *catalog, const uint32_t *parts) {
+    for (uint32_t index = 0; index < catalog->text_count; index++) {
+        const struct mcp_part *part = &gather->parts[parts[index]];
+        bool is_first = index == 0 || parts[index - 1] != parts[index];
+        bool is_last = index + 1 == catalog->text_count || parts[index + 1] != parts[index];
+        mcp_inventory_add(shard, part->name, part->name_bytes, list, &catalog->texts[index].body, is_first,
+                          is_last && !part->failed);
+    }
+    for (uint32_t index = 0; index < gather->count; index++)
+        if (gather->parts[index].failed && !gather->is_cancelled)
+            mcp_inventory_miss(shard, gather->parts[index].name, gather->parts[index].name_bytes, list);
+}
+
 void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list, bool always,
                       struct mcp_catalog *catalog) {
     const struct mcp_list_row *row = mcp_list_row(list);
@@ -201,6 +207,8 @@ void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum
     for (uint32_t index = 0; !catalog->failed && index < catalog->text_count; index++)
         take_elements(catalog, &catalog->texts[index].body, parts[index], row, &names);
     assert(catalog->count <= count);
+    if (!catalog->failed)
+        note_lists(shard, gather, list, catalog, parts);
     if (list == MCP_TOOLS)
         hide_tools(shard, gather, catalog);
     if (!catalog->failed)

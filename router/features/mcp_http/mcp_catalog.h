@@ -4,25 +4,6 @@
 #include "core/base/text.h"
 #include "router/features/mcp_http/mcp_gather.h"
 
-// X(what it is, the method that lists it, its member of the result, the member of an element that tells two apart)
-#define MCP_LISTS(X)                                                                                         \
-    X(MCP_TOOLS, "tools/list", "tools", "name")                                                              \
-    X(MCP_PROMPTS, "prompts/list", "prompts", "name")                                                        \
-    X(MCP_RESOURCES, "resources/list", "resources", "uri")                                                   \
-    X(MCP_TEMPLATES, "resources/templates/list", "resourceTemplates", "uriTemplate")
-
-enum mcp_list {
-#define X(list, method, member, key) list,
-    MCP_LISTS(X)
-#undef X
-        MCP_LISTS_COUNT
-};
-
-struct mcp_list_row {
-    const char *method, *member, *key;
-};
-const struct mcp_list_row *mcp_list_row(enum mcp_list list);
-
 // An element of a list: the name or URI by which clients know it.
 struct mcp_element {
     uint32_t part;       // of the gather: whose it is

@@ -3,10 +3,39 @@
 // way to a stream (mcp_stream.h).
 #pragma once
 
+#include <assert.h>
+
 #include "core/base/hash_table.h"
 #include "core/base/list.h"
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
+
+// X(what it is, the method that lists it, its member of the result, the member of an element that tells two apart)
+#define MCP_LISTS(X)                                                                                         \
+    X(MCP_TOOLS, "tools/list", "tools", "name")                                                              \
+    X(MCP_PROMPTS, "prompts/list", "prompts", "name")                                                        \
+    X(MCP_RESOURCES, "resources/list", "resources", "uri")                                                   \
+    X(MCP_TEMPLATES, "resources/templates/list", "resourceTemplates", "uriTemplate")
+
+enum mcp_list {
+#define X(list, method, member, key) list,
+    MCP_LISTS(X)
+#undef X
+        MCP_LISTS_COUNT
+};
+
+struct mcp_list_row {
+    const char *method, *member, *key;
+};
+static inline const struct mcp_list_row *mcp_list_row(enum mcp_list list) {
+    static const struct mcp_list_row rows[MCP_LISTS_COUNT] = {
+#define X(list, method, member, key) [list] = {method, member, key},
+        MCP_LISTS(X)
+#undef X
+    };
+    assert(list < MCP_LISTS_COUNT);
+    return &rows[list];
+}
 
 struct exchange;
 struct mcp_exchange;
@@ -39,6 +68,7 @@ struct mcp_call {
     bool is_initialize;
     bool is_parted;             // such a one is being ended
     bool is_list;               // a tools/list
+    bool is_first_page;         // and without a cursor
     struct mcp_gather *gather;  // the hub's own questions to servers, for which it waits; or NULL
     struct mcp_gather *part_of; // it is one of those; and of which part
     uint32_t part;

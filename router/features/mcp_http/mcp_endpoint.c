@@ -21,7 +21,9 @@
 #include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_header_rules.h"
 #include "router/features/mcp_http/mcp_history.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_modern_call.h"
+#include "router/features/mcp_http/mcp_owner.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_session.h"
@@ -143,10 +145,76 @@ static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arriva
     return true;
 }
 
+enum { TOOL_WAITS_MAX = 16 }; // then it is served without what isn't known
+
+// Asks a server for its tools where they aren't known. True: the arrival waits for them.
+static bool waits_for_tools(struct shard *shard, const struct mcp_arrival *arrival,
+                            const struct mcp_post *post, const char *name, size_t bytes) {
+    if (mcp_inventory_state(shard, name, bytes, MCP_TOOLS) != MCP_INVENTORY_UNKNOWN ||
+        arrival->exchange->tool_waits == TOOL_WAITS_MAX)
+        return false;
+    mcp_era_ask_tools(shard, arrival->exchange->user, name, bytes);
+    if (!mcp_era_wait_for_tools(shard, arrival, post->to, name, bytes))
+        return false;
+    arrival->exchange->tool_waits++;
+    return true;
+}
+
+static bool calls_tool(const struct mcp_post *post, char name[METHOD_BYTES_MAX], size_t *bytes) {
+    if (post->message.lookup.kind != BODY_REQUEST || !message_method_is(&post->message, "tools/call"))
+        return false;
+    *bytes = mcp_post_text(post, &post->params[MCP_PARAM_NAME], name, METHOD_BYTES_MAX);
+    return *bytes != SIZE_MAX;
+}
+
+static bool tool_fits(struct shard *shard, const struct mcp_post *post, const char *server, size_t bytes,
+                      const char *tool, size_t tool_bytes) {
+    const char *fault = mcp_inventory_mismatch(shard, server, bytes, tool, tool_bytes, post);
+    return !fault || mcp_header_refuse(shard, post, fault);
+}
+
+// Whether the head mirrors what it must of a call's arguments. False: the arrival waits, or was refused.
+static bool mirrors_fit(struct shard *shard, const struct mcp_arrival *arrival, const struct mcp_post *post,
+                        const char *server, size_t bytes) {
+    char tool[METHOD_BYTES_MAX];
+    size_t tool_bytes;
+    if (!calls_tool(post, tool, &tool_bytes))
+        return true;
+    return !waits_for_tools(shard, arrival, post, server, bytes) &&
+           tool_fits(shard, post, server, bytes, tool, tool_bytes);
+}
+
+// The same of a call to whoever has the tool: all are asked at once.
+static bool mirrors_of_all_fit(struct shard *shard, const struct mcp_arrival *arrival,
+                               const struct mcp_post *post) {
+    char tool[METHOD_BYTES_MAX];
+    size_t tool_bytes;
+    struct mcp_owner owner;
+    const struct user *user = arrival->exchange->user;
+    if (!calls_tool(post, tool, &tool_bytes))
+        return true;
+    enum mcp_ownership ownership = mcp_owner_find(shard, user, MCP_TOOLS, tool, tool_bytes, &owner);
+    for (const struct child_settings *child = shard->settings->children;
+         child && ownership == MCP_OWNED_UNKNOWN; child = child->next)
+        if (mcp_gather_reaches(child, user) &&
+            mcp_inventory_state(shard, child->name, strlen(child->name), MCP_TOOLS) == MCP_INVENTORY_UNKNOWN)
+            mcp_era_ask_tools(shard, user, child->name, strlen(child->name));
+    for (const struct child_settings *child = shard->settings->children;
+         child && ownership == MCP_OWNED_UNKNOWN; child = child->next)
+        if (mcp_gather_reaches(child, user) &&
+            waits_for_tools(shard, arrival, post, child->name, strlen(child->name)))
+            return false;
+    if (ownership != MCP_OWNED)
+        return true; // it is said later what is wrong
+    return !waits_for_tools(shard, arrival, post, owner.server, owner.bytes) &&
+           tool_fits(shard, post, owner.server, owner.bytes, tool + owner.skipped,
+                     tool_bytes - owner.skipped);
+}
+
 static void serve_modern_all(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post) {
     assert(shard->index == 0);
     bool is_request = post->message.lookup.kind == BODY_REQUEST;
-    if (!all_are_modern(shard, arrival, post))
+    if (!all_are_modern(shard, arrival, post) || !mirrors_of_all_fit(shard, arrival, post))
         return;
     struct mcp_client *client =
         is_request ? mcp_client_create(shard, MCP_CLIENT_REQUEST, post->exchange->user, "", 0) : NULL;
@@ -176,7 +244,8 @@ static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival,
         refuse_era(shard, post);
         break;
     case MCP_ERA_THERE:
-        mcp_modern_call_post(shard, post, name, bytes);
+        if (mirrors_fit(shard, arrival, post, name, bytes))
+            mcp_modern_call_post(shard, post, name, bytes);
         break;
     }
 }
@@ -403,6 +472,7 @@ static void reloaded(struct shard *shard) {
         return;
     uint64_t set = server_set(shard);
     mcp_era_forget(shard);
+    mcp_inventory_forget(shard);
     review_clients(shard, set != shard->mcp_http->server_set);
     if (set != shard->mcp_http->server_set)
         end_listens(shard, true);
@@ -418,6 +488,12 @@ static const char *start(struct shard *shard) {
     mcp_era_set(serve);
     http_routes_add(routes, sizeof routes / sizeof *routes);
     return NULL;
+}
+
+static void close_table(struct shard *shard) {
+    if (shard->mcp_http)
+        mcp_inventory_forget(shard);
+    mcp_table_free(shard);
 }
 
 static bool holds_phase(const struct shard *shard) {
@@ -436,7 +512,7 @@ const struct feature mcp_http_feature = {
     .options = options,
     .relieve = mcp_history_relieve,
     .start = start,
-    .close = mcp_table_free,
+    .close = close_table,
     .mail = mcp_exchange_take_mail,
     .reloaded = reloaded,
     .drain = drain,

@@ -9,6 +9,7 @@
 #include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -29,6 +30,8 @@ struct mcp_server {
     struct list waits; // struct mcp_wait.link
     enum mcp_knowledge era;
     bool is_asked;
+    bool lists;             // it is asked for its tools
+    uint32_t pages;         // of these that have come
     uint64_t down_until_ms; // it didn't say, and counts as down until then
     uint32_t name_bytes;
     char name[];
@@ -121,14 +124,15 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     quota_give(&shard->quota, wait);
 }
 
-static void settle(struct shard *shard, struct mcp_server *server) {
+// Serves those that wait; `refuses`: or refuses them, where nobody knows the server's era.
+static void settle(struct shard *shard, struct mcp_server *server, bool refuses) {
     struct list waits;
     assert(!server->is_asked);
     list_init(&waits);
     list_move_all(&server->waits, &waits); // what waits anew isn't among these
     while (!list_empty(&waits)) {
         struct mcp_wait *wait = list_entry(waits.next, struct mcp_wait, link);
-        if (server->era == MCP_ERA_UNKNOWN && !wait->is_for_all)
+        if (refuses && server->era == MCP_ERA_UNKNOWN && !wait->is_for_all)
             refuse_one(shard, wait, server);
         else
             serve_one(shard, wait);
@@ -164,45 +168,129 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
     server->era = era;
     server->is_asked = false;
     server->down_until_ms = shard_now_ms(shard) + 1000;
-    settle(shard, server);
+    settle(shard, server, true);
 }
 
-static void put_question(struct text *body) {
+static void put_question(struct text *body, const char *method, const char *cursor, size_t bytes) {
     text_init(body);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"");
+    text_put(body, method);
     text_put(body,
-             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",\"params\":{\"_meta\":{"
+             "\",\"params\":{\"_meta\":{"
              "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
              "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION
-             "\"},\"io.modelcontextprotocol/clientCapabilities\":{}}}}");
+             "\"},\"io.modelcontextprotocol/clientCapabilities\":{}}");
+    if (bytes) {
+        text_put(body, ",\"cursor\":");
+        text_add(body, cursor, bytes);
+    }
+    text_put(body, "}}");
 }
 
-static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
+// In the name of a user. The body is taken.
+static bool send_question(struct shard *shard, const struct mcp_server *server, const struct user *user,
+                          struct text *body,
+                          void (*heard)(struct shard *shard, struct mcp_call *call, struct parcel *answer)) {
     assert(shard->index == 0);
     struct mcp_client *client = mcp_modern_call_client(shard, user, server->name, server->name_bytes);
     struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
-    struct text body;
+    struct directives directives = {.timeout_given = true};
     if (!call) {
+        text_deinit(body);
         if (client)
             mcp_modern_call_rest(shard, client);
         return false;
     }
-    call->answered = answered;
+    directives.timeout_ms = (uint32_t)(shard_limits(shard)->mcp_gather_ns / 1000000);
+    call->answered = heard;
     call->is_modern = true;
-    server->is_asked = true;
-    put_question(&body);
-    mcp_call_send(shard, call, server->name, server->name_bytes, &body, NULL);
+    mcp_call_send(shard, call, server->name, server->name_bytes, body,
+                  heard == answered ? NULL : &directives);
     return true;
 }
 
-void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
-                  const char *name, size_t bytes) {
-    struct mcp_exchange *exchange = arrival->exchange;
+static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
+    struct text body;
+    put_question(&body, "server/discover", NULL, 0);
+    server->is_asked = true;
+    server->is_asked = send_question(shard, server, user, &body, answered);
+    return server->is_asked;
+}
+
+// --- The tools
+
+static void end_lists(struct shard *shard, struct mcp_server *server) {
+    server->lists = false;
+    if (!server->is_asked) // else they wait for that, too
+        settle(shard, server, false);
+}
+
+static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel *answer);
+
+// Takes a page; true: the next one was asked for.
+static bool take_page(struct shard *shard, struct mcp_server *server, const struct user *user,
+                      const struct parcel *answer) {
+    enum { PAGES_MAX = 1000 };
+    struct mcp_body body;
+    struct text question;
+    struct json_item next = {0};
+    bool is_good = answer && mcp_body_read(shard, answer, &body);
+    bool is_list =
+        is_good && lookup_has(&body.lookup, KEY_RESULT) && body.lookup.type[KEY_RESULT] == JSON_OBJECT;
+    if (is_list) {
+        next = json_member(body.bytes, body.lookup.value[KEY_RESULT], "nextCursor");
+        mcp_inventory_add(shard, server->name, server->name_bytes, MCP_TOOLS, &body, server->pages++ == 0,
+                          next.type != JSON_STRING);
+    } else {
+        mcp_inventory_miss(shard, server->name, server->name_bytes, MCP_TOOLS);
+    }
+    bool goes_on = next.type == JSON_STRING && server->pages < PAGES_MAX;
+    if (goes_on)
+        put_question(&question, "tools/list", (const char *)body.bytes + next.value.at, next.value.bytes);
+    if (is_good)
+        mcp_body_give(&body);
+    return goes_on && send_question(shard, server, user, &question, take_tools);
+}
+
+static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    struct mcp_client *client = call->client;
+    struct mcp_server *server = find(shard, client->name, client->name_bytes);
+    const struct user *user = client->user;
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+    mcp_modern_call_rest(shard, client);
+    bool goes_on = server && take_page(shard, server, user, answer);
+    if (answer)
+        send_release(shard, answer);
+    if (server && !goes_on)
+        end_lists(shard, server);
+}
+
+void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char *name, size_t bytes) {
     struct mcp_server *server = take(shard, name, bytes);
+    struct text body;
+    if (!server || server->lists)
+        return;
+    put_question(&body, "tools/list", NULL, 0);
+    server->lists = true;
+    server->pages = 0;
+    if (send_question(shard, server, user, &body, take_tools))
+        return;
+    server->lists = false;
+    mcp_inventory_miss(shard, name, bytes, MCP_TOOLS);
+}
+
+// --- Waiting
+
+// False: it was refused.
+static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
+                    struct mcp_server *server) {
+    struct mcp_exchange *exchange = arrival->exchange;
     struct mcp_wait *wait = server ? quota_take(&shard->quota, sizeof *wait) : NULL;
     assert(!exchange->wait && !exchange->call);
     if (!wait) {
         mcp_reply_error(shard, exchange, 503, to, ERROR_OVERLOADED, NULL);
-        return;
+        return false;
     }
     *wait = (struct mcp_wait){.exchange = exchange, .frame = *arrival->frame, .unit = *arrival->frame->unit};
     wait->frame.unit = &wait->unit;
@@ -211,8 +299,24 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
     buffer_hold(wait->frame.buffer);
     exchange->wait = wait;
     list_append(&server->waits, &wait->link);
-    if (!server->is_asked && !ask(shard, server, exchange->user))
-        settle(shard, server);
+    return true;
+}
+
+void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
+                  const char *name, size_t bytes) {
+    struct mcp_server *server = take(shard, name, bytes);
+    if (wait_at(shard, arrival, to, server) && !server->is_asked &&
+        !ask(shard, server, arrival->exchange->user))
+        settle(shard, server, true);
+}
+
+bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
+                            const char *name, size_t bytes) {
+    struct mcp_server *server = find(shard, name, bytes);
+    if (!server || !server->lists)
+        return false;
+    (void)wait_at(shard, arrival, to, server);
+    return true;
 }
 
 void mcp_era_forget(struct shard *shard) {
@@ -222,7 +326,7 @@ void mcp_era_forget(struct shard *shard) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
         next = node->next;
         server->era = MCP_ERA_UNKNOWN;
-        if (!server->is_asked && list_empty(&server->waits))
+        if (!server->is_asked && !server->lists && list_empty(&server->waits))
             give(shard, server);
     }
 }
@@ -233,7 +337,7 @@ void mcp_era_close(struct shard *shard) {
     while (!list_empty(all)) {
         struct mcp_server *server = list_entry(all->next, struct mcp_server, link);
         server->era = MCP_ERA_UNKNOWN;
-        settle(shard, server);
+        settle(shard, server, true);
         give(shard, server);
     }
 }

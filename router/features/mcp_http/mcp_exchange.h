@@ -33,7 +33,8 @@ struct mcp_exchange {
     uint64_t said_ms;            // when something of the answer last went out, or the request came
     struct mcp_call *call;       // that waits for it; or NULL
     struct mcp_client *listener; // whose stream it is; or NULL
-    struct mcp_wait *wait;       // until it is known which era its server speaks; or NULL
+    struct mcp_wait *wait; // until it is known which era its server speaks, or which tools it has; or NULL
+    uint8_t tool_waits;    // how often it has waited for the latter
     char *stream_lines; // more of a stream's head, in memory of its own, set before its first event; or NULL
     // The answer, on the way home.
     uint16_t status;

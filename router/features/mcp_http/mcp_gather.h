@@ -33,6 +33,8 @@ struct mcp_gather {
     uint32_t honoured;     // the kinds of changes of which any part tells, as bits
     bool is_told;          // the client has its acknowledgement
     bool ends_well;        // it was cancelled by the hub, and has a result
+    const char *subject;   // the member of params that says what it is about; static
+    bool is_reference;     // of params.ref
     uint32_t step;         // the caller's
     bool is_cancelled;     // the client has given it up
     bool pages;            // all of a list are asked for

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "router/features/mcp_http/mcp_reply.h"
 
@@ -51,6 +52,13 @@ static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t
     return count;
 }
 
+static bool is_visible(const uint8_t *text, size_t bytes) {
+    for (size_t at = 0; at < bytes; at++)
+        if ((text[at] < ' ' && text[at] != '\t') || text[at] > '~')
+            return false;
+    return true;
+}
+
 // A value as it is meant: =?base64?…?= stands for bytes that a header field can't have. SIZE_MAX: it is malformed.
 static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     static const char before[] = "=?base64?", behind[] = "?=";
@@ -58,7 +66,7 @@ static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capaci
     if (bytes >= BEFORE + BEHIND && memcmp(text, before, BEFORE) == 0 &&
         memcmp(text + bytes - BEHIND, behind, BEHIND) == 0)
         return decode_base64(text + BEFORE, bytes - BEFORE - BEHIND, out, capacity);
-    if (bytes > capacity)
+    if (bytes > capacity || !is_visible(text, bytes))
         return SIZE_MAX;
     memcpy(out, text, bytes);
     return bytes;
@@ -75,9 +83,54 @@ static bool field_is_item(const struct mcp_post *post, enum http_field field, co
     return said_bytes != SIZE_MAX && bytes == said_bytes && memcmp(said, meant, bytes) == 0;
 }
 
+// Whether a value of the head means the same as an argument: a number by its value.
+static bool value_is_argument(const struct mcp_post *post, struct span value,
+                              const struct json_item *argument) {
+    char said[TEXT_BYTES_MAX + BUFFER_SLACK_BYTES], meant[TEXT_BYTES_MAX];
+    const uint8_t *body = post->message.body;
+    size_t bytes = decode(post->head + value.at, value.bytes, said, TEXT_BYTES_MAX), meant_bytes;
+    if (bytes == SIZE_MAX)
+        return false;
+    switch (argument->type) {
+    case JSON_STRING:
+        meant_bytes = json_string_decode(body, argument->value, meant, sizeof meant);
+        return meant_bytes == bytes && memcmp(said, meant, bytes) == 0;
+    case JSON_NUMBER: {
+        struct span number = {0, (uint32_t)bytes};
+        memset(said + bytes, 0, BUFFER_SLACK_BYTES);
+        return json_number_valid((const uint8_t *)said, number) &&
+               json_same((const uint8_t *)said, number, body, argument->value);
+    }
+    case JSON_TRUE:
+        return bytes == 4 && memcmp(said, "true", 4) == 0;
+    case JSON_FALSE:
+        return bytes == 5 && memcmp(said, "false", 5) == 0;
+    default: // which no field can say
+        return false;
+    }
+}
+
+bool mcp_header_mirrors(const struct mcp_post *post, const char *field, size_t bytes,
+                        const struct json_item *argument) {
+    static const char prefix[] = "mcp-param-";
+    struct span name, value, found = {0};
+    uint32_t at = 0, count = 0;
+    assert(post->head && bytes > 0);
+    while (http_next_with(post->head, &post->unit, &at, prefix, &name, &value)) {
+        const char *own = (const char *)post->head + name.at + sizeof prefix - 1;
+        if (name.bytes != sizeof prefix - 1 + bytes || strncasecmp(own, field, bytes) != 0)
+            continue;
+        found = value;
+        count++;
+    }
+    if (argument->type == JSON_NONE || argument->type == JSON_NULL)
+        return count == 0;
+    return count == 1 && value_is_argument(post, found, argument);
+}
+
 // --- Faults
 
-static bool refuse(struct shard *shard, const struct mcp_post *post, const char *fault) {
+bool mcp_header_refuse(struct shard *shard, const struct mcp_post *post, const char *fault) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
@@ -127,13 +180,13 @@ static bool judge_version(struct shard *shard, const struct mcp_post *post, bool
     struct span version = post->http->fields[HTTP_MCP_PROTOCOL_VERSION];
     bool says = post->meta[MCP_POST_VERSION].type != JSON_NONE;
     if (!http_has_field(post->http, HTTP_MCP_PROTOCOL_VERSION))
-        return refuse(shard, post, "MCP-Protocol-Version must be there");
+        return mcp_header_refuse(shard, post, "MCP-Protocol-Version must be there");
     if (is_request && !has_meta(post))
         return refuse_meta(shard, post);
     if (http_repeated(post->http, HTTP_MCP_PROTOCOL_VERSION) ||
         ((is_request || says) &&
          !field_is_item(post, HTTP_MCP_PROTOCOL_VERSION, &post->meta[MCP_POST_VERSION])))
-        return refuse(shard, post, "MCP-Protocol-Version must be what the body says");
+        return mcp_header_refuse(shard, post, "MCP-Protocol-Version must be what the body says");
     return http_span_is(post->head, version, MCP_MODERN_VERSION) || refuse_version(shard, post);
 }
 
@@ -151,10 +204,10 @@ bool mcp_header_judge(struct shard *shard, const struct mcp_post *post) {
     if (!judge_version(shard, post, is_request))
         return false;
     if (!method_fits(post))
-        return refuse(shard, post, "Mcp-Method must be the method");
+        return mcp_header_refuse(shard, post, "Mcp-Method must be the method");
     const struct json_item *subject = is_request ? subject_of(post) : NULL;
     if (subject && !field_is_item(post, HTTP_MCP_NAME, subject))
-        return refuse(shard, post, "Mcp-Name must be the name or the uri");
+        return mcp_header_refuse(shard, post, "Mcp-Name must be the name or the uri");
     if (!is_request || post->method != MCP_INITIALIZE)
         return true;
     struct text data;

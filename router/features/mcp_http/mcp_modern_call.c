@@ -78,6 +78,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *c
     call->answered = answered;
     call->is_modern = true;
     call->is_list = message_method_is(&post->message, "tools/list");
+    call->is_first_page = post->params[MCP_PARAM_CURSOR].type == JSON_NONE;
     call->is_listen = post->method == MCP_LISTEN;
     call->logs = post->meta[MCP_POST_LOG_LEVEL].type == JSON_STRING;
     call->takes_json = post->takes_json;

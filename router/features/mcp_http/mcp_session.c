@@ -114,6 +114,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     call->answered = is_initialize ? answer_initialize : answer_call;
     call->is_initialize = is_initialize;
     call->is_list = message_method_is(&post->message, "tools/list");
+    call->is_first_page = post->params[MCP_PARAM_CURSOR].type == JSON_NONE;
     call->takes_json = post->takes_json;
     call->takes_events = post->takes_events;
     speak(shard, post, session);

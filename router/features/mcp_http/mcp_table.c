@@ -26,6 +26,7 @@ bool mcp_table_open(struct shard *shard) {
     memcpy(table->names.words, words, sizeof words);
     list_init(&table->clients);
     list_init(&table->servers);
+    list_init(&table->inventories);
     list_init(&table->events);
     hash_table_init(&table->by_id, hash_of_client, &shard->quota);
     shard->mcp_http = table;
@@ -36,6 +37,7 @@ void mcp_table_free(struct shard *shard) {
     if (!shard->mcp_http)
         return;
     assert(list_empty(&shard->mcp_http->clients) && list_empty(&shard->mcp_http->servers));
+    assert(list_empty(&shard->mcp_http->inventories));
     assert(list_empty(&shard->mcp_http->events) && shard->mcp_http->history_bytes == 0);
     hash_table_deinit(&shard->mcp_http->by_id);
     memory_give(shard->mcp_http);

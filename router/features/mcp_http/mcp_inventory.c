@@ -1,0 +1,368 @@
+#include "router/features/mcp_http/mcp_inventory.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/shard/child_record.h"
+#include "router/features/mcp_http/mcp_header_rules.h"
+#include "router/features/mcp_http/mcp_table.h"
+
+// A server that lists more isn't known by its lists: its calls are looked for each time, and its mirrors aren't compared.
+enum { DEPTH_MAX = 8, NAMES_BYTES_MAX = 1 << 20, MIRRORS_MAX = 1024 };
+
+// An argument of a tool, which clients mirror in a field of the head. Its memory has, one behind the other: the tool's
+// name, the field's, and the keys that lead to the argument, each behind its length.
+struct mirror {
+    struct list link; // in mcp_inventory.mirrors
+    uint32_t tool_bytes, field_bytes, path_bytes;
+    char text[];
+};
+
+// Who has listed something: another process may list other things.
+struct incarnation {
+    int32_t process, modern;
+    uint32_t changes;
+};
+
+struct listed {
+    enum mcp_inventory_state state;
+    struct incarnation by;
+    uint64_t until_ms; // MCP_INVENTORY_UNANSWERED
+    char *names;       // each behind its length; NULL: none
+    size_t bytes, capacity;
+};
+
+struct mcp_inventory {
+    struct list link; // in mcp_http.inventories
+    struct listed lists[MCP_LISTS_COUNT];
+    struct list mirrors;
+    uint32_t mirror_count;
+    uint32_t name_bytes;
+    char name[];
+};
+
+static struct mcp_inventory *find(const struct shard *shard, const char *server, size_t bytes) {
+    struct list *all = &shard->mcp_http->inventories;
+    assert(shard->index == 0);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct mcp_inventory *inventory = list_entry(node, struct mcp_inventory, link);
+        if (inventory->name_bytes == bytes && memcmp(inventory->name, server, bytes) == 0)
+            return inventory;
+    }
+    return NULL;
+}
+
+static struct mcp_inventory *take(struct shard *shard, const char *server, size_t bytes) {
+    struct mcp_inventory *inventory = find(shard, server, bytes);
+    if (inventory)
+        return inventory;
+    inventory = quota_take_zeroed(&shard->quota, 1, sizeof *inventory + bytes);
+    if (!inventory)
+        return NULL;
+    inventory->name_bytes = (uint32_t)bytes;
+    memcpy(inventory->name, server, bytes);
+    list_init(&inventory->mirrors);
+    list_append(&shard->mcp_http->inventories, &inventory->link);
+    return inventory;
+}
+
+static struct incarnation incarnation_of(const struct shard *shard, const char *server, size_t bytes) {
+    const struct child_record *record = child_record_find(shard->hub, server, bytes);
+    const struct child_record *modern = record ? child_record_modern(shard->hub, record) : NULL;
+    struct incarnation by = {0};
+    if (record) {
+        by.process = atomic_load_explicit(&record->process, memory_order_relaxed);
+        by.changes = atomic_load_explicit(&record->list_changes, memory_order_relaxed);
+    }
+    if (modern)
+        by.modern = atomic_load_explicit(&modern->process, memory_order_relaxed);
+    return by;
+}
+
+// --- What is known
+
+enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
+                                             enum mcp_list list) {
+    const struct mcp_inventory *inventory = find(shard, server, bytes);
+    const struct listed *listed = inventory ? &inventory->lists[list] : NULL;
+    struct incarnation now = incarnation_of(shard, server, bytes);
+    if (!listed || listed->state == MCP_INVENTORY_UNKNOWN)
+        return MCP_INVENTORY_UNKNOWN;
+    if (listed->state == MCP_INVENTORY_UNANSWERED)
+        return shard_now_ms(shard) < listed->until_ms ? MCP_INVENTORY_UNANSWERED : MCP_INVENTORY_UNKNOWN;
+    bool is_same = listed->by.process == now.process && listed->by.modern == now.modern &&
+                   listed->by.changes == now.changes;
+    return is_same ? MCP_INVENTORY_KNOWN : MCP_INVENTORY_UNKNOWN;
+}
+
+static bool next_name(const struct listed *listed, size_t *at, const char **name, uint32_t *bytes) {
+    if (*at == listed->bytes)
+        return false;
+    memcpy(bytes, listed->names + *at, sizeof *bytes);
+    *name = listed->names + *at + sizeof *bytes;
+    *at += sizeof *bytes + *bytes;
+    return true;
+}
+
+static bool has_name(const struct listed *listed, const char *name, size_t bytes) {
+    const char *own;
+    uint32_t own_bytes;
+    for (size_t at = 0; next_name(listed, &at, &own, &own_bytes);)
+        if (own_bytes == bytes && memcmp(own, name, bytes) == 0)
+            return true;
+    return false;
+}
+
+bool mcp_inventory_has(const struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+                       const char *name, size_t name_bytes) {
+    const struct mcp_inventory *inventory = find(shard, server, bytes);
+    return inventory && mcp_inventory_state(shard, server, bytes, list) == MCP_INVENTORY_KNOWN &&
+           has_name(&inventory->lists[list], name, name_bytes);
+}
+
+// --- Forgetting
+
+static void clear_mirrors(struct shard *shard, struct mcp_inventory *inventory) {
+    while (!list_empty(&inventory->mirrors))
+        quota_give(&shard->quota, list_entry(list_take(&inventory->mirrors), struct mirror, link));
+    inventory->mirror_count = 0;
+}
+
+static void clear(struct shard *shard, struct mcp_inventory *inventory, enum mcp_list list) {
+    quota_give(&shard->quota, inventory->lists[list].names);
+    inventory->lists[list] = (struct listed){0};
+    if (list == MCP_TOOLS)
+        clear_mirrors(shard, inventory);
+}
+
+void mcp_inventory_forget(struct shard *shard) {
+    struct list *all = &shard->mcp_http->inventories;
+    while (!list_empty(all)) {
+        struct mcp_inventory *inventory = list_entry(list_take(all), struct mcp_inventory, link);
+        for (enum mcp_list list = 0; list < MCP_LISTS_COUNT; list++)
+            clear(shard, inventory, list);
+        quota_give(&shard->quota, inventory);
+    }
+}
+
+void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, enum mcp_list list) {
+    struct mcp_inventory *inventory = take(shard, server, bytes);
+    if (!inventory)
+        return;
+    clear(shard, inventory, list);
+    inventory->lists[list].state = MCP_INVENTORY_UNANSWERED;
+    inventory->lists[list].until_ms =
+        shard_now_ms(shard) + shard_limits(shard)->mcp_gather_ns / UINT64_C(1000000);
+}
+
+// --- A page
+
+static bool add_name(struct shard *shard, struct listed *listed, const uint8_t *text, struct span string) {
+    uint32_t header = sizeof(uint32_t);
+    size_t needed = listed->bytes + header + string.bytes;
+    if (needed > listed->capacity) {
+        size_t capacity = needed > NAMES_BYTES_MAX ? 0 : 2 * needed;
+        char *names = capacity ? quota_resize(&shard->quota, listed->names, capacity) : NULL;
+        if (!names)
+            return false;
+        listed->names = names;
+        listed->capacity = capacity;
+    }
+    char *name = listed->names + listed->bytes + header;
+    size_t bytes = json_string_decode(text, string, name, string.bytes);
+    if (bytes == SIZE_MAX)
+        return true;
+    uint32_t count = (uint32_t)bytes;
+    memcpy(name - header, &count, header);
+    listed->bytes += header + bytes;
+    return true;
+}
+
+static bool is_token(const char *text, size_t bytes) {
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (size_t at = 0; at < bytes; at++) {
+        char byte = text[at], lower = (char)(byte | 32);
+        bool is_plain = (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9');
+        if (!is_plain && (!byte || !strchr(others, byte)))
+            return false;
+    }
+    return bytes > 0;
+}
+
+struct walk {
+    struct shard *shard;
+    struct mcp_inventory *inventory;
+    const uint8_t *text;
+    char tool[METHOD_BYTES_MAX];
+    uint32_t tool_bytes;
+    char path[1024];
+    uint32_t path_bytes;
+};
+
+static bool add_mirror(struct walk *walk, struct span field) {
+    char name[METHOD_BYTES_MAX];
+    size_t bytes = json_string_decode(walk->text, field, name, sizeof name);
+    if (bytes == SIZE_MAX || !is_token(name, bytes) || walk->inventory->mirror_count >= MIRRORS_MAX)
+        return true; // clients don't call such a tool
+    struct mirror *mirror =
+        quota_take(&walk->shard->quota, sizeof *mirror + walk->tool_bytes + bytes + walk->path_bytes);
+    if (!mirror)
+        return false;
+    *mirror = (struct mirror){
+        .tool_bytes = walk->tool_bytes, .field_bytes = (uint32_t)bytes, .path_bytes = walk->path_bytes};
+    memcpy(mirror->text, walk->tool, walk->tool_bytes);
+    memcpy(mirror->text + walk->tool_bytes, name, bytes);
+    memcpy(mirror->text + walk->tool_bytes + bytes, walk->path, walk->path_bytes);
+    list_append(&walk->inventory->mirrors, &mirror->link);
+    walk->inventory->mirror_count++;
+    return true;
+}
+
+// Adds the mirrors of a schema's properties, and of those of its objects.
+static bool add_mirrors(struct walk *walk, struct span schema, unsigned depth) {
+    struct json_item properties = json_member(walk->text, schema, "properties"), item;
+    struct json_walk members;
+    uint32_t before = walk->path_bytes, header = sizeof(uint32_t);
+    if (properties.type != JSON_OBJECT || depth == DEPTH_MAX)
+        return true;
+    for (json_walk_begin(&members, walk->text, properties.value); json_next(&members, &item) == JSON_ITEM;) {
+        uint32_t room = (uint32_t)sizeof walk->path - before;
+        if (item.type != JSON_OBJECT || room < header)
+            continue;
+        size_t bytes = json_string_decode(walk->text, item.key, walk->path + before + header, room - header);
+        if (bytes == SIZE_MAX)
+            continue;
+        uint32_t count = (uint32_t)bytes;
+        memcpy(walk->path + before, &count, header);
+        walk->path_bytes = before + header + count;
+        struct json_item field = json_member(walk->text, item.value, "x-mcp-header");
+        bool good = (field.type != JSON_STRING || add_mirror(walk, field.value)) &&
+                    add_mirrors(walk, item.value, depth + 1);
+        walk->path_bytes = before;
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static void drop_mirrors_of(struct walk *walk) {
+    struct list *all = &walk->inventory->mirrors;
+    for (struct list *node = all->next, *next; node != all; node = next) {
+        struct mirror *mirror = list_entry(node, struct mirror, link);
+        next = node->next;
+        if (mirror->tool_bytes != walk->tool_bytes || memcmp(mirror->text, walk->tool, mirror->tool_bytes))
+            continue;
+        list_remove(node);
+        walk->inventory->mirror_count--;
+        quota_give(&walk->shard->quota, mirror);
+    }
+}
+
+// `again`: the tool may have been listed before.
+static bool add_tool(struct shard *shard, struct mcp_inventory *inventory, const uint8_t *text,
+                     const struct json_item *tool, struct span name, bool again) {
+    struct json_item schema = json_member(text, tool->value, "inputSchema");
+    struct walk walk = {.shard = shard, .inventory = inventory, .text = text};
+    size_t bytes = json_string_decode(text, name, walk.tool, sizeof walk.tool);
+    if (bytes == SIZE_MAX || schema.type != JSON_OBJECT)
+        return true;
+    walk.tool_bytes = (uint32_t)bytes;
+    if (again)
+        drop_mirrors_of(&walk);
+    return add_mirrors(&walk, schema.value, 0);
+}
+
+static bool add_all(struct shard *shard, struct mcp_inventory *inventory, enum mcp_list list,
+                    const struct mcp_body *page, bool again) {
+    const struct mcp_list_row *row = mcp_list_row(list);
+    struct json_item all = json_member(page->bytes, page->lookup.value[KEY_RESULT], row->member), item;
+    struct json_walk walk;
+    if (all.type != JSON_ARRAY)
+        return true;
+    for (json_walk_begin(&walk, page->bytes, all.value); json_next(&walk, &item) == JSON_ITEM;) {
+        struct json_item name = json_member(page->bytes, item.value, row->key);
+        if (item.type != JSON_OBJECT || name.type != JSON_STRING)
+            continue;
+        if (!add_name(shard, &inventory->lists[list], page->bytes, name.value) ||
+            (list == MCP_TOOLS && !add_tool(shard, inventory, page->bytes, &item, name.value, again)))
+            return false;
+    }
+    return true;
+}
+
+void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+                       const struct mcp_body *page, bool is_first, bool is_last) {
+    struct mcp_inventory *inventory = take(shard, server, bytes);
+    if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) || page->lookup.type[KEY_RESULT] != JSON_OBJECT)
+        return;
+    struct listed *listed = &inventory->lists[list];
+    if (is_first || listed->state == MCP_INVENTORY_UNANSWERED)
+        clear(shard, inventory, list);
+    if (!add_all(shard, inventory, list, page, !is_first)) { // half of it would mislead
+        clear(shard, inventory, list);
+        return;
+    }
+    if (!is_last)
+        return;
+    listed->state = MCP_INVENTORY_KNOWN;
+    listed->by = incarnation_of(shard, server, bytes);
+}
+
+// --- Mirrors
+
+// The argument of a mirror. False: a key on the way is there twice, so that two readers could find two.
+static bool find_argument(const struct mirror *mirror, const uint8_t *body, struct json_item arguments,
+                          struct json_item *out) {
+    const char *path = mirror->text + mirror->tool_bytes + mirror->field_bytes;
+    *out = arguments;
+    for (uint32_t at = 0, bytes; at < mirror->path_bytes; at += (uint32_t)sizeof bytes + bytes) {
+        struct json_walk walk;
+        struct json_item item, found = {0};
+        char key[METHOD_BYTES_MAX];
+        memcpy(&bytes, path + at, sizeof bytes);
+        if (out->type != JSON_OBJECT) {
+            *out = (struct json_item){0};
+            return true;
+        }
+        for (json_walk_begin(&walk, body, out->value); json_next(&walk, &item) == JSON_ITEM;) {
+            size_t count = json_string_decode(body, item.key, key, sizeof key);
+            if (count != bytes || memcmp(key, path + at + sizeof bytes, bytes) != 0)
+                continue;
+            if (found.type != JSON_NONE)
+                return false;
+            found = item;
+        }
+        *out = found;
+    }
+    return true;
+}
+
+static const char *fault_of(const struct mirror *mirror, const struct mcp_post *post,
+                            struct json_item arguments) {
+    struct json_item argument;
+    const char *field = mirror->text + mirror->tool_bytes;
+    if (!find_argument(mirror, post->message.body, arguments, &argument))
+        return "an argument that a field mirrors must be there once";
+    return mcp_header_mirrors(post, field, mirror->field_bytes, &argument)
+               ? NULL
+               : "each Mcp-Param field must be what the tool's argument says";
+}
+
+const char *mcp_inventory_mismatch(const struct shard *shard, const char *server, size_t bytes,
+                                   const char *tool, size_t tool_bytes, const struct mcp_post *post) {
+    const struct mcp_inventory *inventory = find(shard, server, bytes);
+    const struct lookup *lookup = &post->message.lookup;
+    const char *fault = NULL;
+    struct json_item arguments = {0};
+    if (!inventory || mcp_inventory_state(shard, server, bytes, MCP_TOOLS) != MCP_INVENTORY_KNOWN)
+        return NULL;
+    if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
+        arguments = json_member(post->message.body, lookup->value[KEY_PARAMS], "arguments");
+    for (const struct list *node = inventory->mirrors.next; node != &inventory->mirrors && !fault;
+         node = node->next) {
+        const struct mirror *mirror = list_entry(node, struct mirror, link);
+        if (mirror->tool_bytes == tool_bytes && memcmp(mirror->text, tool, tool_bytes) == 0)
+            fault = fault_of(mirror, post, arguments);
+    }
+    return fault;
+}

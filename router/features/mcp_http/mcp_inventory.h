@@ -1,0 +1,27 @@
+// What servers have listed: names of tools and prompts, and URIs of resources, so that a call at /mcp finds its server
+// without asking all; and which arguments of tools their clients mirror in header fields (x-mcp-header). A list is known
+// until its server says that the list has changed, or runs as another process. All of it is shard 0's.
+#pragma once
+
+#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_http/mcp_client_types.h"
+#include "router/features/mcp_http/mcp_post.h"
+
+// UNANSWERED: the server was asked, and didn't say; for --mcp-gather it counts as one that lists nothing.
+enum mcp_inventory_state { MCP_INVENTORY_UNKNOWN, MCP_INVENTORY_KNOWN, MCP_INVENTORY_UNANSWERED };
+
+enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
+                                             enum mcp_list list);
+// A page of a server's list has come: the first one begins the list anew, and with the last one it is known.
+void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+                       const struct mcp_body *page, bool is_first, bool is_last);
+// A server was asked for a list, and didn't say.
+void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, enum mcp_list list);
+// Whether a server's list has this name or URI.
+bool mcp_inventory_has(const struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+                       const char *name, size_t name_bytes);
+// NULL, or what is wrong with the fields that mirror arguments of a tool of this server: static text.
+const char *mcp_inventory_mismatch(const struct shard *shard, const char *server, size_t bytes,
+                                   const char *tool, size_t tool_bytes, const struct mcp_post *post);
+// Other programs may be there: nothing is known any more.
+void mcp_inventory_forget(struct shard *shard);

@@ -1,0 +1,22 @@
+// Whose a name is at /mcp: by the prefix of a server, or by what servers have listed.
+#pragma once
+
+#include "router/features/mcp_http/mcp_catalog.h"
+
+enum mcp_ownership {
+    MCP_OWNED,
+    MCP_OWNED_BY_NONE,
+    MCP_OWNED_BY_SEVERAL,
+    MCP_OWNED_UNKNOWN, // some server's list isn't known
+};
+
+struct mcp_owner {
+    const char *server; // of its section
+    uint32_t bytes;
+    size_t skipped; // of the name: its prefix
+};
+
+// Finds the server of a tool, prompt or resource, of those that a user (NULL: users aren't on) reaches. Of those that list
+// an equal URI it is the first. *owner is set with MCP_OWNED alone.
+enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, enum mcp_list list,
+                                  const char *name, size_t bytes, struct mcp_owner *owner);
