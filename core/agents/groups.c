@@ -6,7 +6,6 @@
 #include "core/agents/agent.h"
 #include "core/base/limits.h"
 #include "core/json/json.h"
-#include "core/json/name_list.h"
 
 enum {
     RESTING_LOAD = 1 << 30,

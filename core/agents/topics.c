@@ -7,7 +7,7 @@
 #include "core/agents/agent.h"
 #include "core/base/limits.h"
 #include "core/base/memory.h"
-#include "core/json/name_list.h"
+#include "core/json/json.h"
 
 static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
 

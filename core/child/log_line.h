@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/log/log_escape.h"
+#include "core/log/log_event.h"
 
 enum {
     LOG_LINE_BYTES = 1024,               // of the child's; a longer one is several

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/json/name_list.h"
+#include "core/json/json.h"
 #include "router/engine/request/refuse.h"
 #include "router/registry/method_table.h"
 #include "router/registry/registry.h"

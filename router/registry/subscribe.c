@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/json/name_list.h"
+#include "core/json/json.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"

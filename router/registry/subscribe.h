@@ -21,7 +21,7 @@ bool subscribe_pattern(struct shard *shard, struct peer *peer, const char *patte
 // Takes all of its patterns back.
 void subscribe_forget(struct shard *shard, struct peer *peer);
 
-// Whether all names that a list of a body holds, as core/json/name_list.h reads it, are patterns.
+// Whether all names that a list of a body holds, as core/json/json.h reads it, are patterns.
 bool subscribe_review(const uint8_t *body, struct span list);
 
 // A peer gets no events any more. May be called again.

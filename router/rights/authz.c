@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/agents/topics.h"
-#include "core/json/name_list.h"
+#include "core/json/json.h"
 #include "core/requests/checkpoint.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"

@@ -1,7 +1,7 @@
 // Names that a user's agents may have in their capabilities: the part of authz.h that reads them.
 #include <assert.h>
 
-#include "core/json/name_list.h"
+#include "core/json/json.h"
 #include "router/engine/request/refuse.h"
 #include "router/rights/authz.h"
 

@@ -15,7 +15,7 @@
 #include "core/base/wheel.h"
 #include "core/cluster/subject.h"
 #include "core/requests/pending.h"
-#include "core/rights/account_lease.h"
+#include "core/rights/account.h"
 #include "core/send/event_run.h"
 #include "core/send/parcel.h"
 #include "core/wire/frame.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/log/log_escape.h"
+#include "core/log/log_event.h"
 #include "io/log.h"
 #include "router/engine/send/reply.h"
 #include "router/features/cluster/inbound_request.h"

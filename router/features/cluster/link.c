@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/log/log_escape.h"
+#include "core/log/log_event.h"
 #include "core/log/log_secret.h"
 #include "io/log.h"
 #include "router/engine/shard/feature.h"

@@ -10,7 +10,6 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/log/log_escape.h"
 #include "core/log/log_event.h"
 
 static char line[LOG_EVENT_BYTES + 1];

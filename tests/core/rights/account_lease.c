@@ -10,7 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/rights/account_lease.h"
+#include "core/rights/account.h"
 #include "tests/sim/random.h"
 
 #define MS     UINT64_C(1000000)
