@@ -155,7 +155,7 @@ struct detail {
     { number, SCMP_CMP_MASKED_EQ, bits, 0 }
 
 static const struct detail DETAILS[] = {
-    // Receive buffers are listed anew when their number changes (uring_buffers.c); the ring's own descriptor goes at its end.
+    // Receive buffers are listed anew when their number changes (uring_ring.c); the ring's own descriptor goes at its end.
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, REGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_BUFFER_RING}},
     {SCMP_SYS(io_uring_register), {1, SCMP_CMP_MASKED_EQ, LOW, UNREGISTER_RING_FDS}},

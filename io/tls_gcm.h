@@ -3,7 +3,7 @@
 // hub was built without the library, the processor has no AES of its own, or the library finds itself at
 // fault.
 //
-// Known to io/tls_aead.c and its tests.
+// Known to io/tls_records.c and its tests.
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct tls_gcm *tls_gcm_create(size_t key_bytes, bool seals);
 void tls_gcm_destroy(struct tls_gcm *gcm);
 void tls_gcm_set_key(struct tls_gcm *gcm, const uint8_t *key);
 
-// --- As the functions of tls_aead.h; these don't give up.
+// --- As the functions of tls_records.h; these don't give up.
 
 void tls_gcm_begin_record(struct tls_gcm *gcm, const uint8_t *nonce, const uint8_t *head, size_t head_bytes);
 void tls_gcm_cross(struct tls_gcm *gcm, uint8_t *to, const uint8_t *from, size_t count);

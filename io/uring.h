@@ -8,7 +8,6 @@
 #include "io/coalesce.h"
 #include "io/process.h"
 #include "io/spin.h"
-#include "io/uring_buffers.h"
 #include "io/uring_ring.h"
 
 // The kind of operation that a completion belongs to: the top 8 bits of its user data. One token may have a

@@ -1,5 +1,5 @@
 // Sixty-four bytes of JSON text at a time, as bit masks: bit i tells of the byte at offset i. For the
-// skippers of json_skip.c and the walks of the lookup alone.
+// skippers of json_string.c and the walks of the lookup alone.
 //
 // Each level of vector code has the same inline functions. An algorithm is written once as an always-inline
 // function that takes them as constant pointers. Each level makes it once, in a function with that level's
@@ -380,7 +380,7 @@ JSON_TARGET_AVX512 JSON_INLINE uint64_t json_parity_avx512(uint64_t bits) {
 // Finds the end of a container, 64 bytes at a time, by counting brackets. A block's brackets outside strings
 // are two masks, and as long as fewer close than are open the block is done. Only a block in which the count
 // could come to zero is looked at bracket by bracket. Any depth costs the same, and needs no memory. The
-// count can't see which kind of bracket closes which inside. For json_skip.c and the walks of the lookup
+// count can't see which kind of bracket closes which inside. For json_string.c and the walks of the lookup
 // alone.
 
 // State from block to block; it begins as zeros, at the bracket that opens.

@@ -12,7 +12,6 @@
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/post.h"
 #include "router/events/event_fanout.h"
-#include "router/events/publication.h"
 #include "router/forwarding/remote_route.h"
 #include "router/registry/presence.h"
 #include "router/rights/authz.h"

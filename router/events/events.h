@@ -16,7 +16,7 @@
 // counted. The subscriber is told how many it missed before the next one that it gets, or when its queue has
 // emptied (send.c). A request for which there is no memory at all is refused, and so is one for which a
 // mailbox has no room. A notification goes to nobody then, and all its subscribers are told that they missed
-// it (publication.h).
+// it (event_fanout.h).
 #pragma once
 
 #include "router/engine/message/message.h"

@@ -1,15 +1,20 @@
 #include "router/main/config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "core/child/log_line.h"
+#include "core/rights/digest.h"
+#include "core/wire/ini.h"
 #include "io/log.h"
+#include "io/plain_file.h"
 #include "router/main/config_cluster.h"
 #include "router/main/config_fault.h"
-#include "router/main/config_file.h"
 #include "router/main/config_options.h"
 #include "router/main/config_values.h"
 
@@ -280,4 +285,360 @@ void config_mention_fixed(const struct config *now, const struct config *fresh) 
 void config_mention_in_effect(void *context) {
     (void)context;
     log_write(LOG_RELOADED, LOG_NO_FIELDS, "the configuration was read again");
+}
+
+// --- Files
+
+enum { FILE_BYTES_MAX = 4 << 20 };
+
+enum part { PART_OPTIONS, PART_CHILD, PART_SKIPPED };
+
+// A file that is being read.
+struct reading {
+    struct config *config;
+    enum part part;
+    uint32_t section_line;   // of the child's
+    uint32_t section_faults; // that there were when it began
+};
+
+// --- What was given
+
+static void keep_given(struct config *config, struct config_given *given) {
+    assert(config->given_last && !*config->given_last);
+    given->source = config->source;
+    given->line = config->line;
+    given->next = NULL;
+    *config->given_last = given;
+    config->given_last = &given->next;
+}
+
+bool config_note(struct config *config, const struct option *option, const char *value) {
+    size_t bytes = strlen(value) + 1;
+    struct config_given *given = malloc(sizeof *given + bytes);
+    if (!given)
+        return config_complain(config, option->name, "memory is used up");
+    *given = (struct config_given){.option = option};
+    memcpy(given->value, value, bytes);
+    keep_given(config, given);
+    return true;
+}
+
+static bool note_child(struct config *config, const char *child, const char *key) {
+    size_t child_bytes = strlen(child) + 1, key_bytes = strlen(key) + 1;
+    struct config_given *given = malloc(sizeof *given + child_bytes + key_bytes);
+    if (!given)
+        return config_complain(config, key, "memory is used up");
+    *given = (struct config_given){0};
+    given->child = memcpy(given->value, child, child_bytes);
+    given->key = memcpy(given->value + child_bytes, key, key_bytes);
+    keep_given(config, given);
+    return true;
+}
+
+// Whether this source has given the option before.
+static bool is_given_here(const struct config *config, const struct option *option) {
+    for (const struct config_given *given = config->given; given; given = given->next)
+        if (given->option == option && given->source == config->source)
+            return true;
+    return false;
+}
+
+// --- Lines
+
+static void take_key(struct config *config, const struct ini_line *line) {
+    assert(line->kind == INI_KEY && line->value);
+    const struct option *option = option_find(line->key);
+    const char *value = ini_unquote(line->value);
+    if (!option || option->traits & OPTION_ARGUMENT) {
+        config_complain(config, line->key, "expected a key that there is; patchbayd --help lists them");
+    } else if (!(option->traits & OPTION_REPEATS) && is_given_here(config, option)) {
+        config_complain(config, line->key, "expected a key that is given once");
+    } else if (option->traits & OPTION_SECRET && config_print_hides(value)) {
+        config_complain(config, line->key, "expected a value: *** stands for a secret that was not shown");
+    } else if (config_note(config, option, value)) {
+        config_set(config, option, value);
+    }
+}
+
+static void take_child_key(struct config *config, const struct ini_line *line) {
+    assert(config->children.child && line->kind == INI_KEY);
+    bool is_hidden = strncmp(line->key, "set", 3) == 0 && strcmp(line->value, "***") == 0;
+    const char *expected = is_hidden ? "a value: *** stands for one that was not shown"
+                                     : config_children_set(&config->children, line->key, line->value);
+    if (expected)
+        config_complain(config, line->key, "expected %s", expected);
+    note_child(config, config->children.child->name, line->key);
+}
+
+static void end_section(struct reading *reading) {
+    struct config *config = reading->config;
+    if (reading->part == PART_CHILD && config->faults > reading->section_faults) {
+        config_children_drop(&config->children);
+    } else if (reading->part == PART_CHILD) {
+        char name[AGENT_ID_BYTES_MAX + 1];
+        strcpy(name, config->children.child->name);
+        const char *expected = config_children_end(&config->children);
+        config->line = reading->section_line;
+        if (expected)
+            config_complain(config, name, "expected %s", expected);
+    }
+    reading->part = PART_SKIPPED;
+}
+
+static void begin_section(struct reading *reading, const char *section) {
+    static const char kind[] = "child";
+    struct config *config = reading->config;
+    size_t blanks =
+        strncmp(section, kind, sizeof kind - 1) == 0 ? strspn(section + sizeof kind - 1, " \t") : 0;
+    reading->section_line = config->line;
+    reading->section_faults = config->faults;
+    if (blanks == 0) {
+        config_complain(config, section, "expected [child NAME]: there are no other sections");
+        return;
+    }
+    const char *name = section + sizeof kind - 1 + blanks;
+    const char *expected = config_children_begin(&config->children, name);
+    if (expected) {
+        config_complain(config, section, "expected %s", expected);
+        return;
+    }
+    reading->part = PART_CHILD;
+    note_child(config, name, "");
+}
+
+static void take_line(struct reading *reading, const struct ini_line *line) {
+    struct config *config = reading->config;
+    config->line = line->number;
+    if (line->is_section) {
+        end_section(reading);
+        config->line = line->number;
+    }
+    if (line->kind == INI_SECTION) {
+        begin_section(reading, line->key);
+    } else if (line->kind == INI_FAULT) {
+        config_complain(config, NULL, "expected %s", line->expected);
+    } else if (reading->part == PART_OPTIONS) {
+        take_key(config, line);
+    } else if (reading->part == PART_CHILD) {
+        take_child_key(config, line);
+    }
+}
+
+// --- The file
+
+static int read_all(int file, char *text, size_t *bytes) {
+    assert(file >= 0 && *bytes == 0);
+    int failed = plain_file_read(file, text, FILE_BYTES_MAX + 1, bytes);
+    return failed ? -failed : *bytes > FILE_BYTES_MAX ? EFBIG : 0;
+}
+
+static void read_lines(struct config *config, char *text, size_t bytes) {
+    struct reading reading = {.config = config};
+    struct ini ini;
+    struct ini_line line;
+    ini_begin(&ini, text, bytes, true);
+    for (ini_next(&ini, &line); line.kind != INI_END; ini_next(&ini, &line))
+        take_line(&reading, &line);
+    end_section(&reading);
+}
+
+bool config_read_file(struct config *config, const char *path) {
+    uint32_t faults = config->faults;
+    size_t bytes = 0;
+    assert(config->source == 0); // a file names no other one
+    if (config->files == CONFIG_FILES_MAX)
+        return config_complain(config, "config", "expected 16 files at most");
+    int file = plain_file_open(path);
+    char *text = file < 0 ? NULL : malloc(FILE_BYTES_MAX + 2);
+    int error = file < 0 ? -file : text ? read_all(file, text, &bytes) : ENOMEM;
+    if (file >= 0)
+        close(file);
+    config->files_read[config->files] = path;
+    config->source = ++config->files;
+    config->line = 0;
+    if (error)
+        config_complain(config, NULL, "can't read it: %s",
+                        error == EFBIG ? "it has more than 4M" : strerror(error));
+    else
+        read_lines(config, text, bytes);
+    config->source = config->line = 0;
+    if (text)
+        digest_wipe(text, bytes); // it may hold secrets of children
+    free(text);
+    return config->faults == faults;
+}
+
+// --- What is in force
+
+#define HIDDEN "***"
+
+enum { PLACE_BYTES = 512, VALUE_BYTES = 16 << 10 };
+
+bool config_print_hides(const char *value) {
+    return strstr(value, HIDDEN) != NULL;
+}
+
+// --- Where a value is from
+
+// Nothing in a file's name ends the comment, or a value in quotes before it.
+static void write_place(const struct config *config, uint32_t source, uint32_t line,
+                        char out[4 * PLACE_BYTES + 16]) {
+    assert(source <= config->files);
+    if (source == 0) {
+        strcpy(out, "command line");
+        return;
+    }
+    const char *file = config->files_read[source - 1];
+    size_t bytes = strnlen(file, PLACE_BYTES), used = log_escape((const uint8_t *)file, bytes, out);
+    for (size_t at = 0; at < used; at++)
+        out[at] = out[at] == '"' ? '?' : out[at];
+    snprintf(out + used, 16, ":%u", line);
+}
+
+// --- Values
+
+// Puts `***` in the place of what stands before the last @ of each URL.
+static void hide_credentials(const char *urls, char *out, size_t capacity) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t bytes; *urls && used < capacity; urls += bytes + (urls[bytes] == ',')) {
+        bytes = strcspn(urls, ",");
+        const char *scheme = memmem(urls, bytes, "://", 3), *begin = scheme ? scheme + 3 : urls;
+        const char *at = memrchr(begin, '@', bytes - (size_t)(begin - urls)), *rest = at ? at : begin;
+        used +=
+            (size_t)snprintf(out + used, capacity - used, "%s%.*s%s%.*s", used ? "," : "",
+                             (int)(begin - urls), urls, at ? HIDDEN : "", (int)(urls + bytes - rest), rest);
+    }
+}
+
+static bool is_blank(char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+// In quotes where a comment would begin in it, quotes begin it, or blanks at its ends would be taken away.
+static bool needs_quotes(const char *value) {
+    size_t bytes = strlen(value);
+    bool has_blanks = bytes > 0 && (is_blank(*value) || is_blank(value[bytes - 1]));
+    return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
+}
+
+static void print_value(const struct option *option, const char *value, const char *place) {
+    char hidden[VALUE_BYTES];
+    if (option->traits & OPTION_SECRET) {
+        hide_credentials(value, hidden, sizeof hidden);
+        value = hidden;
+    }
+    const char *quote = needs_quotes(value) ? "\"" : "";
+    printf("%s = %s%s%s ; %s\n", option->name, quote, value, quote, place);
+}
+
+// --- Options
+
+// The source that counts: the last that gave the option. False: none did.
+static bool find_source(const struct config *config, const struct option *option,
+                        const struct config_given **last) {
+    *last = NULL;
+    for (const struct config_given *given = config->given; given; given = given->next)
+        if (given->option == option)
+            *last = given;
+    return *last != NULL;
+}
+
+static void print_given(const struct config *config, const struct option *option,
+                        const struct config_given *last) {
+    char place[4 * PLACE_BYTES + 16];
+    bool repeats = option->traits & OPTION_REPEATS;
+    for (const struct config_given *given = config->given; given; given = given->next) {
+        bool counts =
+            option->kind == OPTION_EXTENSION || (repeats ? given->source == last->source : given == last);
+        if (given->option != option || !counts)
+            continue;
+        write_place(config, given->source, given->line, place);
+        print_value(option, given->value, place);
+    }
+}
+
+static void print_listeners(const struct config *config, const struct option *option) {
+    char uri[160];
+    uint32_t count = config->listener_count - (config->http.transport[0] != '\0');
+    for (uint32_t index = 0; index < count; index++) {
+        address_format(&config->listeners[index], uri, sizeof uri);
+        print_value(option, uri, "default");
+    }
+}
+
+static void print_default(const struct config *config, const struct option *option) {
+    char text[160];
+    const char *value = option->preset;
+    if (option->kind == OPTION_LISTEN) {
+        print_listeners(config, option);
+        return;
+    }
+    if (option->kind == OPTION_HTTP) {
+        value = "off";
+        if (config->http.transport[0]) {
+            address_format(&config->http, text, sizeof text);
+            value = text;
+        }
+    } else if (option->kind == OPTION_COUNT && !value) {
+        snprintf(text, sizeof text, "%u", config->settings.shard_count);
+        value = text;
+    } else if (option->kind == OPTION_TEXT && ((const char *)config)[option->offset]) {
+        value = (const char *)config + option->offset; // it follows from another one
+    }
+    if (value)
+        print_value(option, value, "default");
+    else
+        printf("; %s = ; default\n", option->name);
+}
+
+// --- Children
+
+static const struct config_given *find_key(const struct config *config, const char *child, const char *key) {
+    const struct config_given *given = config->given;
+    while (given && !(given->child && strcmp(given->child, child) == 0 && strcmp(given->key, key) == 0))
+        given = given->next;
+    return given;
+}
+
+static void print_key(const struct config *config, const struct child_settings *child, const char *key,
+                      const char *value) {
+    char place[4 * PLACE_BYTES + 16];
+    const struct config_given *given = find_key(config, child->name, key);
+    bool is_secret = strncmp(key, "set", 3) == 0 && (key[3] == ' ' || key[3] == '\t');
+    if (given) {
+        write_place(config, given->source, given->line, place);
+        printf("; %s\n", place);
+    }
+    printf("%s = %s\n", key, is_secret ? HIDDEN : value);
+}
+
+// One of --extension is among the options.
+static void print_child(const struct config *config, const struct child_settings *child) {
+    if (!find_key(config, child->name, ""))
+        return;
+    assert(!child->all.failed);
+    printf("\n[child %s]\n", child->name);
+    const char *end = child->all.bytes + child->all.length;
+    for (const char *key = child->all.bytes; key < end;) {
+        const char *value = key + strlen(key) + 1;
+        print_key(config, child, key, value);
+        key = value + strlen(value) + 1;
+    }
+}
+
+void config_print(const struct config *config) {
+    size_t count;
+    const struct option *options = options_all(&count);
+    for (size_t at = 0; at < count; at++) {
+        const struct config_given *last;
+        if (options[at].traits & OPTION_ARGUMENT)
+            continue;
+        if (find_source(config, &options[at], &last))
+            print_given(config, &options[at], last);
+        else
+            print_default(config, &options[at]);
+    }
+    for (const struct child_settings *child = config->children.first; child; child = child->next)
+        print_child(config, child);
 }

@@ -18,3 +18,22 @@ void config_deinit(struct config *config);
 void config_mention_fixed(const struct config *now, const struct config *fresh);
 // Prints that the settings are in effect (hub_settings.in_effect).
 void config_mention_in_effect(void *context);
+
+// --- Files
+//
+// A file of options: keys before the first section, and sections of children.
+
+// Reads a file, of which every fault is named with its line. False when there is one, or it can't be read.
+bool config_read_file(struct config *config, const char *path);
+// Notes that an option was given, with its value, at the place that is being read. False when memory is used up.
+bool config_note(struct config *config, const struct option *option, const char *value);
+
+// --- What is in force
+//
+// --print-config: what is in force, as a file that --config reads again.
+
+// Writes every key to standard output, with where each value is from behind `;`, and the sections of children. A key without a
+// value is commented out. Secrets are `***`, which no file may have.
+void config_print(const struct config *config);
+// Whether a value has the place of a secret in it that was not shown.
+bool config_print_hides(const char *value);

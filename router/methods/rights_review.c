@@ -8,9 +8,9 @@
 #include "router/engine/shard/identity.h"
 #include "router/registry/registry.h"
 #include "router/registry/subscribe.h"
+#include "router/rights/authn.h"
 #include "router/rights/authz.h"
 #include "router/rights/authz_cache.h"
-#include "router/rights/peer_credential.h"
 
 static void revoke_agent(struct shard *shard, struct peer *peer, const struct agent *agent) {
     struct order *order = order_create(shard, ORDER_UNREGISTER, peer->name);

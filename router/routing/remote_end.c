@@ -12,9 +12,8 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
 #include "router/events/events.h"
-#include "router/rights/peer_credential.h"
+#include "router/rights/authn.h"
 #include "router/routing/route.h"
-#include "router/routing/route_query.h"
 
 enum { HELD_MORE_MS = 5000 }; // beside the gate's wait and the request's own time
 

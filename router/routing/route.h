@@ -1,7 +1,9 @@
 // The middle of a frame's way: what is it, and where does it go? lookup tells the first, rules the second.
 #pragma once
 
+#include "core/agents/rules.h"
 #include "core/send/parcel.h"
+#include "router/engine/message/message.h"
 #include "router/engine/shard/peer.h"
 
 struct exchange;
@@ -33,3 +35,19 @@ void route_retry(struct shard *shard, struct message *message);
 // the caller's to drop; NULL without memory.
 struct buffer *user_header_strip(struct buffer_pool *pool, const struct frame *frame, struct unit *unit,
                                  struct frame *out);
+
+// --- Targets that are asked for
+//
+// A message's question to the rules (core/agents/rules.h): its fields, decoded.
+
+// With room for the texts.
+struct route_query {
+    struct rules_message criteria;
+    bool named; // it names a target itself
+    char target[METHOD_BYTES_MAX + 1], second[METHOD_BYTES_MAX];
+};
+
+// Decodes a message's method. A method that is said again has no escape, nor has its target.
+void route_query_read_method(struct message *message);
+// Reads the fields of one whose method is known.
+void route_query_read(const struct message *message, struct route_query *query);

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <openssl/crypto.h>
 
-#include "io/tls_aead.h"
 #include "io/tls_gcm.h"
+#include "io/tls_records.h"
 
 enum { BYTES_MAX = 1 << 15, HEAD_BYTES = 5, CIPHERS = 3, ROUNDS = 400 };
 

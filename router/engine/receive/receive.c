@@ -10,7 +10,7 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/probe.h"
 #include "router/events/events.h"
-#include "router/rights/peer_credential.h"
+#include "router/rights/authn.h"
 #include "router/routing/route.h"
 
 // --- The unit that is coming in

@@ -6,7 +6,7 @@
 #include "router/engine/receive/reassembly.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
-#include "router/rights/peer_credential.h"
+#include "router/rights/authn.h"
 
 enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a millisecond
 

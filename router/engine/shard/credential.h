@@ -55,7 +55,7 @@ struct authz_cache {
     struct authz_cache_source source;
 };
 
-// The connection's own credential, by these users: each review of rights forgets it (router/rights/peer_credential.h).
+// The connection's own credential, by these users: each review of rights forgets it (router/rights/authn.h).
 struct peer_credential {
     const struct users *users; // NULL: nobody has looked
     const struct user *user;   // NULL: nobody's

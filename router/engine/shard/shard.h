@@ -137,7 +137,7 @@ struct shard {
     struct account_leases account_leases; // of users, in this turn
 
     struct event_run run;
-    struct publication *misses;  // to be told to their subscribers (router/events/publication.h)
+    struct publication *misses;  // to be told to their subscribers (router/events/event_fanout.h)
     struct publication *reserve; // for more of them, made with the shard
     uint32_t misses_count;
     uint32_t missed_unnamed; // events that are known by number alone

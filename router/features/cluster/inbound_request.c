@@ -17,7 +17,6 @@
 #include "router/methods/cancel_request.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
-#include "router/routing/route_query.h"
 
 // --- The table
 

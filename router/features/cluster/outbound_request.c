@@ -9,8 +9,8 @@
 #include "router/engine/shard/post.h"
 #include "router/features/cluster/hub_message.h"
 #include "router/features/cluster/nats_publish.h"
+#include "router/forwarding/forward.h"
 #include "router/forwarding/remote_target.h"
-#include "router/forwarding/responses.h"
 #include "router/routing/remote_end.h"
 
 // --- The table

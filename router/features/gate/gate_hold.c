@@ -14,8 +14,8 @@
 #include "router/engine/shard/shard.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
+#include "router/rights/authn.h"
 #include "router/rights/authz.h"
-#include "router/rights/peer_credential.h"
 
 // --- Quota
 

@@ -1,7 +1,9 @@
 // Tells who a request of HTTP is from, where users are on: its Authorization says so, for itself alone.
 #pragma once
 
-#include "router/features/http/http_call.h"
+#include "core/wire/http_request.h"
+#include "router/engine/shard/hub.h"
+#include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
 
 // Returns whether the request may go on. From here on until http_forget_user its peer speaks for the user
@@ -18,3 +20,18 @@ void http_forget_user(struct peer *peer);
 void http_deny(struct shard *shard, struct peer *peer, bool in_request);
 // Implements transport.admits.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+
+// --- Hosts and origins
+//
+// Judges whether a browser may speak to the hub: a page of another site must not, though the browser that
+// shows it can reach the hub. Host tells a name that an attacker has pointed here (DNS rebinding), Origin and
+// Sec-Fetch-Site tell another page's request.
+
+struct http_origin {
+    const char *fault;  // what is wrong, static; NULL: nothing
+    const char *origin; // that is allowed by name, and may read answers; NULL: none
+};
+
+// Judges the head of a request.
+struct http_origin http_origin_check(const struct hub_settings *settings, const uint8_t *head,
+                                     const struct http_request *request);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/text.h"
+#include "core/wire/http_request.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
 
@@ -35,3 +36,17 @@ void http_go_on(struct shard *shard, struct peer *peer);
 void http_forget(struct shard *shard, struct peer *peer);
 // Forgets the exchanges of a peer that is being closed, and ends the last request, which nobody serves.
 void http_discard_unserved(struct shard *shard, struct peer *peer);
+
+// --- Calls
+//
+// A request of HTTP under way.
+
+// A request that is being served. The call lies on the stack of transport_http.take.
+struct http_call {
+    struct peer *peer;
+    const struct frame *frame;
+    const uint8_t *head; // its bytes, from its start
+    struct http_request request;
+    struct exchange *exchange; // open: whoever serves it closes it, and it may be gone then
+    bool has_gap;              // what lay behind it was let go while it waited
+};

@@ -1,7 +1,7 @@
 // Paths of HTTP. A new one is a row in http_routes.c.
 #pragma once
 
-#include "router/features/http/http_call.h"
+#include "router/features/http/http_response.h"
 
 // Bits of http_route.methods.
 enum {

@@ -7,7 +7,6 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/annex.h"
 #include "router/features/http/http_authn.h"
-#include "router/features/http/http_origin.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
 

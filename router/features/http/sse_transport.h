@@ -1,7 +1,7 @@
 // Server-sent events (HTML, section 9.2): a connection of HTTP whose one answer never ends.
 #pragma once
 
-#include "router/features/http/http_call.h"
+#include "router/features/http/http_response.h"
 
 extern const struct transport transport_sse;
 

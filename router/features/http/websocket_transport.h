@@ -2,7 +2,7 @@
 // upgrade of HTTP, whose header fields then hold for each of its messages.
 #pragma once
 
-#include "router/features/http/http_call.h"
+#include "router/features/http/http_response.h"
 
 extern const struct transport transport_websocket;
 

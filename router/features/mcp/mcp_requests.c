@@ -9,7 +9,6 @@
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/forwarding/forward.h"
-#include "router/forwarding/responses.h"
 #include "router/routing/route.h"
 
 static struct child *first_of(const struct child *child) {

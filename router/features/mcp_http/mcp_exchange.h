@@ -6,7 +6,7 @@
 #include "core/send/parcel.h"
 #include "core/wire/http_request.h"
 #include "router/engine/shard/hub.h"
-#include "router/features/http/http_call.h"
+#include "router/features/http/http_response.h"
 
 struct mcp_call;
 struct mcp_client;

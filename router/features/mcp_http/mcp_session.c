@@ -13,7 +13,7 @@
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
-#include "router/forwarding/responses.h"
+#include "router/forwarding/forward.h"
 #include "router/methods/cancel_request.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
