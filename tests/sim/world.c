@@ -17,6 +17,7 @@
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
 #include "router/features/http/http_transport.h"
+#include "router/features/mcp_http/mcp_table.h"
 #include "router/main/features.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
@@ -113,6 +114,7 @@ void world_open(struct world *world, const struct world_options *options) {
     if (options->settings)
         settings = *options->settings;
     settings.features = features_all;
+    settings.own[FEATURE_MCP_HTTP][MCP_OPTION_HISTORY] = 256 * KIBIBYTE; // the default, as the limits are
     if (options->shard_count >= 2) // all requests are observed, and none is so slow
         settings.slow_request_ns = UINT64_C(24) * 3600 * 1000000000;
     settings.shard_count = options->shard_count;

@@ -183,13 +183,14 @@ static void refuse_question(struct shard *shard, uint64_t hub_id) {
     completion_error(shard, pending, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-// Where there is a connection, or else what comes is kept for one.
+// Where there is a connection, or else what comes is kept for one. The modern era has no such questions, and its clients
+// couldn't answer.
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
-    struct mcp_call *call = latest(client, false);
+    bool is_session = client->kind == MCP_CLIENT_SESSION, is_said = false;
+    struct mcp_call *call = is_session ? latest(client, false) : NULL;
     uint64_t hub_id = parcel->hub_id;
-    bool is_said = false;
-    if (!call && !client->listener)
+    if (is_session && !call && !client->listener)
         call = latest(client, true);
     if (call)
         is_said = say_at(shard, call, parcel, COUNT_DROP_TARGET_GONE);

@@ -1,0 +1,100 @@
+// State that the parts of patchbay_mcp share: the server's processes, its clients, and their calls.
+#pragma once
+
+#include "tests/sim/naive.h"
+#include "tests/sim/programs.h"
+#include "tests/sim/world.h"
+
+enum {
+    SESSIONS_MAX = 5,
+    CALLS_MAX = 400,
+    EXCHANGES_MAX = 64,
+    OWED_MAX = 256,
+    QUESTIONS_MAX = 400,
+    SERVERS_MAX = 4,
+    ACTS = 250,
+    ROOM = 1 << 18,
+    ID_BYTES = 80,
+    MILLISECOND = 1000000,
+    NOBODY = -1
+};
+
+// A call: of a session, or of a client of the modern era (NOBODY).
+struct call {
+    int session;
+    bool arrived, answered, failed; // at the server; by it
+    bool cancelled, dropped;        // by its client; its client's connection is gone
+    bool told;                      // the server, that it was cancelled
+    unsigned reported;              // progress, by the server
+    unsigned progress;              // that has come to the client
+    unsigned ends;                  // answers that have come to the client
+    bool has_token, may_fail;
+    char place[ID_BYTES]; // of the last event of its stream; empty: none
+};
+
+enum kind { OPEN, CALL, LISTEN, NOTE, CLOSE };
+
+// A request over HTTP, on a connection of its own.
+struct exchange {
+    struct cable *cable; // NULL: none
+    enum kind kind;
+    int session, call; // call NOBODY: GET's own stream, or none
+    bool has_head, is_stream, is_chunked, is_over;
+    unsigned status, stream; // stream: of GET, its number
+    size_t length;           // of the content, where it isn't chunked
+    uint8_t *raw, *text;
+    size_t raw_count, text_count;
+};
+
+struct session {
+    bool is_here, is_asked;       // its id is known; its `initialize` is under way
+    unsigned streams, placed;     // of GET: that were opened; the one of `place`
+    bool is_unsure;               // two were asked for at a time, or one was left before it began
+    char id[64], place[ID_BYTES]; // place: of the last event of GET's stream
+    unsigned serial;              // of the last thing that was told to all
+};
+
+// A process of the server: one for each era, and those that come after a death.
+struct server {
+    struct program *program; // NULL: none
+    uint8_t in[ROOM];
+    size_t in_count;
+    struct {
+        uint64_t id;
+        unsigned call;
+        char token[48]; // of its progress, as the hub has spelled it; empty: none
+    } owed[OWED_MAX];
+    unsigned owed_count;
+};
+
+struct mcp_stage {
+    struct world world;
+    struct random random;
+    struct session sessions[SESSIONS_MAX];
+    struct call calls[CALLS_MAX];
+    struct exchange exchanges[EXCHANGES_MAX];
+    struct {
+        unsigned call;
+        const struct server *server;
+        bool put, answered;
+    } questions[QUESTIONS_MAX];
+    struct server servers[SERVERS_MAX];
+    unsigned session_count, call_count, question_count, serial, deaths;
+    uint64_t timeout_ns;
+    bool alone;  // there is one client, so that the server may ask it
+    bool calm;   // nobody dies
+    bool good;   // from now on everybody behaves
+    bool ending; // the hub ends
+};
+
+struct mcp_sums {
+    uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels;
+};
+
+extern struct mcp_stage stage;
+extern struct mcp_sums sums;
+
+// Starts programs that were ordered, and has each take what has come; whether any did.
+bool drive_programs(void);
+// Has a process do something.
+void serve_act(struct server *server);
