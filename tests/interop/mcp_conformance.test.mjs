@@ -53,7 +53,7 @@ async function alone(version) {
   }
 }
 
-for (const version of NODE ? ['2025-11-25'] : [])
+for (const version of NODE ? ['2025-11-25', '2026-07-28'] : [])
   web(`conformance to ${version}`, { shards: [2], options: ['--config', config] }, async (hub) => {
     const expected = await alone(version);
     for (const [scenario, failed] of Object.entries(expected)) assert.deepEqual(failed, [], scenario);
