@@ -241,7 +241,7 @@ static bool seal(struct connection *connection, struct sender *sender) {
         return secure_seal(secure, connection->shipment, &sender->sealed, sender->scratch);
     struct stage own;
     stage_init_sized(&own, sender->sealed.pool,
-                     secure->said_bytes + connection_unsealed(connection) + SECURE_RECORDS_BESIDES_BYTES);
+                     secure->output_bytes + connection_unsealed(connection) + SECURE_RECORDS_BESIDES_BYTES);
     bool sealed = secure_seal(secure, connection->shipment, &own, sender->scratch);
     stage_deinit(&own);
     return sealed;
@@ -271,7 +271,7 @@ static enum sending send_sealed(struct connection *connection, struct outbox *ou
                                 struct sender *sender, struct parcel_list *done) {
     struct secure *secure = connection->secure;
     bool waits = !outbox_empty(outbox);
-    if (!secure->said && !(waits && secure->established))
+    if (!secure->output && !(waits && secure->established))
         return waits ? SENDING_LATER : SENDING_IDLE;
     if (connection->broken || connection->ending)
         return SENDING_FAILED;
@@ -314,7 +314,7 @@ static bool go_on_sealing(struct connection *connection, struct io *io, struct s
                           struct parcel_list *done) {
     struct secure *secure = connection->secure;
     bool good = !connection->broken && !connection->ending;
-    if (good && (secure->plain || secure->said))
+    if (good && (secure->plain || secure->output))
         return ship_sealed(connection, io, sender, done) == SENDING_BUSY;
     if (secure->plain)
         unload(sender, &secure->plain, done);
@@ -325,8 +325,8 @@ size_t connection_unsealed(const struct connection *connection) {
     return connection->secure->plain ? connection->secure->plain->bytes : 0;
 }
 
-bool connection_says(const struct connection *connection) {
-    return connection->secure && connection->secure->said && !connection->shipment;
+bool connection_has_unsent(const struct connection *connection) {
+    return connection->secure && connection->secure->output && !connection->shipment;
 }
 
 bool connection_finish(struct connection *connection, struct io *io, struct sender *sender) {
@@ -337,7 +337,7 @@ bool connection_finish(struct connection *connection, struct io *io, struct send
     secure_finish(secure);
     struct parcel_list none; // nothing is carried
     parcel_list_init(&none);
-    return !secure->said || connection->broken || connection->ending ||
+    return !secure->output || connection->broken || connection->ending ||
            ship_sealed(connection, io, sender, &none) != SENDING_BUSY;
 }
 
@@ -366,8 +366,8 @@ enum sending connection_sent(struct connection *connection, struct io *io, struc
 static void send_goodbye(struct connection *connection, struct io *io) {
     struct secure *secure = connection->secure;
     secure_finish(secure);
-    if (secure->said)
-        io_send_now(io, connection->out, secure->said, secure->said_bytes);
+    if (secure->output)
+        io_send_now(io, connection->out, secure->output, secure->output_bytes);
 }
 
 void connection_end(struct connection *connection, struct io *io) {
@@ -391,11 +391,11 @@ bool connection_at_rest(const struct connection *connection) {
 
 // Receiving on a secure connection: events of the socket become events of their plaintext.
 
-void connection_hear(struct connection *connection, const struct io_event *event) {
+void connection_received_records(struct connection *connection, const struct io_event *event) {
     struct secure *secure = connection->secure;
     connection_note(connection, event);
     if (event->result > 0 && !connection->ending)
-        secure_hear(secure, event->buffer, (uint32_t)event->result);
+        secure_receive(secure, event->buffer, (uint32_t)event->result);
     else if (event->result == -ENOBUFS)
         secure->starved = true;
     if (connection_is_end(event->result)) {
@@ -409,7 +409,7 @@ void connection_put_off(struct connection *connection) {
 }
 
 bool connection_waits(const struct connection *connection) {
-    return connection->secure->heard != NULL;
+    return connection->secure->deferred != NULL;
 }
 
 // Opens as much as there is room for; how much that is. Each record by itself goes to where it is read, so one that would
@@ -427,7 +427,7 @@ static size_t open_to(struct secure *secure, uint8_t *out, size_t room) {
 // The next bytes: where they are wanted, or in a buffer.
 static bool open_more(struct connection *connection, struct io_event *event) {
     struct secure *secure = connection->secure;
-    if (!secure->arrival && !secure->heard)
+    if (!secure->arrival && !secure->deferred)
         return false;
     if (connection->direct) {
         event->result = (int32_t)open_to(secure, connection->direct, connection->direct_bytes);

@@ -109,7 +109,7 @@ bool connection_received(struct connection *connection, const struct io_event *e
 // --- Where it is secure, IO_RECEIVED events mean others, as if plaintext had come, which connection_received takes
 
 // Notes an IO_RECEIVED event. The buffer stays the caller's.
-void connection_hear(struct connection *connection, const struct io_event *event);
+void connection_received_records(struct connection *connection, const struct io_event *event);
 // Puts off what it brought: the handshake has to wait for its turn.
 void connection_put_off(struct connection *connection);
 // Whether something was put off, and is to be opened by connection_opened in its turn.
@@ -122,7 +122,7 @@ bool connection_opened(struct connection *connection, struct io_event *event);
 // Whether it is plain, or its handshake is over.
 bool connection_established(const struct connection *connection);
 // Whether something waits to be sent that is not in the outbox: of the handshake, or an alert.
-bool connection_says(const struct connection *connection);
+bool connection_has_unsent(const struct connection *connection);
 // Says that nothing more is sent, before the socket is shut down. Nothing may wait. False: that is under way, and
 // it is to be called again when it was sent. At once true where it is plain.
 bool connection_finish(struct connection *connection, struct io *io, struct sender *sender);

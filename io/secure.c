@@ -86,8 +86,8 @@ void secure_destroy(struct secure *secure) {
     struct secure_source *source = secure->source;
     assert(!secure->plain && !secure->sealing);
     buffer_drop(secure->arrival);
-    forget(secure, &secure->heard, &secure->heard_bytes);
-    forget(secure, &secure->said, &secure->said_bytes);
+    forget(secure, &secure->deferred, &secure->deferred_bytes);
+    forget(secure, &secure->output, &secure->output_bytes);
     buffer_budget_give(secure->pool->budget, secure->charged);
     secure->cipher->destroy(secure);
     secure_source_drop(source);
@@ -105,10 +105,10 @@ void secure_greet(struct secure *secure, const char *server) {
     charge(secure);
 }
 
-void secure_say(struct secure *secure, const void *bytes, size_t count) {
-    bool said = secure->sealing
-                    ? shipment_copy(secure->sealing, secure->stage, bytes, count)
-                    : append(secure, &secure->said, &secure->said_bytes, bytes, count, SECURE_SAID_BYTES_MAX);
+void secure_send(struct secure *secure, const void *bytes, size_t count) {
+    bool said = secure->sealing ? shipment_copy(secure->sealing, secure->stage, bytes, count)
+                                : append(secure, &secure->output, &secure->output_bytes, bytes, count,
+                                         SECURE_SAID_BYTES_MAX);
     if (!said)
         break_off(secure, true);
 }
@@ -133,22 +133,22 @@ const uint8_t *secure_whole(const struct secure *secure, const struct iovec *par
     return secure->scratch;
 }
 
-void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count) {
+void secure_receive(struct secure *secure, struct buffer *buffer, uint32_t count) {
     assert(!secure->arrival);
     if (secure->broken || secure->peer_finished)
         return;
     buffer_hold(buffer);
     secure->arrival = buffer;
     secure->input = (struct secure_input){.bytes = buffer_arrival(buffer), .count = count};
-    if (secure->heard)
+    if (secure->deferred)
         secure_put_off(secure);
 }
 
 void secure_put_off(struct secure *secure) {
     if (!secure->arrival)
         return;
-    if (secure->input.count && !append(secure, &secure->heard, &secure->heard_bytes, secure->input.bytes,
-                                       secure->input.count, SECURE_HEARD_BYTES_MAX))
+    if (secure->input.count && !append(secure, &secure->deferred, &secure->deferred_bytes,
+                                       secure->input.bytes, secure->input.count, SECURE_HEARD_BYTES_MAX))
         break_off(secure, true);
     buffer_drop(secure->arrival);
     secure->arrival = NULL;
@@ -159,15 +159,15 @@ void secure_put_off(struct secure *secure) {
 static void let_go(struct secure *secure) {
     buffer_drop(secure->arrival);
     secure->arrival = NULL;
-    forget(secure, &secure->heard, &secure->heard_bytes);
+    forget(secure, &secure->deferred, &secure->deferred_bytes);
     secure->input = (struct secure_input){0};
 }
 
 enum secure_result secure_open(struct secure *secure, uint8_t *out, size_t room, size_t *count) {
     *count = 0;
-    if (!secure->arrival && secure->heard && !secure->input.bytes)
-        secure->input = (struct secure_input){.bytes = secure->heard, .count = secure->heard_bytes};
-    if (secure->broken || secure->peer_finished || (!secure->arrival && !secure->heard)) {
+    if (!secure->arrival && secure->deferred && !secure->input.bytes)
+        secure->input = (struct secure_input){.bytes = secure->deferred, .count = secure->deferred_bytes};
+    if (secure->broken || secure->peer_finished || (!secure->arrival && !secure->deferred)) {
         let_go(secure);
         return SECURE_MORE;
     }
@@ -208,14 +208,14 @@ static void seal_parts(struct secure *secure) {
 }
 
 // Said by pieces that fit a stage.
-static void seal_said(struct secure *secure) {
-    uint8_t *said = secure->said;
-    uint32_t bytes = secure->said_bytes;
-    secure->said = NULL;
-    secure->said_bytes = 0;
+static void seal_output(struct secure *secure) {
+    uint8_t *said = secure->output;
+    uint32_t bytes = secure->output_bytes;
+    secure->output = NULL;
+    secure->output_bytes = 0;
     for (uint32_t at = 0; at < bytes;) {
         uint32_t count = bytes - at < SECURE_RECORD_BYTES_MAX ? bytes - at : SECURE_RECORD_BYTES_MAX;
-        secure_say(secure, said + at, count);
+        secure_send(secure, said + at, count);
         at += count;
     }
     forget(secure, &said, &bytes);
@@ -227,7 +227,7 @@ bool secure_seal(struct secure *secure, struct shipment *sealed, struct stage *s
     secure->stage = stage;
     secure->scratch = scratch;
     shipment_begin(sealed);
-    seal_said(secure);
+    seal_output(secure);
     if (secure->plain && !secure->broken)
         seal_parts(secure);
     secure->sealing = NULL;

@@ -54,13 +54,13 @@ struct cipher {
     // Memory for one connection, its `secure` zeroed; NULL: there is none.
     struct secure *(*make)(struct secure_source *source);
     // Takes from the input, and writes its plaintext: up to `room` bytes, of which *count is how many. The
-    // cipher gives its own messages to secure_say.
+    // cipher gives its own messages to secure_send.
     enum secure_result (*open)(struct secure *secure, struct secure_input *input, uint8_t *out, size_t room,
                                size_t *count);
-    // Gives records that say these parts (of record_bytes_max together, at most) to secure_say, or puts one where
+    // Gives records that say these parts (of record_bytes_max together, at most) to secure_send, or puts one where
     // secure_place tells. False: it can't.
     bool (*seal)(struct secure *secure, const struct iovec *parts, unsigned count);
-    // Gives what ends the stream to secure_say.
+    // Gives what ends the stream to secure_send.
     void (*finish)(struct secure *secure);
     // As connection_certificate; `now` is of the same cipher.
     bool (*certificate)(const struct secure *secure, const struct secure_source *now, secure_visit *visit,
@@ -79,8 +79,8 @@ struct secure {
 
     struct buffer *arrival; // that is being opened, one reference; or NULL
     struct secure_input input;
-    uint8_t *heard; // arrivals that wait for their turn; or NULL
-    uint32_t heard_bytes;
+    uint8_t *deferred; // arrivals that wait for their turn; or NULL
+    uint32_t deferred_bytes;
     int32_t socket_end;     // once socket_ended: 0 or -errno
     bool socket_ended : 1;  // nothing more arrives
     bool final_told : 1;    // that nothing more can be opened has been told
@@ -97,9 +97,9 @@ struct secure {
         record_bytes_max; // of what one record says, SECURE_RECORD_BYTES_MAX or what the peer has asked for
     uint32_t next_bytes;  // how much the next record says at most, where the cipher has seen its head; else 0
 
-    uint8_t *said; // or NULL
-    uint32_t said_bytes;
-    struct shipment *sealing; // where secure_say puts it: of the stage; NULL: to `said`
+    uint8_t *output; // or NULL
+    uint32_t output_bytes;
+    struct shipment *sealing; // where secure_send puts it: of the stage; NULL: to `said`
     struct stage *stage;
     uint8_t *scratch;       // for secure_whole, while something is sealed; or NULL
     struct shipment *plain; // of which the rest is to be sealed; or NULL
@@ -120,7 +120,7 @@ void secure_destroy(struct secure *secure);
 void secure_greet(struct secure *secure, const char *server);
 
 // For a cipher: sends bytes of its own to the peer.
-void secure_say(struct secure *secure, const void *bytes, size_t count);
+void secure_send(struct secure *secure, const void *bytes, size_t count);
 
 // For a cipher that is sealing: returns where a record of `count` bytes is to be written, for the peer. NULL:
 // there is no room, and the connection is broken.
@@ -131,7 +131,7 @@ const uint8_t *secure_whole(const struct secure *secure, const struct iovec *par
 
 // Notes the arrival of `count` bytes, in a buffer that is the caller's. Arrivals that wait already are opened
 // before it.
-void secure_hear(struct secure *secure, struct buffer *buffer, uint32_t count);
+void secure_receive(struct secure *secure, struct buffer *buffer, uint32_t count);
 // Keeps what was heard last until its turn: the buffer isn't held any longer.
 void secure_put_off(struct secure *secure);
 // Opens more of what was heard, to `out`. SECURE_MORE: all of it was.

@@ -95,11 +95,11 @@ static int read_input(BIO *bio, char *out, int room) {
     return (int)count;
 }
 
-static int write_said(BIO *bio, const char *bytes, int count) {
+static int write_output(BIO *bio, const char *bytes, int count) {
     struct tls *tls = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
     if (count > 0)
-        secure_say(&tls->secure, bytes, (size_t)count);
+        secure_send(&tls->secure, bytes, (size_t)count);
     tls->spoke = true;
     return count;
 }
@@ -146,7 +146,7 @@ static BIO_METHOD *method;
 // The library's own number for a kind of BIO; nothing tells it from the others.
 static bool make_method(void) {
     method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "patchbay");
-    return method && BIO_meth_set_read(method, read_input) && BIO_meth_set_write(method, write_said) &&
+    return method && BIO_meth_set_read(method, read_input) && BIO_meth_set_write(method, write_output) &&
            BIO_meth_set_ctrl(method, control);
 }
 
@@ -182,7 +182,7 @@ static bool tls_start(struct tls *tls) {
 static void object(struct tls *tls) {
     static const uint8_t alert[] = {21, 3, 1, 0, 2, 2, 10};
     if (!tls->spoke)
-        secure_say(&tls->secure, alert, sizeof alert);
+        secure_send(&tls->secure, alert, sizeof alert);
 }
 
 // Notes the fault of a certificate that doesn't verify; else the library's reason.
@@ -484,7 +484,7 @@ static const char *load(struct tls_context *made, const struct tls_files *files)
     return good ? NULL : files->clients;
 }
 
-static void say_why(const char *file, char *why, size_t capacity) {
+static void explain(const char *file, char *why, size_t capacity) {
     unsigned long error = ERR_peek_error();
     const char *reason =
         ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
@@ -500,7 +500,7 @@ static struct secure_source *finish(struct tls_context *made, const struct ciphe
         atomic_init(&made->source.references, 1);
         return &made->source;
     }
-    say_why(fault, why, capacity);
+    explain(fault, why, capacity);
     if (made)
         SSL_CTX_free(made->context);
     memory_give(made);

@@ -88,32 +88,32 @@ void tls_records_bound(struct tls_records *records, uint64_t sealed_max) {
 
 // --- Records that this side sends by itself
 
-static void say(struct tls_records *records, struct secure *secure, enum type type, uint8_t *bytes,
-                size_t count) {
+static void send_record(struct tls_records *records, struct secure *secure, enum type type, uint8_t *bytes,
+                        size_t count) {
     uint8_t record[TLS_HEAD_BYTES + UPDATE_BYTES + TLS_TYPE_BYTES + TLS_TAG_BYTES];
     struct iovec part = {.iov_base = bytes, .iov_len = count};
     if (tls_keys_seal(&records->out, (uint8_t)type, &part, 1, count, record))
-        secure_say(secure, record, tls_sealed_bytes(count));
+        secure_send(secure, record, tls_sealed_bytes(count));
 }
 
 static enum secure_result object(struct tls_records *records, struct secure *secure, enum alert alert) {
-    say(records, secure, TYPE_ALERT, (uint8_t[]){2, (uint8_t)alert}, 2);
+    send_record(records, secure, TYPE_ALERT, (uint8_t[]){2, (uint8_t)alert}, 2);
     return SECURE_BROKEN;
 }
 
 static bool renew(struct tls_records *records, struct secure *secure) {
-    say(records, secure, TYPE_HANDSHAKE, (uint8_t[]){UPDATE_MESSAGE, 0, 0, 1, 0}, UPDATE_BYTES);
+    send_record(records, secure, TYPE_HANDSHAKE, (uint8_t[]){UPDATE_MESSAGE, 0, 0, 1, 0}, UPDATE_BYTES);
     return tls_keys_update(&records->out);
 }
 
 void tls_records_finish(struct tls_records *records, struct secure *secure) {
-    say(records, secure, TYPE_ALERT, (uint8_t[]){1, ALERT_CLOSE_NOTIFY}, 2);
+    send_record(records, secure, TYPE_ALERT, (uint8_t[]){1, ALERT_CLOSE_NOTIFY}, 2);
 }
 
 // --- Contents of the peer's records
 
 // A KeyUpdate, by whatever pieces; nothing else is awaited. SECURE_MORE, or it has been objected to.
-static enum secure_result hear_handshake(struct tls_records *records, struct secure *secure,
+static enum secure_result read_handshake(struct tls_records *records, struct secure *secure,
                                          const uint8_t *bytes, size_t count) {
     size_t room = (size_t)(UPDATE_BYTES - records->update_have), taken = count < room ? count : room;
     memcpy(records->update + records->update_have, bytes, taken);
@@ -135,7 +135,7 @@ static enum secure_result hear_handshake(struct tls_records *records, struct sec
     return good ? SECURE_MORE : object(records, secure, ALERT_INTERNAL_ERROR);
 }
 
-static enum secure_result hear_alert(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
+static enum secure_result read_alert(struct tls_records *records, struct secure *secure, const uint8_t *bytes,
                                      size_t count) {
     if (count != 2)
         return object(records, secure, ALERT_DECODE_ERROR);
@@ -145,8 +145,8 @@ static enum secure_result hear_alert(struct tls_records *records, struct secure 
 }
 
 // SECURE_MORE: nothing for anybody else.
-static enum secure_result hear(struct tls_records *records, struct secure *secure, uint8_t type,
-                               const uint8_t *bytes, size_t count) {
+static enum secure_result read_contents(struct tls_records *records, struct secure *secure, uint8_t type,
+                                        const uint8_t *bytes, size_t count) {
     if (type == TYPE_DATA && count > 0 && records->update_have == 0) {
         records->silent_count = 0;
         return SECURE_BYTES;
@@ -154,10 +154,10 @@ static enum secure_result hear(struct tls_records *records, struct secure *secur
     if (++records->silent_count > SILENT_COUNT_MAX)
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
     if (type == TYPE_HANDSHAKE)
-        return hear_handshake(records, secure, bytes, count);
+        return read_handshake(records, secure, bytes, count);
     if (records->update_have > 0 || (type != TYPE_ALERT && type != TYPE_DATA))
         return object(records, secure, ALERT_UNEXPECTED_MESSAGE);
-    return type == TYPE_ALERT ? hear_alert(records, secure, bytes, count) : SECURE_MORE;
+    return type == TYPE_ALERT ? read_alert(records, secure, bytes, count) : SECURE_MORE;
 }
 
 // Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is SECURE_BYTES.
@@ -171,7 +171,7 @@ static enum secure_result open_record(struct tls_records *records, struct secure
         type = to[padded - 1];
     if (too_long || padded > secure->record_bytes_max)
         return object(records, secure, ALERT_RECORD_OVERFLOW);
-    enum secure_result result = hear(records, secure, type, to, padded);
+    enum secure_result result = read_contents(records, secure, type, to, padded);
     *count = result == SECURE_BYTES ? padded : 0;
     return result;
 }
@@ -183,7 +183,7 @@ static size_t protected_bytes(const uint8_t *head) {
 }
 
 // How much a record says at most.
-static size_t said_bytes(const uint8_t *head) {
+static size_t record_bytes_of(const uint8_t *head) {
     return protected_bytes(head) - TLS_TAG_BYTES - TLS_TYPE_BYTES;
 }
 
@@ -259,13 +259,14 @@ static enum secure_result give_rest(struct tls_records *records, uint8_t *out, s
 static enum secure_result open_aside(struct tls_records *records, struct secure *secure,
                                      const uint8_t *record, uint8_t *out, size_t room, size_t *count) {
     size_t end = 0;
-    records->rest = OPENSSL_malloc(said_bytes(record));
+    records->rest = OPENSSL_malloc(record_bytes_of(record));
     if (!records->rest) {
         secure->out_of_memory = true;
         return SECURE_BROKEN;
     }
-    records->rest_end = (uint32_t)said_bytes(record);
-    enum secure_result result = open_record(records, secure, record, said_bytes(record), records->rest, &end);
+    records->rest_end = (uint32_t)record_bytes_of(record);
+    enum secure_result result =
+        open_record(records, secure, record, record_bytes_of(record), records->rest, &end);
     if (result != SECURE_BYTES) {
         forget_rest(records);
         return result;
@@ -286,15 +287,16 @@ enum secure_result tls_records_open(struct tls_records *records, struct secure *
         enum record_state state = take_record(records, secure, input, &record);
         if (state != RECORD_WHOLE)
             return state == RECORD_BAD ? SECURE_BROKEN : SECURE_MORE;
-        result = said_bytes(record) <= room
-                     ? open_record(records, secure, record, said_bytes(record), out, count)
+        result = record_bytes_of(record) <= room
+                     ? open_record(records, secure, record, record_bytes_of(record), out, count)
                      : open_aside(records, secure, record, out, room, count);
         if (record == records->begun)
             forget_begun(records);
     }
     bool foreseen = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
-    secure->next_bytes =
-        foreseen && check_head(input->bytes) == ALERT_CLOSE_NOTIFY ? (uint32_t)said_bytes(input->bytes) : 0;
+    secure->next_bytes = foreseen && check_head(input->bytes) == ALERT_CLOSE_NOTIFY
+                             ? (uint32_t)record_bytes_of(input->bytes)
+                             : 0;
     return result;
 }
 

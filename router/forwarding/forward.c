@@ -25,7 +25,7 @@
 
 // The debts of peers behind the link are bounded by their own hubs, each for itself.
 static bool owes_maximum(struct shard *shard, uint64_t target) {
-    return hub_owed(shard->hub, target) >= shard_limits(shard)->pending_max &&
+    return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
            target != shard->across.home.connection;
 }
 
@@ -222,7 +222,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     request_index_add(&message->peer->request_index, pending);
     list_append(&home->pending, &pending->by_target);
     request_timeout_begin(shard, pending, time);
-    hub_owe(shard->hub, home->connection, 1);
+    hub_pending_add(shard->hub, home->connection, 1);
 }
 
 // Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
@@ -395,7 +395,7 @@ bool responses_is(const struct shard *shard, const struct message *message) {
     if (message->lookup.kind == BODY_RESPONSE)
         return true;
     bool is_owed = shard->settings->strict && response_hub_id(shard, message) &&
-                   hub_owed(shard->hub, message->peer->name);
+                   hub_pending(shard->hub, message->peer->name);
     return validate_is_response(shard, message, is_owed);
 }
 

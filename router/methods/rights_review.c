@@ -53,7 +53,7 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
         topics_let_go(&shard->agents.topics, subscription);
     }
     subscribe_note(shard);
-    if (peer->transport->only_hears && list_empty(all)) {
+    if (peer->transport->receives_only && list_empty(all)) {
         stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
         peer_linger(shard, peer);
     }

@@ -79,7 +79,7 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "\",\"connectedSince\":");
     text_number(out, (int64_t)agent->connected_since_ms);
     text_put(out, ",\"pending\":");
-    text_number(out, hub_owed(shard->hub, agent->home->connection));
+    text_number(out, hub_pending(shard->hub, agent->home->connection));
     char latency[LATENCY_BYTES_MAX];
     text_add(out, latency, write_latency(shard, agent, latency));
     if (agent->child)
@@ -159,7 +159,8 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent, 
     return sizeof fixed - 1 + write_latency(shard, agent, latency) + where_bytes + agent->id_bytes +
            agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
            text_digits(digits, agent->connected_since_ms) +
-           text_digits(digits, (uint64_t)hub_owed(shard->hub, agent->home->connection)) + child_bytes(agent);
+           text_digits(digits, (uint64_t)hub_pending(shard->hub, agent->home->connection)) +
+           child_bytes(agent);
 }
 
 // How many bytes a list of them has, or so many more than there is room for that it doesn't matter.

@@ -127,7 +127,7 @@ static const struct agent *nearest_here(struct shard *shard, const struct pendin
     if (!pending->less || kind < SUBJECT_CAPABILITY || kind > SUBJECT_METHOD || bytes == SIZE_MAX)
         return NULL;
     const struct agent *agent =
-        groups_choose(&shard->agents.groups, kinds[kind], name, bytes, &filter, hub_owed, shard->hub);
+        groups_choose(&shard->agents.groups, kinds[kind], name, bytes, &filter, hub_pending, shard->hub);
     return agent && agent->governance < pending->level ? agent : NULL;
 }
 

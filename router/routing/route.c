@@ -129,7 +129,7 @@ static void route_command(struct shard *shard, const struct message *message, st
 
 static void route_to(struct shard *shard, const struct message *message, const struct route_query *query) {
     const struct rules_message *criteria = &query->criteria;
-    struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_owed, shard->hub);
+    struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_pending, shard->hub);
     assert(verdict.error || verdict.agent);
     if ((verdict.error || verdict.stands_in) && !message->peer->transport->is_attached &&
         remote_route_takes(shard, message, criteria, &verdict))

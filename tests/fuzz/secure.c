@@ -82,7 +82,7 @@ static void hear(struct secure *secure, const uint8_t *bytes, size_t count) {
     struct buffer *buffer = buffer_take(&pool);
     require(buffer != NULL);
     memcpy(buffer_arrival(buffer), bytes, count);
-    secure_hear(secure, buffer, (uint32_t)count);
+    secure_receive(secure, buffer, (uint32_t)count);
     buffer_drop(buffer);
 }
 

@@ -154,7 +154,7 @@ static void open_all(struct world *world) {
         else if (event.result != -ENOBUFS)
             world->ends[world->ends_count++] = event.result;
     }
-    if (connection_says(&world->connection))
+    if (connection_has_unsent(&world->connection))
         send_now(world);
 }
 
@@ -168,7 +168,7 @@ static void note(struct world *world, const struct io_event *event) {
         return;
     }
     assert_int_equal(event->kind, IO_RECEIVED);
-    connection_hear(&world->connection, event);
+    connection_received_records(&world->connection, event);
     if (world->puts_off && event->result > 0 && !connection_established(&world->connection)) {
         connection_put_off(&world->connection);
         assert_true(connection_waits(&world->connection));

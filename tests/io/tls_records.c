@@ -63,7 +63,7 @@ static void world_close(struct world *world) {
     tls_records_destroy(world->records);
     tls_keys_close(&world->in);
     tls_keys_close(&world->out);
-    memory_give(world->secure.said);
+    memory_give(world->secure.output);
     stage_deinit(&world->stage);
     buffer_pool_deinit(&world->pool);
     test_free(world);
@@ -110,14 +110,14 @@ static uint8_t hear(struct world *world, const uint8_t **at, uint8_t *to, size_t
 static void expect_said(struct world *world, uint8_t type, const void *bytes, size_t count) {
     uint8_t text[100];
     size_t heard;
-    const uint8_t *at = world->secure.said;
-    assert_int_equal(world->secure.said_bytes, tls_sealed_bytes(count));
+    const uint8_t *at = world->secure.output;
+    assert_int_equal(world->secure.output_bytes, tls_sealed_bytes(count));
     assert_int_equal(hear(world, &at, text, &heard), type);
     assert_int_equal(heard, count);
     assert_memory_equal(text, bytes, count);
-    memory_give(world->secure.said);
-    world->secure.said = NULL;
-    world->secure.said_bytes = 0;
+    memory_give(world->secure.output);
+    world->secure.output = NULL;
+    world->secure.output_bytes = 0;
 }
 
 static void expect_alert(struct world *world, uint8_t alert) {
@@ -192,7 +192,7 @@ static void what_is_sealed_is_opened_however_it_is_cut(void **state) {
             assert_int_equal(world->opened.count, sum);
             assert_memory_equal(world->opened.bytes, all, sum);
         }
-        assert_null(world->secure.said);
+        assert_null(world->secure.output);
         world_close(world);
     }
 }
@@ -228,7 +228,7 @@ static void keys_are_updated_as_the_peer_asks(void **state) {
     assert_true(tls_keys_update(&world->out));
     send_record(world, DATA, "b", 1);
     assert_int_equal(arrive(world, WIRE_BYTES, ROOM), SECURE_MORE);
-    assert_null(world->secure.said);
+    assert_null(world->secure.output);
     send_record(world, HANDSHAKE, asking, 2); // in pieces
     send_record(world, HANDSHAKE, asking + 2, 3);
     assert_true(tls_keys_update(&world->out));
@@ -307,7 +307,7 @@ static void ends(void **state) {
         struct world *world = world_open(0);
         send_record(world, ALERT, (uint8_t[]){1, each[index].alert}, 2);
         assert_int_equal(arrive(world, WIRE_BYTES, ROOM), each[index].result);
-        assert_null(world->secure.said); // alerts aren't answered
+        assert_null(world->secure.output); // alerts aren't answered
         tls_records_finish(world->records, &world->secure);
         expect_said(world, ALERT, (uint8_t[]){1, 0}, 2);
         world_close(world);

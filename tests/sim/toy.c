@@ -94,7 +94,7 @@ static struct secure *toy_make(struct secure_source *source) {
 
 static void say(struct toy *toy, enum toy_type type, const uint8_t *bytes, size_t count) {
     static uint8_t record[TOY_RECORD_BYTES_MAX];
-    secure_say(&toy->secure, record, toy_seal(&toy->out, type, bytes, count, record));
+    secure_send(&toy->secure, record, toy_seal(&toy->out, type, bytes, count, record));
 }
 
 static enum secure_result fail(struct toy *toy) {

@@ -412,7 +412,7 @@ static void check_hub(const struct hub *hub) {
         if (atomic_load(&hub->connections[shard]))
             kernel_fail("shard %u still counts connections", shard);
         for (uint32_t slot = 0; slot < hub->settings.limits.connections_max; slot++)
-            if (atomic_load(&hub->owed[shard][slot]))
+            if (atomic_load(&hub->pending[shard][slot]))
                 kernel_fail("slot %u of shard %u still owes", slot, shard);
     }
 }

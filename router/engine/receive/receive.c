@@ -66,7 +66,7 @@ static void receive_refuse(struct shard *shard, struct peer *peer) {
     peer_silence(shard, peer);
 }
 
-static void say_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
+static void report_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     shard->fault_bytes = bytes;
     shard->fault_count = count;
     if (peer->transport->refuse)
@@ -78,7 +78,7 @@ static void say_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, ui
 
 static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
-    say_fault(shard, peer, bytes, count);
+    report_fault(shard, peer, bytes, count);
     if (!peer->unit.skipped)
         peer_erase(peer, bytes, count);
 }
@@ -233,10 +233,10 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
-        (!share->heavy && !peer->held_back && peer->frames % LOOK_AT_FRAMES))
+        (!share->heavy && !peer->reads_paused && peer->frames % LOOK_AT_FRAMES))
         return false;
     share->heavy = false;
-    return peer->held_back || io_clock(shard->io) >= share->until_ns;
+    return peer->reads_paused || io_clock(shard->io) >= share->until_ns;
 }
 
 // Returns where it was cut short; 0: it wasn't.
@@ -268,7 +268,7 @@ static uint32_t receive_bytes(struct shard *shard, struct peer *peer, const stru
         PROBE(receive, peer->name, count, !event->buffer);
         stats_add(&shard->stats, COUNT_BYTES_RECEIVED, count);
     }
-    peer->heard_ms = shard_tick(shard);
+    peer->received_ms = shard_tick(shard);
     const struct identity *identity = identity_of(peer);
     if (__builtin_expect(identity && !identity->looked, false))
         peer_credential_look(shard, peer);
@@ -338,7 +338,7 @@ void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counte
     peer->unit.fault = UNIT_FAULT_LATE;
     peer->unit.fault_at = peer->partial_bytes;
     stats_count(&shard->stats, counter);
-    say_fault(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
+    report_fault(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     connection_want(&peer->connection, NULL, 0);
     if (peer->connection.receiving == RECEIVING_DIRECT)
         connection_pause(&peer->connection, shard->io);

@@ -14,8 +14,8 @@ enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a
 static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats,
                 connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
-    if (peer->transport->mistrust) {
-        peer->transport->mistrust(shard, peer);
+    if (peer->transport->records_failed) {
+        peer->transport->records_failed(shard, peer);
         return;
     }
     peer_silence(shard, peer);
@@ -63,7 +63,7 @@ static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event
         return cut;
     if (!was_established && connection_established(connection))
         established(shard, peer);
-    if (connection_says(connection))
+    if (connection_has_unsent(connection))
         send_soon(shard, peer);
     if (cut)
         connection_put_off(connection); // the buffer of what isn't opened yet is others' again
@@ -85,7 +85,7 @@ uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_eve
     struct connection *connection = &peer->connection;
     assert(connection->secure && peer->state <= PEER_CLOSING);
     bool full = shard->shakes >= SHAKES_A_TURN_MAX || !list_empty(&shard->shaking);
-    connection_hear(connection, event);
+    connection_received_records(connection, event);
     buffer_drop(event->buffer);
     if (peer->state == PEER_CLOSING)
         return 0;

@@ -21,7 +21,7 @@ static void completion_end(struct shard *shard, struct pending *pending, const s
     assert(pending->source && pending->target);
     if (end)
         feature_request_ended(shard, pending, end);
-    hub_owe(shard->hub, pending->target, -1);
+    hub_pending_add(shard->hub, pending->target, -1);
     if (pending->account)
         account_lease_answer(&shard->account_leases, pending->account);
     if (__builtin_expect(pending->has_rare, false)) {
@@ -179,7 +179,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     if (exchange)
         exchange_answer(shard, exchange, parcel);
     else
-        send_queue_owed(shard, source, parcel);
+        send_queue_required(shard, source, parcel);
 }
 
 void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {

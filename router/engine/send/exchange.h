@@ -25,7 +25,7 @@ struct http_note {
     bool head_only;     // the request was HEAD
     bool closes;        // nothing is read behind it, and the connection is closed
     bool is_1_0;        // no chunks may be sent
-    bool bears;         // its route's credentials are bearer tokens, which a 401 says
+    bool uses_bearer;   // its route's credentials are bearer tokens, which a 401 says
     bool streams;       // the answer is a stream of events (features/http/http_stream.h)
     bool is_begun;      // then: its head was sent
     // The connection is being closed before this request of it was answered: lets go, and ends the exchange. NULL: the

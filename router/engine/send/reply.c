@@ -52,7 +52,7 @@ static struct parcel *parcel_of_text(struct shard *shard, struct text *text) {
 static bool queue_body(struct shard *shard, struct peer *peer, struct text *body) {
     struct parcel *parcel = parcel_of_text(shard, body);
     if (parcel)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
     return parcel != NULL;
 }
 

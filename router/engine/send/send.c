@@ -76,11 +76,11 @@ static size_t waiting(const struct peer *peer) {
     return connection_waiting(&peer->connection) + peer->exchange_bytes;
 }
 
-bool send_holds_back(struct peer *peer) {
-    assert(!peer->held_back || identity_of(peer));
-    if (peer->held_back && waiting(peer) < CONFINED_BYTES_MAX)
-        peer->held_back = false;
-    return peer->held_back;
+bool send_pauses_reads(struct peer *peer) {
+    assert(!peer->reads_paused || identity_of(peer));
+    if (peer->reads_paused && waiting(peer) < CONFINED_BYTES_MAX)
+        peer->reads_paused = false;
+    return peer->reads_paused;
 }
 
 // Notes that more waits for the peer. Where little may wait for it, nothing more is read of it meanwhile,
@@ -88,7 +88,7 @@ bool send_holds_back(struct peer *peer) {
 static void confine(struct shard *shard, struct peer *peer) {
     if (__builtin_expect(shard->settings->users != NULL, false) && waiting(peer) >= CONFINED_BYTES_MAX &&
         identity_is_confined(shard, peer))
-        peer->held_back = true;
+        peer->reads_paused = true;
 }
 
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
@@ -136,7 +136,7 @@ static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
     return outbox_footprint(&peer->connection.outbox) >= 2 * shard_limits(shard)->queue_bytes_max;
 }
 
-void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id); // a request could be refused
     bool over = is_past_grace(shard, peer);
     send_bound(shard, peer, peer->exchange_bytes);

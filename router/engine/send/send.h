@@ -10,7 +10,7 @@ bool send_has_room(const struct shard *shard, const struct peer *peer);
 // Whether it takes what passes a full queue: while less than the bound waits of that.
 bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
 // Whether what the peer sends waits until it reads: CONFINED_BYTES_MAX wait for it, and no more may.
-bool send_holds_back(struct peer *peer);
+bool send_pauses_reads(struct peer *peer);
 // Closes a peer for which too much waits (slow_reader_is_over), or as much in exchanges, besides `own_bytes`. Whether it was
 // closed.
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
@@ -18,14 +18,14 @@ bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel that means something to the present receiver alone: the next process of a child doesn't get it.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// The parcels of one frame, in their order: as send_queue_owed.
+// The parcels of one frame, in their order: as send_queue_required.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // Queues parcels of one frame that are all dressed, of the normal lane, and not the transport's to divert. One by one
 // they would cost more.
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // Queues a parcel that can't be refused, for the present receiver alone. Past twice the bound a peer must go on
 // reading (slow_reader.c).
-void send_queue_owed(struct shard *shard, struct peer *peer, struct parcel *parcel);
+void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Takes a parcel that must wait and gives one back without the receive buffer that it lies in. A small one is
 // copied, so that a slow reader holds its own bytes and not other peers' buffers. The same parcel comes back
 // where it is large, or where there is no memory for a copy.

@@ -70,9 +70,9 @@ bool slow_reader_ask(struct shard *shard, struct peer *peer) {
 
 // How long it has been looked at in vain counts from here.
 void slow_reader_watch(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_CLOSING || !list_empty(&peer->standing))
+    if (peer->state == PEER_CLOSING || !list_empty(&peer->by_teardown))
         return;
-    list_append(&shard->slow_readers, &peer->standing);
+    list_append(&shard->slow_readers, &peer->by_teardown);
     slow_reader_ask(shard, peer);
     peer->looks = 0;
     look_later(shard);
@@ -88,7 +88,7 @@ static void look_at(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
         return;
     }
-    list_append(&shard->slow_readers, &peer->standing);
+    list_append(&shard->slow_readers, &peer->by_teardown);
     if (slow_reader_ask(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
@@ -101,7 +101,7 @@ void slow_reader_look(struct shard *shard) {
     for (struct list *node; (node = list_take(&shard->slow_readers));)
         list_append(&looked_at, node);
     for (struct list *node; (node = list_take(&looked_at));)
-        look_at(shard, list_entry(node, struct peer, standing));
+        look_at(shard, list_entry(node, struct peer, by_teardown));
     if (!list_empty(&shard->slow_readers))
         look_later(shard);
 }

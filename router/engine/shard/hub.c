@@ -21,14 +21,14 @@ static bool make_counters(struct hub *hub) {
     hub->subscriptions = memory_take_zeroed(count, sizeof *hub->subscriptions);
     hub->slowest = memory_take_zeroed(count, sizeof *hub->slowest);
     hub->unknown_oldest = memory_take_zeroed(count, sizeof *hub->unknown_oldest);
-    hub->owed = memory_take_zeroed(count, sizeof *hub->owed);
-    for (uint32_t shard = 0; hub->owed && shard < count; shard++) {
-        hub->owed[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->owed);
-        if (!hub->owed[shard])
+    hub->pending = memory_take_zeroed(count, sizeof *hub->pending);
+    for (uint32_t shard = 0; hub->pending && shard < count; shard++) {
+        hub->pending[shard] = memory_take_zeroed(hub->settings.limits.connections_max, sizeof **hub->pending);
+        if (!hub->pending[shard])
             return false;
     }
     return hub->taken_up && hub->connections && hub->subscriptions && hub->slowest && hub->unknown_oldest &&
-           hub->owed;
+           hub->pending;
 }
 
 static bool hub_make(struct hub *hub) {
@@ -168,8 +168,8 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
 
 void hub_destroy(struct hub *hub) {
     assert(atomic_load(&hub->journal_bytes) == 0 && atomic_load(&hub->budget.quota_bytes) == 0);
-    for (uint32_t shard = 0; hub->owed && shard < hub->settings.shard_count; shard++)
-        memory_give((void *)hub->owed[shard]);
+    for (uint32_t shard = 0; hub->pending && shard < hub->settings.shard_count; shard++)
+        memory_give((void *)hub->pending[shard]);
     for (struct hub_edition *edition = atomic_load(&hub->edition), *before; edition; edition = before) {
         before = edition->before;
         edition_destroy(edition);
@@ -179,7 +179,7 @@ void hub_destroy(struct hub *hub) {
     account_drop(hub->strangers);
     feature_set_destroy(hub->features);
     feature_set_destroy(hub->features_watched);
-    memory_give((void *)hub->owed);
+    memory_give((void *)hub->pending);
     memory_give((void *)hub->taken_up);
     memory_give((void *)hub->connections);
     memory_give((void *)hub->subscriptions);
@@ -199,24 +199,24 @@ void hub_session(const struct hub *hub, uint64_t connection, char *out) {
         out[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
 }
 
-uint32_t hub_owed(const void *context, uint64_t connection) {
+uint32_t hub_pending(const void *context, uint64_t connection) {
     const struct hub *hub = context;
     assert(hub_knows(hub, connection));
-    return atomic_load_explicit(&hub->owed[connection_shard(connection)][connection_slot(connection)],
+    return atomic_load_explicit(&hub->pending[connection_shard(connection)][connection_slot(connection)],
                                 memory_order_relaxed);
 }
 
-void hub_owe(struct hub *hub, uint64_t connection, int32_t change) {
+void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change) {
     assert(hub_knows(hub, connection));
-    assert(change == 1 || (change == -1 && hub_owed(hub, connection) > 0));
-    _Atomic uint32_t *owed = &hub->owed[connection_shard(connection)][connection_slot(connection)];
+    assert(change == 1 || (change == -1 && hub_pending(hub, connection) > 0));
+    _Atomic uint32_t *pending = &hub->pending[connection_shard(connection)][connection_slot(connection)];
     if (hub->settings.shard_count > 1) {
-        atomic_fetch_add_explicit(owed, (uint32_t)change, memory_order_relaxed);
+        atomic_fetch_add_explicit(pending, (uint32_t)change, memory_order_relaxed);
         return;
     }
     // No other thread counts: a locked instruction would be some percent of the cost of a small request.
-    uint32_t value = atomic_load_explicit(owed, memory_order_relaxed);
-    atomic_store_explicit(owed, value + (uint32_t)change, memory_order_relaxed);
+    uint32_t value = atomic_load_explicit(pending, memory_order_relaxed);
+    atomic_store_explicit(pending, value + (uint32_t)change, memory_order_relaxed);
 }
 
 static uint32_t connections_of(const struct hub *hub, uint32_t shard) {

@@ -154,7 +154,7 @@ struct hub {
     _Atomic int journal_file;       // its number, for who looks whether it could be written
     _Atomic int journal_doubt; // why it couldn't, as some shard has found; 0: none has since shard 0 looked
     _Atomic bool journal_failing; // its last group could not be written; shard 0 says so
-    _Atomic uint32_t **owed; // of [shard][slot]: requests that this connection owes, counted by all shards
+    _Atomic uint32_t **pending; // of [shard][slot]: requests that this connection owes, counted by all shards
     _Atomic uint64_t
         *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the
                          // shard once a turn; 0: there is none, or it has been asked to go
@@ -232,9 +232,9 @@ enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
 void hub_session(const struct hub *hub, uint64_t connection, char *out);
 
 // How many requests a connection owes: as groups_load, with the hub as context.
-uint32_t hub_owed(const void *hub, uint64_t connection);
+uint32_t hub_pending(const void *hub, uint64_t connection);
 // Adds to it.
-void hub_owe(struct hub *hub, uint64_t connection, int32_t change);
+void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change);
 // The shard with the fewest connections.
 uint32_t hub_emptiest_shard(const struct hub *hub);
 // Connections of all shards together.

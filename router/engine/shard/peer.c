@@ -83,13 +83,13 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     assert(slot < shard->peers.capacity && !shard->peers.slots[slot]);
     connection_open(&peer->connection, socket, slot);
     peer->name = hub_connection(shard->index, slot, shard->peers.generations[slot]);
-    peer->heard_ms = peer->sending_ms = shard_tick(shard);
+    peer->received_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
     request_index_init(&peer->request_index);
     subscriber_init(&peer->subscriber);
     list_init(&peer->to_send);
     list_init(&peer->starved);
-    list_init(&peer->standing);
+    list_init(&peer->by_teardown);
 }
 
 void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport) {
@@ -316,8 +316,8 @@ void peer_free(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING && !peer->ending && connection_at_rest(&peer->connection));
     assert(list_empty(&peer->to_send) && list_empty(&peer->starved) && !timer_armed(&peer->timer));
     assert(outbox_empty(&peer->connection.outbox) && list_empty(&peer->request_index.requests));
-    assert(!peer->admission.waiting && !peer->arrears && !peer->spread_round);
-    list_remove(&peer->standing);
+    assert(!peer->admission.waiting && !peer->deficit && !peer->spread_round);
+    list_remove(&peer->by_teardown);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
     drop_partial(peer);
@@ -335,7 +335,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
 
 // For how long it has neither sent something nor taken something of what is sent to it.
 static uint32_t inactive_ms(const struct shard *shard, const struct peer *peer) {
-    uint32_t silent = shard_since(shard, peer->heard_ms), still = shard_since(shard, peer->sending_ms);
+    uint32_t silent = shard_since(shard, peer->received_ms), still = shard_since(shard, peer->sending_ms);
     return silent < still ? silent : still;
 }
 

@@ -60,7 +60,7 @@ enum peer_state {
 #define PEER_MOVE(state) (1U << (state))
 
 struct annex;
-struct arrears;
+struct deficit;
 
 struct peer {
     struct connection connection;
@@ -74,7 +74,7 @@ struct peer {
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
-    bool held_back : 1;             // what it says waits, until the peer reads (send_holds_back)
+    bool reads_paused : 1;          // what it says waits, until the peer reads (send_pauses_reads)
 
     // The unit that is coming in (receive.c).
     struct unit unit;
@@ -85,12 +85,12 @@ struct peer {
     uint32_t frames;          // that came, to tell one partial frame from the next
 
     // Times are ticks of the shard's (shard_tick).
-    uint32_t checked_ms; // when the sender of a partial frame was last judged
-    uint32_t partial_ms; // when its memory was taken
-    uint32_t heard_ms;   // when bytes last came
-    uint32_t sending_ms; // when the kernel last took something of what is being sent
-    struct timer timer;  // frame timeout, idle timeout or linger, by state
-    uint32_t taken;      // io_acked, when the kernel was last asked (slow_reader.c)
+    uint32_t checked_ms;  // when the sender of a partial frame was last judged
+    uint32_t partial_ms;  // when its memory was taken
+    uint32_t received_ms; // when bytes last came
+    uint32_t sending_ms;  // when the kernel last took something of what is being sent
+    struct timer timer;   // frame timeout, idle timeout or linger, by state
+    uint32_t taken;       // io_acked, when the kernel was last asked (slow_reader.c)
 
     uint32_t missed;                    // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;                   // orders and the like under way, whose answer this peer waits for
@@ -102,13 +102,13 @@ struct peer {
     struct admission admission;         // of its orders to the registry
     struct subscriber subscriber;
     struct annex *annex; // what few peers need (annex.h); NULL: nothing of it
-    struct arrears
-        *arrears; // it has had more than its share of turns (engine/turn/read_fairness.c); NULL: it hasn't
+    struct deficit
+        *deficit; // it has had more than its share of turns (engine/turn/read_fairness.c); NULL: it hasn't
 
-    struct list to_send;  // in shard.to_send or spreading.waiting while its outbox is to be looked at
-    struct list starved;  // in shard.starved while it waits for a receive buffer
-    struct list standing; // in shard.behind while it is waited for, in shard.closing once it is closing
-    struct peer *ending;  // the next of shard.endings, the last itself; NULL: it isn't among them
+    struct list to_send;     // in shard.to_send or spreading.waiting while its outbox is to be looked at
+    struct list starved;     // in shard.starved while it waits for a receive buffer
+    struct list by_teardown; // in shard.slow_readers while it is watched, in shard.closing once it is closing
+    struct peer *ending;     // the next of shard.endings, the last itself; NULL: it isn't among them
 };
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");

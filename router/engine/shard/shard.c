@@ -83,7 +83,7 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->spreading.mark);
     shard->spreading.round = 1;
     list_init(&shard->share.fresh);
-    list_init(&shard->share.owing);
+    list_init(&shard->share.in_deficit);
     list_init(&shard->starved);
     list_init(&shard->shaking);
     list_init(&shard->slow_readers);
@@ -224,7 +224,7 @@ void shard_close(struct shard *shard) {
     assert(shard->magic == SHARD_MAGIC && shard->peers.count == 0 && !shard->own_mail);
     assert(list_empty(&shard->to_send) && list_empty(&shard->starved) && list_empty(&shard->slow_readers));
     assert(list_empty(&shard->spreading.waiting) && list_empty(&shard->share.fresh));
-    assert(list_empty(&shard->share.owing) && !shard->share.waiting && !shard->share.count);
+    assert(list_empty(&shard->share.in_deficit) && !shard->share.waiting && !shard->share.count);
     assert(list_empty(&shard->closing) && !shard->teardown && list_empty(&shard->exchanges));
     assert(shard->rejects.count == 0 && shard->run.count == 0 && !shard->orders && !shard->entries);
     assert(shard->orders_out == 0 && shard->entries_out == 0 && shard->events_out == 0);

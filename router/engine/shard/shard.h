@@ -94,10 +94,10 @@ struct spreading {
 // How the shard's time is shared among those who send to it (engine/turn/read_fairness.c).
 struct share {
     struct list fresh,
-        owing;             // struct arrears.link: who waits for the first time, and those who have had theirs
+        in_deficit;        // struct deficit.link: who waits for the first time, and those who have had theirs
     uint32_t count;        // of both
     uint32_t waiting;      // arrivals of theirs
-    struct arrears *spare; // or NULL
+    struct deficit *spare; // or NULL
     uint64_t from_ns;      // the clock when what came last was begun with
     bool stale;            // something else was done since
     uint64_t until_ns;     // when this turn has read enough

@@ -69,7 +69,7 @@ static void look_at_home(struct shard *shard, const struct home *home) {
     uint64_t asked_ms = oldest->asked_ns / 1000000, now_ms = shard_now_ms(shard);
     survey_rank(&shard->survey.page.slowest,
                 (struct survey_row){home->connection, now_ms > asked_ms ? now_ms - asked_ms : 0,
-                                    hub_owed(shard->hub, home->connection)});
+                                    hub_pending(shard->hub, home->connection)});
 }
 
 static bool look_at_some(struct shard *shard) {

@@ -30,7 +30,7 @@ struct streamed {
     bool has_seq;     // the peer has got a chunk, the last one with this seq
     uint64_t seq;
     // A frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be
-    // queued by send_queue_owed.
+    // queued by send_queue_required.
     struct parcel *parcel;
 };
 
@@ -104,11 +104,11 @@ struct transport {
                    struct parcel *parcel);
     // Ends a peer whose records over TLS can't be opened: an alert is sent, as far as it can be at once.
     // NULL: it is sent, and the peer hears nothing more.
-    void (*mistrust)(struct shard *shard, struct peer *peer);
+    void (*records_failed)(struct shard *shard, struct peer *peer);
     const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
     bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say
     bool serves_drain;       // connections are taken in also while the hub drains
-    bool only_hears;         // it is there for what it has subscribed to, and ends when none of that is left
+    bool receives_only;      // it is there for what it has subscribed to, and ends when none of that is left
     bool
         is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
     bool answers_only; // it gets nothing that it hasn't asked for: there is no place for it

@@ -47,12 +47,12 @@ static void close_peer(struct shard *shard, struct peer *peer) {
         peer->transport->leave(shard, peer);
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
-    list_remove(&peer->standing);
+    list_remove(&peer->by_teardown);
     authn_leave(shard, peer);
     drop_queue(shard, peer);
     connection_end(&peer->connection, shard->io);
     read_fairness_forget(shard, peer);
-    list_append(&shard->closing, &peer->standing);
+    list_append(&shard->closing, &peer->by_teardown);
     peer_teardown_leave(shard, peer);
     tell_left(shard, peer);
 }
@@ -129,7 +129,7 @@ void peer_teardown_carry_out_all(struct shard *shard) {
 void peer_teardown_reap(struct shard *shard) {
     for (struct list *node = shard->closing.next, *next; node != &shard->closing; node = next) {
         next = node->next;
-        struct peer *peer = list_entry(node, struct peer, standing);
+        struct peer *peer = list_entry(node, struct peer, by_teardown);
         assert(peer->state == PEER_CLOSING && peer->connection.ending);
         if (!connection_at_rest(&peer->connection) || !completion_all_abandoned(peer))
             continue;

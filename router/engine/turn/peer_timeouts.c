@@ -102,7 +102,7 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
 void peer_timeouts_annex_expired(struct shard *shard, struct annex *annex) {
     assert(!timer_armed(&annex->timer) && annex->peer->annex == annex);
     if (read_fairness_hold(annex->peer))
-        annex->peer->heard_ms = shard_tick(shard);
+        annex->peer->received_ms = shard_tick(shard);
     if (annex->peer->transport->expire)
         annex->peer->transport->expire(shard, annex->peer);
 }

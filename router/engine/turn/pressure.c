@@ -69,7 +69,7 @@ static struct peer *largest_waiting(const struct shard *shard, uint32_t wait_ms)
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
         assert(peer->state != PEER_CLOSING);
-        if (peer_lacks_room(peer) && shard_since(shard, peer->heard_ms) >= wait_ms &&
+        if (peer_lacks_room(peer) && shard_since(shard, peer->received_ms) >= wait_ms &&
             (!largest || peer->partial_bytes > largest->partial_bytes))
             largest = peer;
     }
@@ -252,7 +252,7 @@ static struct peer *least_waiting_open(const struct shard *shard) {
     struct peer *least = NULL;
     for (struct list *node = shard->starved.next; node != &shard->starved; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, starved);
-        if (peer->unit.sized || !peer_lacks_room(peer) || shard_since(shard, peer->heard_ms) < WAIT_MS)
+        if (peer->unit.sized || !peer_lacks_room(peer) || shard_since(shard, peer->received_ms) < WAIT_MS)
             continue;
         held += peer->partial->capacity;
         if (!least || peer->partial_bytes < least->partial_bytes)

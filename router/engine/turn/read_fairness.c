@@ -22,8 +22,8 @@ struct put_off {
 };
 
 // Peers that wait, or have had more than their share.
-struct arrears {
-    struct list link; // of share.fresh or share.owing
+struct deficit {
+    struct list link; // of share.fresh or share.in_deficit
     struct peer *peer;
     int64_t credit_ns;
     uint32_t spread_passes; // when it last had events spread
@@ -37,104 +37,104 @@ struct arrears {
 
 // --- Who waits
 
-// Whether arrears_of finds memory.
+// Whether deficit_of finds memory.
 static bool may_note(struct shard *shard) {
     if (!shard->share.spare)
-        shard->share.spare = memory_take_zeroed(1, sizeof(struct arrears));
+        shard->share.spare = memory_take_zeroed(1, sizeof(struct deficit));
     return shard->share.spare != NULL;
 }
 
 // NULL without memory, and of one that is closing, which nobody waits for.
-static struct arrears *arrears_of(struct shard *shard, struct peer *peer) {
-    struct arrears *arrears = peer->arrears;
-    if (arrears || peer->connection.ending || !may_note(shard))
-        return arrears;
-    arrears = shard->share.spare;
+static struct deficit *deficit_of(struct shard *shard, struct peer *peer) {
+    struct deficit *deficit = peer->deficit;
+    if (deficit || peer->connection.ending || !may_note(shard))
+        return deficit;
+    deficit = shard->share.spare;
     shard->share.spare = NULL;
-    *arrears = (struct arrears){.peer = peer,
+    *deficit = (struct deficit){.peer = peer,
                                 .credit_ns = (int64_t)shard->bounds.share_ns,
-                                .events = arrears->few,
+                                .events = deficit->few,
                                 .capacity = EVENTS_MIN};
-    list_init(&arrears->link);
-    list_append(&shard->share.fresh, &arrears->link);
+    list_init(&deficit->link);
+    list_append(&shard->share.fresh, &deficit->link);
     shard->share.count++;
-    peer->arrears = arrears;
-    return arrears;
+    peer->deficit = deficit;
+    return deficit;
 }
 
-static void events_give(struct arrears *arrears) {
-    if (arrears->events != arrears->few)
-        memory_give(arrears->events);
+static void events_give(struct deficit *deficit) {
+    if (deficit->events != deficit->few)
+        memory_give(deficit->events);
 }
 
-static void arrears_give(struct shard *shard, struct arrears *arrears) {
-    assert(arrears->count == 0 && arrears->peer->arrears == arrears && shard->share.count > 0);
-    list_remove(&arrears->link);
+static void deficit_give(struct shard *shard, struct deficit *deficit) {
+    assert(deficit->count == 0 && deficit->peer->deficit == deficit && shard->share.count > 0);
+    list_remove(&deficit->link);
     shard->share.count--;
-    arrears->peer->arrears = NULL;
-    events_give(arrears);
+    deficit->peer->deficit = NULL;
+    events_give(deficit);
     if (shard->share.spare)
-        memory_give(arrears);
+        memory_give(deficit);
     else
-        shard->share.spare = arrears;
+        shard->share.spare = deficit;
 }
 
-static bool make_room(struct arrears *arrears) {
-    if (arrears->count < arrears->capacity)
+static bool make_room(struct deficit *deficit) {
+    if (deficit->count < deficit->capacity)
         return true;
-    uint32_t capacity = arrears->capacity * 2;
+    uint32_t capacity = deficit->capacity * 2;
     struct put_off *events = memory_take(capacity * sizeof *events);
     if (!events)
         return false;
-    for (uint32_t index = 0; index < arrears->count; index++)
-        events[index] = arrears->events[(arrears->first + index) % arrears->capacity];
-    events_give(arrears);
-    arrears->events = events;
-    arrears->first = 0;
-    arrears->capacity = capacity;
+    for (uint32_t index = 0; index < deficit->count; index++)
+        events[index] = deficit->events[(deficit->first + index) % deficit->capacity];
+    events_give(deficit);
+    deficit->events = events;
+    deficit->first = 0;
+    deficit->capacity = capacity;
     return true;
 }
 
 // Excuses a peer: it was as quick as it could be while its arrivals waited.
-static void excuse(struct shard *shard, struct arrears *arrears) {
-    struct peer *peer = arrears->peer;
-    uint32_t waited_ms = shard_since(shard, arrears->waits_ms),
+static void excuse(struct shard *shard, struct deficit *deficit) {
+    struct peer *peer = deficit->peer;
+    uint32_t waited_ms = shard_since(shard, deficit->waits_ms),
              lasted_ms = shard_since(shard, peer->checked_ms);
-    assert(arrears->count > 0);
+    assert(deficit->count > 0);
     peer->checked_ms += waited_ms < lasted_ms ? waited_ms : lasted_ms;
-    peer->heard_ms = arrears->waits_ms = shard_tick(shard);
+    peer->received_ms = deficit->waits_ms = shard_tick(shard);
     peer_rewatch(shard, peer);
 }
 
-static struct put_off take_first(struct shard *shard, struct arrears *arrears) {
-    assert(arrears->count > 0 && shard->share.waiting > 0);
-    excuse(shard, arrears);
-    struct put_off first = arrears->events[arrears->first];
-    arrears->first = (arrears->first + 1) % arrears->capacity;
-    arrears->count--;
+static struct put_off take_first(struct shard *shard, struct deficit *deficit) {
+    assert(deficit->count > 0 && shard->share.waiting > 0);
+    excuse(shard, deficit);
+    struct put_off first = deficit->events[deficit->first];
+    deficit->first = (deficit->first + 1) % deficit->capacity;
+    deficit->count--;
     shard->share.waiting--;
     return first;
 }
 
-static void note_waiting(struct shard *shard, struct arrears *arrears) {
-    if (!arrears->count++)
-        arrears->waits_ms = shard_tick(shard);
+static void note_waiting(struct shard *shard, struct deficit *deficit) {
+    if (!deficit->count++)
+        deficit->waits_ms = shard_tick(shard);
     shard->share.waiting++;
 }
 
 // The rest of what was taken out: there is room for it.
-static void put_back(struct shard *shard, struct arrears *arrears, const struct put_off *rest) {
-    assert(arrears->count < arrears->capacity);
-    arrears->first = (arrears->first + arrears->capacity - 1) % arrears->capacity;
-    arrears->events[arrears->first] = *rest;
-    note_waiting(shard, arrears);
+static void put_back(struct shard *shard, struct deficit *deficit, const struct put_off *rest) {
+    assert(deficit->count < deficit->capacity);
+    deficit->first = (deficit->first + deficit->capacity - 1) % deficit->capacity;
+    deficit->events[deficit->first] = *rest;
+    note_waiting(shard, deficit);
 }
 
 // --- Reading
 
 // Whether it was cut short: what is left of it is in *rest then.
-static bool hear(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts,
-                 struct put_off *rest) {
+static bool read_arrival(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts,
+                         struct put_off *rest) {
     assert(!shard->run.count);
     *rest = *arrival;
     shard->share.cuts = cuts && arrival->event.buffer;
@@ -169,65 +169,65 @@ static void make_small(struct shard *shard, const struct peer *peer, struct put_
     arrival->at = arrival->at ? RECEIVE_HEAD_BYTES : 0;
 }
 
-static void take_credit(struct arrears *arrears, uint64_t ns) {
-    arrears->credit_ns -= ns < INT64_MAX / 4 ? (int64_t)ns : INT64_MAX / 4;
+static void take_credit(struct deficit *deficit, uint64_t ns) {
+    deficit->credit_ns -= ns < INT64_MAX / 4 ? (int64_t)ns : INT64_MAX / 4;
 }
 
-static void note_spread(struct shard *shard, struct arrears *arrears, uint64_t bytes) {
-    arrears->publishes = bytes > 0;
-    if (arrears->spread_passes != shard->spreading.passes)
-        arrears->spread_bytes = 0;
-    arrears->spread_passes = shard->spreading.passes;
-    arrears->spread_bytes += bytes;
+static void note_spread(struct shard *shard, struct deficit *deficit, uint64_t bytes) {
+    deficit->publishes = bytes > 0;
+    if (deficit->spread_passes != shard->spreading.passes)
+        deficit->spread_bytes = 0;
+    deficit->spread_passes = shard->spreading.passes;
+    deficit->spread_bytes += bytes;
 }
 
 // Reads one arrival, and notes what it took.
 static void read_one(struct shard *shard, struct peer *peer, const struct put_off *arrival) {
     uint64_t from_ns = shard->share.stale ? io_clock(shard->io) : shard->share.from_ns;
     uint64_t spread_before = shard->spreading.bytes;
-    struct arrears *arrears = peer->arrears;
+    struct deficit *deficit = peer->deficit;
     struct put_off rest;
-    bool cuts = arrears ? make_room(arrears) : may_note(shard);
-    bool cut = hear(shard, peer, arrival, cuts, &rest);
+    bool cuts = deficit ? make_room(deficit) : may_note(shard);
+    bool cut = read_arrival(shard, peer, arrival, cuts, &rest);
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     uint64_t spread_bytes = shard->spreading.bytes - spread_before;
     shard->share.from_ns = now_ns;
     shard->share.stale = false;
     if (cut || spent_ns > shard->bounds.share_ns || spread_bytes)
-        arrears = arrears_of(shard, peer);
-    if (!arrears)
+        deficit = deficit_of(shard, peer);
+    if (!deficit)
         return;
-    take_credit(arrears, spent_ns);
-    note_spread(shard, arrears, spread_bytes);
+    take_credit(deficit, spent_ns);
+    note_spread(shard, deficit, spread_bytes);
     if (!cut)
         return;
-    if (peer->held_back)
+    if (peer->reads_paused)
         make_small(shard, peer, &rest);
-    put_back(shard, arrears, &rest);
+    put_back(shard, deficit, &rest);
 }
 
-static void read_all_of(struct shard *shard, struct arrears *arrears) {
-    struct peer *peer = arrears->peer;
-    while (arrears->count) {
-        struct put_off first = take_first(shard, arrears), rest;
-        hear(shard, peer, &first, false, &rest);
+static void read_all_of(struct shard *shard, struct deficit *deficit) {
+    struct peer *peer = deficit->peer;
+    while (deficit->count) {
+        struct put_off first = take_first(shard, deficit), rest;
+        read_arrival(shard, peer, &first, false, &rest);
     }
 }
 
 // False without memory to do so.
 static bool put_off(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    struct arrears *arrears = arrears_of(shard, peer);
-    if (!arrears || !make_room(arrears))
+    struct deficit *deficit = deficit_of(shard, peer);
+    if (!deficit || !make_room(deficit))
         return false;
-    struct put_off *last = &arrears->events[(arrears->first + arrears->count) % arrears->capacity];
+    struct put_off *last = &deficit->events[(deficit->first + deficit->count) % deficit->capacity];
     *last = (struct put_off){.event = *event};
-    if (peer->held_back)
+    if (peer->reads_paused)
         make_small(shard, peer, last);
-    note_waiting(shard, arrears);
+    note_waiting(shard, deficit);
     if (event->result > 0)
-        peer->heard_ms = shard_tick(shard);
+        peer->received_ms = shard_tick(shard);
     stats_count(&shard->stats, COUNT_ARRIVALS_PUT_OFF);
-    if (arrears->count == PAUSE_AT)
+    if (deficit->count == PAUSE_AT)
         connection_pause(&peer->connection, shard->io);
     return true;
 }
@@ -241,11 +241,11 @@ void read_fairness_begin(struct shard *shard) {
 }
 
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event) {
-    bool waits = peer->arrears || peer->held_back || shard->share.from_ns >= shard->share.until_ns;
+    bool waits = peer->deficit || peer->reads_paused || shard->share.from_ns >= shard->share.until_ns;
     if (waits && peer->state != PEER_CLOSING && put_off(shard, peer, event))
         return;
-    if (peer->arrears)
-        read_all_of(shard, peer->arrears);
+    if (peer->deficit)
+        read_all_of(shard, peer->deficit);
     read_one(shard, peer, &(struct put_off){.event = *event});
 }
 
@@ -253,42 +253,42 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 
 // Returns whether a peer's reading must wait. Its messages go to many, and haven't gone out. Or many of its
 // requests are under way still. Or its messages wait, also for its own reading.
-static bool is_blocked(const struct shard *shard, const struct arrears *arrears) {
-    if (send_holds_back(arrears->peer))
+static bool is_blocked(const struct shard *shard, const struct deficit *deficit) {
+    if (send_pauses_reads(deficit->peer))
         return true;
     bool ahead = !list_empty(&shard->spreading.waiting) &&
-                 arrears->spread_passes == shard->spreading.passes &&
-                 arrears->spread_bytes >= shard->bounds.ahead_bytes;
-    return ahead || (arrears->publishes && shard->events_out >= shard->bounds.copies) ||
-           arrears->peer->admission.orders >= shard->bounds.orders;
+                 deficit->spread_passes == shard->spreading.passes &&
+                 deficit->spread_bytes >= shard->bounds.ahead_bytes;
+    return ahead || (deficit->publishes && shard->events_out >= shard->bounds.copies) ||
+           deficit->peer->admission.orders >= shard->bounds.orders;
 }
 
 // Whether anything was done for it; its place is another one then.
-static bool visit(struct shard *shard, struct arrears *arrears) {
+static bool visit(struct shard *shard, struct deficit *deficit) {
     struct share *share = &shard->share;
-    if (arrears->count && is_blocked(shard, arrears)) {
-        list_remove(&arrears->link);
-        list_append(&share->owing, &arrears->link);
+    if (deficit->count && is_blocked(shard, deficit)) {
+        list_remove(&deficit->link);
+        list_append(&share->in_deficit, &deficit->link);
         return false;
     }
-    if (arrears->credit_ns <= 0) {
-        arrears->credit_ns += (int64_t)shard->bounds.share_ns;
-        list_remove(&arrears->link);
-        list_append(&share->owing, &arrears->link);
+    if (deficit->credit_ns <= 0) {
+        deficit->credit_ns += (int64_t)shard->bounds.share_ns;
+        list_remove(&deficit->link);
+        list_append(&share->in_deficit, &deficit->link);
         return true;
     }
-    if (!arrears->count) {
-        arrears_give(shard, arrears);
+    if (!deficit->count) {
+        deficit_give(shard, deficit);
         return true;
     }
-    struct put_off first = take_first(shard, arrears);
-    read_one(shard, arrears->peer, &first);
+    struct put_off first = take_first(shard, deficit);
+    read_one(shard, deficit->peer, &first);
     return true;
 }
 
-static struct arrears *next_of(struct share *share) {
-    struct list *from = list_empty(&share->fresh) ? &share->owing : &share->fresh;
-    return list_empty(from) ? NULL : list_entry(from->next, struct arrears, link);
+static struct deficit *next_of(struct share *share) {
+    struct list *from = list_empty(&share->fresh) ? &share->in_deficit : &share->fresh;
+    return list_empty(from) ? NULL : list_entry(from->next, struct deficit, link);
 }
 
 static bool begin_to_go_on(struct shard *shard) {
@@ -310,9 +310,9 @@ bool read_fairness_go_on(struct shard *shard) {
     if (!share->goes_on && !begin_to_go_on(shard))
         return false;
     share->stale = true;
-    assert(!share->count == (list_empty(&share->fresh) && list_empty(&share->owing)));
+    assert(!share->count == (list_empty(&share->fresh) && list_empty(&share->in_deficit)));
     uint32_t idle = 0, all = share->count;
-    for (struct arrears *next; idle < all && share->from_ns < share->until_ns && (next = next_of(share));) {
+    for (struct deficit *next; idle < all && share->from_ns < share->until_ns && (next = next_of(share));) {
         idle = visit(shard, next) ? 0 : idle + 1;
         if (!share->stale)
             return true;
@@ -325,23 +325,24 @@ bool read_fairness_wait(const struct shard *shard) {
     if (!shard->share.waiting)
         return false;
     for (const struct list *node = shard->share.fresh.next; node != &shard->share.fresh; node = node->next)
-        if (list_entry(node, struct arrears, link)->count)
+        if (list_entry(node, struct deficit, link)->count)
             return true;
-    for (const struct list *node = shard->share.owing.next; node != &shard->share.owing; node = node->next) {
-        const struct arrears *arrears = list_entry(node, struct arrears, link);
-        if (arrears->count && !is_blocked(shard, arrears))
+    for (const struct list *node = shard->share.in_deficit.next; node != &shard->share.in_deficit;
+         node = node->next) {
+        const struct deficit *deficit = list_entry(node, struct deficit, link);
+        if (deficit->count && !is_blocked(shard, deficit))
             return true;
     }
     return false;
 }
 
 bool read_fairness_hold(const struct peer *peer) {
-    return peer->arrears && peer->arrears->count;
+    return peer->deficit && peer->deficit->count;
 }
 
 void read_fairness_read(struct shard *shard, struct peer *peer) {
     assert(read_fairness_hold(peer) && !shard->run.count);
-    read_all_of(shard, peer->arrears);
+    read_all_of(shard, peer->deficit);
 }
 
 void read_fairness_resume(struct shard *shard, struct peer *peer) {
@@ -353,18 +354,18 @@ uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t
     uint64_t now_ns = io_clock(shard->io), spent_ns = now_ns - from_ns;
     bool here = connection_shard(connection) == shard->index;
     struct peer *peer = here ? peer_find(shard, connection) : NULL;
-    bool owes = peer && (peer->arrears || spent_ns > shard->bounds.share_ns);
-    struct arrears *arrears = owes ? arrears_of(shard, peer) : NULL;
-    if (arrears)
-        take_credit(arrears, spent_ns);
+    bool owes = peer && (peer->deficit || spent_ns > shard->bounds.share_ns);
+    struct deficit *deficit = owes ? deficit_of(shard, peer) : NULL;
+    if (deficit)
+        take_credit(deficit, spent_ns);
     return now_ns;
 }
 
 void read_fairness_forget(struct shard *shard, struct peer *peer) {
-    struct arrears *arrears = peer->arrears;
+    struct deficit *deficit = peer->deficit;
     assert(peer->state == PEER_CLOSING && peer->connection.ending);
-    if (!arrears)
+    if (!deficit)
         return;
-    read_all_of(shard, arrears);
-    arrears_give(shard, arrears);
+    read_all_of(shard, deficit);
+    deficit_give(shard, deficit);
 }

@@ -246,7 +246,7 @@ static bool look_again(struct shard *shard, unsigned looks) {
     return true;
 }
 
-static void hear(struct shard *shard) {
+static void take_events(struct shard *shard) {
     unsigned looks = 0;
     assert(!shard->teardown);
     do {
@@ -275,7 +275,7 @@ bool turn_take(struct shard *shard) {
     tls_receive_shake(shard);
     peer_teardown_carry_out(shard);
     read_fairness_begin(shard);
-    hear(shard);
+    take_events(shard);
     while (read_fairness_go_on(shard))
         peer_teardown_carry_out(shard);
     enum hub_phase phase = hub_phase(shard->hub); // before the mail, which was posted before this phase began

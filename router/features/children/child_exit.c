@@ -65,7 +65,7 @@ static void leave(struct shard *shard, struct peer *seat) {
     admission_leave(shard, seat);
     wheel_disarm(&seat->timer);
     list_remove(&seat->starved);
-    list_remove(&seat->standing);
+    list_remove(&seat->by_teardown);
     seat->missed = 0;
 }
 
@@ -78,7 +78,7 @@ static void end_for_user(struct shard *shard, struct child *child) {
 
 static bool owes(const struct shard *shard, const struct child *child) {
     uint32_t waiting_count = child->other ? child->other->pending_count : 0; // which count for the name, too
-    return child->of ? child->pending_count > 0 : hub_owed(shard->hub, child->seat->name) > waiting_count;
+    return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->seat->name) > waiting_count;
 }
 
 enum { RESEND_MS = 10 };
@@ -344,7 +344,7 @@ bool child_is_quiet(const struct child *child) {
 static bool is_idle(const struct shard *shard, const struct child *child) {
     assert(child->settings->idle_ms > 0);
     const struct peer *seat = child->seat;
-    uint32_t idle_ms = shard_since(shard, seat->heard_ms), still = shard_since(shard, seat->sending_ms);
+    uint32_t idle_ms = shard_since(shard, seat->received_ms), still = shard_since(shard, seat->sending_ms);
     return !owes(shard, child) && outbox_empty(&seat->connection.outbox) &&
            list_empty(&seat->request_index.requests) && idle_ms >= child->settings->idle_ms &&
            still >= child->settings->idle_ms;

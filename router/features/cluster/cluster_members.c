@@ -4,9 +4,9 @@
 #include <string.h>
 
 void cluster_members_init(struct cluster_members *members, const struct siphash_key *key,
-                          struct quota *kept) {
-    *members = (struct cluster_members){.kept = kept};
-    name_map_init(&members->by_node, key, kept);
+                          struct quota *quota) {
+    *members = (struct cluster_members){.quota = quota};
+    name_map_init(&members->by_node, key, quota);
     list_init(&members->all);
 }
 
@@ -26,14 +26,14 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
                                            uint64_t now_ms) {
     assert(!cluster_members_find(members, hub));
     bool has_place = members->by_node.count < CLUSTER_MEMBERS_MAX;
-    struct cluster_member *fresh = has_place ? quota_take_zeroed(members->kept, 1, sizeof *fresh) : NULL;
+    struct cluster_member *fresh = has_place ? quota_take_zeroed(members->quota, 1, sizeof *fresh) : NULL;
     if (!fresh)
         return NULL;
     fresh->hub = *hub;
-    fresh->heard_ms = now_ms;
+    fresh->received_ms = now_ms;
     fresh->is_new = true;
     if (!name_map_add(&members->by_node, fresh->hub.text, NODE_BYTES, fresh)) {
-        quota_give(members->kept, fresh);
+        quota_give(members->quota, fresh);
         return NULL;
     }
     list_init(&fresh->owes);
@@ -42,9 +42,9 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
     return fresh;
 }
 
-void cluster_members_hear(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms) {
-    assert(member->heard_ms <= now_ms);
-    member->heard_ms = now_ms;
+void cluster_members_seen(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms) {
+    assert(member->received_ms <= now_ms);
+    member->received_ms = now_ms;
     if (members->all.prev == &member->link)
         return;
     list_remove(&member->link);
@@ -66,5 +66,5 @@ void cluster_members_remove(struct cluster_members *members, struct cluster_memb
     members->found = NULL;
     name_map_remove(&members->by_node, member->hub.text, NODE_BYTES);
     list_remove(&member->link);
-    quota_give(members->kept, member);
+    quota_give(members->quota, member);
 }

@@ -16,7 +16,7 @@ struct cluster_member {
     struct list owes,
         asked; // struct outbound_request.link, inbound_request.by_hub: what it took, what it asked
     struct hub_name hub;
-    uint64_t heard_ms;
+    uint64_t received_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
     bool is_strict;        // it judges bodies wholly, as it says
@@ -36,10 +36,11 @@ struct cluster_members {
         *found;      // last, since most messages are of the hub that said the one before; or NULL
     struct list all; // who was heard longest ago is first
     uint32_t served, unserved, strict;
-    struct quota *kept;
+    struct quota *quota;
 };
 
-void cluster_members_init(struct cluster_members *members, const struct siphash_key *key, struct quota *kept);
+void cluster_members_init(struct cluster_members *members, const struct siphash_key *key,
+                          struct quota *quota);
 // All of them must have been removed.
 void cluster_members_deinit(struct cluster_members *members);
 // The member at this hub's node, whatever its link; or NULL.
@@ -48,7 +49,7 @@ struct cluster_member *cluster_members_find(struct cluster_members *members, con
 struct cluster_member *cluster_members_add(struct cluster_members *members, const struct hub_name *hub,
                                            uint64_t now_ms);
 // It was heard.
-void cluster_members_hear(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms);
+void cluster_members_seen(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms);
 // Counts anew who is served, and who has beaten and isn't.
 void cluster_members_count(struct cluster_members *members);
 // It owes nothing, and has asked nothing.

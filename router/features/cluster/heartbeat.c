@@ -87,7 +87,7 @@ static void replace(struct link *link, struct cluster_member *member, const stru
     member->served_since = link->numbers;
 }
 
-struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub) {
+struct cluster_member *heartbeat_receive(struct link *link, const struct hub_name *hub) {
     struct cluster_members *members = &link->members;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(hub->bytes && link->hub.bytes);
@@ -100,7 +100,7 @@ struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *
         return NULL;
     if (hub->number > member->hub.number)
         replace(link, member, hub);
-    cluster_members_hear(members, member, now_ms);
+    cluster_members_seen(members, member, now_ms);
     return member;
 }
 
@@ -135,7 +135,7 @@ bool heartbeat_take(struct link *link, const struct hub_message *message) {
     assert(!message->member);
     if (!hub_name_read(&hub, text, read_text(message, "hub", text, sizeof text)))
         return false;
-    struct cluster_member *member = heartbeat_hear(link, &hub);
+    struct cluster_member *member = heartbeat_receive(link, &hub);
     if (!member)
         return true;
     if (json_member_true(message->body, message->json, "leaving")) {
@@ -207,7 +207,7 @@ static void expire(struct link *link) {
     assert(link->peer);
     while (!list_empty(all) && link->peer->state == PEER_OPEN) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
-        if (now_ms - member->heard_ms < CLUSTER_GONE_MS)
+        if (now_ms - member->received_ms < CLUSTER_GONE_MS)
             return;
         log_member(member, "silent", "is silent");
         struct text json;

@@ -5,7 +5,7 @@
 
 // Somebody has said something under this hub's name. NULL: it is this hub's own, of a link that has ended, or there is no memory to
 // know it by; then nothing of the message counts.
-struct cluster_member *heartbeat_hear(struct link *link, const struct hub_name *hub);
+struct cluster_member *heartbeat_receive(struct link *link, const struct hub_name *hub);
 // A beat: what a hub says of itself. False: it can't be read.
 bool heartbeat_take(struct link *link, const struct hub_message *message);
 // Another hub takes this one for gone: what is under way between them ends here, too.

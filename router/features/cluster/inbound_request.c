@@ -32,12 +32,12 @@ static uint64_t hash_of_request(const struct hash_table *by_number, const struct
 }
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
-                          struct quota *kept) {
-    *requests = (struct inbound_requests){.kept = kept};
+                          struct quota *quota) {
+    *requests = (struct inbound_requests){.quota = quota};
     requests->secret = siphash_table(key, "inbound", 7);
-    hash_table_init(&requests->by_number, hash_of_request, kept);
+    hash_table_init(&requests->by_number, hash_of_request, quota);
     list_init(&requests->untold);
-    list_init(&requests->strays);
+    list_init(&requests->client_requests);
 }
 
 static struct inbound_request *inbound_request_find(const struct inbound_requests *requests,
@@ -54,9 +54,9 @@ static struct inbound_request *inbound_request_find(const struct inbound_request
 
 static void give(struct inbound_requests *requests, struct inbound_request *request) {
     if (!request->place.hub)
-        quota_give(requests->kept, request);
+        quota_give(requests->quota, request);
     else
-        freelist_give(&requests->spares, requests->kept, request);
+        freelist_give(&requests->spares, requests->quota, request);
 }
 
 static struct inbound_request *enter(struct link *link, struct exchange *exchange,
@@ -67,7 +67,7 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
     struct inbound_request *request = bytes ? NULL : freelist_take(&requests->spares);
     assert(place->hub || place->reply_bytes);
     if (!request)
-        request = quota_take(requests->kept, sizeof *request + bytes);
+        request = quota_take(requests->quota, sizeof *request + bytes);
     if (!request)
         return NULL;
     *request = (struct inbound_request){.exchange = exchange,
@@ -82,12 +82,12 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
         give(requests, request);
         return NULL;
     }
-    list_append(place->hub ? &place->hub->asked : &requests->strays, &request->by_hub);
+    list_append(place->hub ? &place->hub->asked : &requests->client_requests, &request->by_hub);
     list_init(&request->untold);
     if (place->hub)
         list_append(&requests->untold, &request->untold);
     if (subscription)
-        subscription->visitors++;
+        subscription->unanswered++;
     exchange->inbound = request;
     return request;
 }
@@ -100,20 +100,20 @@ static void leave(struct inbound_requests *requests, struct inbound_request *req
     list_remove(&request->by_hub);
     list_remove(&request->untold);
     if (request->subscription)
-        nats_subscriptions_left(request->subscription, requests->kept);
+        nats_subscriptions_left(request->subscription, requests->quota);
     give(requests, request);
 }
 
 void inbound_request_forget_all(struct inbound_requests *requests) {
-    while (!list_empty(&requests->strays))
-        leave(requests, list_entry(requests->strays.next, struct inbound_request, by_hub));
+    while (!list_empty(&requests->client_requests))
+        leave(requests, list_entry(requests->client_requests.next, struct inbound_request, by_hub));
     assert(requests->by_number.count == 0); // what hubs asked went with them
 }
 
 void inbound_request_deinit(struct inbound_requests *requests) {
     inbound_request_forget_all(requests);
     hash_table_deinit(&requests->by_number);
-    freelist_release(&requests->spares, requests->kept);
+    freelist_release(&requests->spares, requests->quota);
 }
 
 // --- Answers
@@ -136,7 +136,7 @@ static enum error send_answer(struct link *link, const struct reply_place *place
     envelope.subject_bytes = put_reply(link, place, subject);
     enum error error = remote_target_put_head(link->shard, parcel, &envelope, bytes);
     if (!error)
-        send_queue_owed(link->shard, link->peer, parcel);
+        send_queue_required(link->shard, link->peer, parcel);
     return error;
 }
 
@@ -482,7 +482,7 @@ void inbound_request_tick(struct link *link) {
     struct list *untold = &link->inbound.untold;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->state == LINK_UP);
-    freelist_shrink(&link->inbound.spares, link->inbound.kept);
+    freelist_shrink(&link->inbound.spares, link->inbound.quota);
     while (!list_empty(untold) && link->peer->state == PEER_OPEN) {
         struct inbound_request *oldest = list_entry(untold->next, struct inbound_request, untold);
         if (now_ms - oldest->came_ms < CLUSTER_TICK_MS)

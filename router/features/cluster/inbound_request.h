@@ -10,7 +10,7 @@ struct hub_message;
 struct link;
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
-                          struct quota *kept);
+                          struct quota *quota);
 // The link is lost: what is under way has no exchange there any more.
 void inbound_request_forget_all(struct inbound_requests *requests);
 void inbound_request_deinit(struct inbound_requests *requests);

@@ -38,7 +38,7 @@ static const char *name_of(struct link *link) {
     return link->server_text;
 }
 
-void link_note_said(struct link *link, const uint8_t *bytes, uint32_t count) {
+void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count) {
     const struct nats_url *url = &link_server(link)->url;
     char said[FAULT_BYTES_MAX], text[4 * FAULT_BYTES_MAX];
     count = count < FAULT_BYTES_MAX ? count : FAULT_BYTES_MAX;
@@ -63,9 +63,9 @@ void link_note_fault(struct link *link, const char *what) {
 // --- Where a server is that is known by its name
 
 static void listen_to_resolver(struct link_resolver *resolving, struct io *io) {
-    if (resolving->is_heard || !resolving->resolver)
+    if (resolving->receives || !resolving->resolver)
         return;
-    resolving->is_heard = true;
+    resolving->receives = true;
     io_receive(io, resolving->resolver->socket, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER),
                false);
 }
@@ -103,11 +103,11 @@ static bool take_addresses(struct link_resolver *resolving, const struct io_even
     return true;
 }
 
-static bool hear_resolver(struct link_resolver *resolving, struct io *io, const struct io_event *event) {
+static bool read_resolver(struct link_resolver *resolving, struct io *io, const struct io_event *event) {
     bool fresh = take_addresses(resolving, event);
-    assert(resolving->is_heard);
+    assert(resolving->receives);
     buffer_drop(event->buffer);
-    resolving->is_heard = event->more;
+    resolving->receives = event->more;
     if (!event->more && (event->result > 0 || event->result == -ENOBUFS || event->result == -EINTR))
         listen_to_resolver(resolving, io);
     else if (!event->more && event->result != -ECANCELED)
@@ -201,7 +201,7 @@ static void note_resolver_gone(struct link *link) {
 void link_resolved(struct shard *shard, const struct io_event *event) {
     struct link *link = shard->link;
     struct link_resolver *resolving = &link->resolving;
-    bool was_there = resolving->resolver != NULL, fresh = hear_resolver(resolving, shard->io, event);
+    bool was_there = resolving->resolver != NULL, fresh = read_resolver(resolving, shard->io, event);
     if (was_there && !resolving->resolver) {
         note_resolver_gone(link);
     } else if (fresh && link->state == LINK_RESOLVING) {
@@ -276,7 +276,7 @@ static void forget_members(struct link *link) {
         inbound_request_lose(link, member);
         cluster_members_remove(&link->members, member);
     }
-    outbound_request_forget(&link->outbound, &link->outbound.untaken);
+    outbound_request_forget(&link->outbound, &link->outbound.unacked);
     inbound_request_forget_all(&link->inbound);
     stats_gauge(&link->shard->stats, GAUGE_HUBS, 0);
     stats_gauge(&link->shard->stats, GAUGE_HUBS_UNSERVED, 0);
@@ -329,16 +329,16 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     assert(shard->index == 0 && !shard->link);
     if (!settings)
         return true;
-    struct claim_table *asking = claim_table_create(&shard->hub->settings.secrets.tables);
-    struct link *link = asking ? make(shard, transport) : NULL;
+    struct claim_table *claims = claim_table_create(&shard->hub->settings.secrets.tables);
+    struct link *link = claims ? make(shard, transport) : NULL;
     if (!link) {
-        claim_table_destroy(asking);
+        claim_table_destroy(claims);
         return false;
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
-    shard->claims = asking;
+    shard->claims = claims;
     shard->link = link;
     link_dial(link);
     return true;
@@ -365,7 +365,7 @@ void link_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (!link)
         return;
-    if (link->resolving.is_heard && link->resolving.resolver)
+    if (link->resolving.receives && link->resolving.resolver)
         io_cancel(shard->io, link->resolving.resolver->socket,
                   FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     link->resolving.resolver = NULL;
@@ -377,5 +377,5 @@ void link_stop(struct shard *shard) {
 
 bool link_at_rest(const struct shard *shard) {
     const struct link *link = shard->link;
-    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.is_heard);
+    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.receives);
 }

@@ -35,5 +35,5 @@ void link_welcomed(struct link *link);
 void link_lost(struct link *link);
 
 // Logs what the server calls a fault, or what is wrong with it: the same once a minute, and nothing more often than once a second.
-void link_note_said(struct link *link, const uint8_t *bytes, uint32_t count);
+void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count);
 void link_note_fault(struct link *link, const char *what);

@@ -73,10 +73,10 @@ struct outbound_request {
 
 struct outbound_requests {
     struct hash_table by_number;
-    struct list untaken; // oldest first
+    struct list unacked; // oldest first
     struct freelist spares;
     uint64_t secret; // of the hash
-    struct quota *kept;
+    struct quota *quota;
 };
 
 // Where a request is answered.
@@ -100,11 +100,11 @@ struct inbound_request {
 
 struct inbound_requests {
     struct hash_table by_number;
-    struct list untold; // oldest first
-    struct list strays; // of clients
+    struct list untold;          // oldest first
+    struct list client_requests; // of clients
     struct freelist spares;
     uint64_t secret; // of the hash
-    struct quota *kept;
+    struct quota *quota;
 };
 
 // --- The link
@@ -112,7 +112,7 @@ struct inbound_requests {
 // Where a server is that is known by its name: asked each time anew.
 struct link_resolver {
     const struct resolver *resolver; // NULL: names aren't looked up
-    bool is_heard;                   // what it says is received
+    bool receives;                   // what it says is received
     uint32_t number;                 // of what was asked last
     uint32_t next;                   // of the addresses
     struct resolver_answer answer;   // its addresses stay as long as they are dialled; count 0: there is none
@@ -140,7 +140,7 @@ struct link {
     uint64_t entered_ms, up_ms;        // since when it has a peer; since when it is UP
     uint64_t beat_ms, turned_ms;       // when it last beat; when the shard's last turn began
     uint64_t numbers;                  // of claims and lists, that were given
-    uint64_t said_serial;              // of agents: up to which names were said again
+    uint64_t claimed_serial;           // of agents: up to which names were said again
     uint8_t nonce[NKEY_NONCE_BYTES_MAX]; // that the server wants to have signed
     uint32_t nonce_bytes;                // 0: it doesn't
     // What the server called a fault, or was wrong with it, last, and when that was logged.

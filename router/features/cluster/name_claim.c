@@ -294,7 +294,7 @@ void name_claim_link_stands(struct link *link) {
     const struct list *orders = &link->shard->barrier;
     for (struct list *node = orders->next; node != orders; node = node->next)
         list_entry(node, struct order, by_barrier)->barrier_ping = 0;
-    link->said_serial = link->shard->agents.serials; // lists are compared
+    link->claimed_serial = link->shard->agents.serials; // lists are compared
 }
 
 void name_claim_pong(struct link *link) {
@@ -307,18 +307,18 @@ void name_claim_pong(struct link *link) {
 }
 
 void name_claim_follow(struct link *link) {
-    struct claim_table *asking = link->shard->claims;
+    struct claim_table *claims = link->shard->claims;
     assert(link->shard->index == 0);
-    asking->open = link_is_open(link);
-    if (!asking->open) {
+    claims->open = link_is_open(link);
+    if (!claims->open) {
         close_all(link);
         follow_confirmations(link);
         return;
     }
     struct list *node = first_unasked(link->shard);
-    if (node != &asking->orders)
+    if (node != &claims->orders)
         nats_follow_registry(link); // the names are subscribed before they are asked for
-    for (struct list *next; node != &asking->orders && link_is_open(link); node = next) {
+    for (struct list *next; node != &claims->orders && link_is_open(link); node = next) {
         next = node->next;
         ask(link, order_at(node));
     }
@@ -352,19 +352,19 @@ static void expire(struct link *link) {
 }
 
 // Agents stand in the order of their serials, and have been held in that order.
-static void say_again(struct link *link) {
+static void claim_again(struct link *link) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all, *node = all->prev;
     uint64_t now_ms = shard_now_ms(shard);
     assert(link_is_open(link));
-    while (node != all && list_entry(node, struct agent, link)->serial > link->said_serial)
+    while (node != all && list_entry(node, struct agent, link)->serial > link->claimed_serial)
         node = node->prev;
     for (node = node->next; node != all && link_is_open(link); node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
         struct text json;
         if (now_ms - agent->held_since_ms < CLUSTER_CLAIM_AGAIN_MS)
             return;
-        link->said_serial = agent->serial;
+        link->claimed_serial = agent->serial;
         if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
             continue;
         begin_words(&json, agent->id, agent->id_bytes);
@@ -398,7 +398,7 @@ void name_claim_tick(struct link *link) {
     expire(link);
     if (!link_is_open(link))
         return;
-    say_again(link);
+    claim_again(link);
     if (link_is_open(link))
         compare_new(link);
 }

@@ -35,7 +35,7 @@ void nats_write(struct link *link, struct text *lines) {
     if (!parcel)
         return;
     parcel->dressed = true;
-    send_queue_owed(link->shard, link->peer, parcel);
+    send_queue_required(link->shard, link->peer, parcel);
 }
 
 void nats_write_text(struct link *link, const char *lines) {
@@ -95,7 +95,7 @@ bool nats_publish(struct link *link, const struct hub_words *words, struct text 
     // Who hears a hub that has left would take it for there again.
     struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
-        send_queue_owed(shard, link->peer, parcel);
+        send_queue_required(shard, link->peer, parcel);
     } else if (parcel) {
         send_release(shard, parcel);
         lose(link);

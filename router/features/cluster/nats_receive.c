@@ -168,7 +168,7 @@ static bool take_known(struct link *link, struct hub_message *message) {
         return false;
     if (kind == SUBJECT_HUBS_BEAT)
         return judge_json(message) && heartbeat_take(link, message);
-    if (message->header.given && !(message->member = heartbeat_hear(link, &message->header.hub)))
+    if (message->header.given && !(message->member = heartbeat_receive(link, &message->header.hub)))
         return true; // of a link that has ended
     if (kind == SUBJECT_ANSWER)
         return take_answer(link, message);
@@ -253,8 +253,8 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
         name_claim_pong(link);
         break;
     case NATS_ERR:
-        link_note_said(link, bytes + said.argument.at,
-                       said.argument.bytes); // where it is the end, the server closes
+        link_note_error(link, bytes + said.argument.at,
+                        said.argument.bytes); // where it is the end, the server closes
         break;
     default:
         break;
@@ -376,7 +376,7 @@ const struct transport transport_nats = {
     .enter = nats_enter,
     .take = nats_take,
     .refuse = nats_refuse,
-    .mistrust = nats_revoke,
+    .records_failed = nats_revoke,
     .respond = inbound_request_respond,
     .leave = nats_leave,
     .divert = outbound_request_divert,

@@ -18,8 +18,8 @@ struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *pre
 }
 
 void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota) {
-    assert(present->visitors > 0);
-    if (--present->visitors == 0 && present->is_gone)
+    assert(present->unanswered > 0);
+    if (--present->unanswered == 0 && present->is_gone)
         quota_give(quota, present);
 }
 
@@ -28,7 +28,7 @@ static void let_go(struct nats_subscriptions *presence, struct nats_subscription
     name_map_remove(&presence->by_subject, present->subject, present->bytes);
     list_remove(&present->link);
     present->is_gone = true;
-    if (!present->visitors)
+    if (!present->unanswered)
         quota_give(presence->quota, present);
 }
 

@@ -16,7 +16,7 @@ struct nats_subscription {
     enum subject_kind kind;
     uint64_t requests, errors, took_ms; // that came under this name, and how they ended
     uint32_t bytes, token_at;           // of the subject; where the name begins in it
-    uint32_t visitors;                  // that came under it and aren't answered yet
+    uint32_t unanswered;                // that came under it and aren't answered yet
     bool is_gone;                       // nobody has it any more, and it stays for those
     char subject[];
 };

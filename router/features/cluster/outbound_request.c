@@ -21,11 +21,11 @@ static uint64_t hash_of(const struct hash_table *by_number, const struct hash_no
 }
 
 void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
-                           struct quota *kept) {
-    *requests = (struct outbound_requests){.kept = kept};
+                           struct quota *quota) {
+    *requests = (struct outbound_requests){.quota = quota};
     requests->secret = siphash_table(key, "outbound", 8);
-    hash_table_init(&requests->by_number, hash_of, kept);
-    list_init(&requests->untaken);
+    hash_table_init(&requests->by_number, hash_of, quota);
+    list_init(&requests->unacked);
 }
 
 static struct outbound_request *outbound_request_find(const struct outbound_requests *requests,
@@ -41,15 +41,15 @@ static struct outbound_request *add(struct link *link, uint64_t number) {
     struct outbound_request *fresh = freelist_take(&requests->spares);
     assert(number);
     if (!fresh)
-        fresh = quota_take(requests->kept, sizeof *fresh);
+        fresh = quota_take(requests->quota, sizeof *fresh);
     if (!fresh)
         return NULL;
     *fresh = (struct outbound_request){.number = number, .sent_ms = shard_now_ms(link->shard)};
     if (!hash_table_add(&requests->by_number, &fresh->node)) {
-        freelist_give(&requests->spares, requests->kept, fresh);
+        freelist_give(&requests->spares, requests->quota, fresh);
         return NULL;
     }
-    list_append(&requests->untaken, &fresh->link);
+    list_append(&requests->unacked, &fresh->link);
     return fresh;
 }
 
@@ -61,22 +61,22 @@ static void take_out(struct outbound_requests *requests, struct outbound_request
 
 static void outbound_request_remove(struct link *link, struct outbound_request *request) {
     take_out(&link->outbound, request);
-    freelist_give(&link->outbound.spares, link->outbound.kept, request);
+    freelist_give(&link->outbound.spares, link->outbound.quota, request);
 }
 
 void outbound_request_forget(struct outbound_requests *requests, struct list *all) {
     while (!list_empty(all)) {
         struct outbound_request *request = list_entry(all->next, struct outbound_request, link);
         take_out(requests, request);
-        freelist_give(&requests->spares, requests->kept, request);
+        freelist_give(&requests->spares, requests->quota, request);
     }
 }
 
 void outbound_request_deinit(struct outbound_requests *requests) {
-    outbound_request_forget(requests, &requests->untaken);
+    outbound_request_forget(requests, &requests->unacked);
     assert(requests->by_number.count == 0); // what was taken went with its taker
     hash_table_deinit(&requests->by_number);
-    freelist_release(&requests->spares, requests->kept);
+    freelist_release(&requests->spares, requests->quota);
 }
 
 // --- Ends
@@ -112,11 +112,11 @@ void outbound_request_lose(struct link *link, struct cluster_member *member) {
 }
 
 void outbound_request_tick(struct link *link) {
-    struct list *untaken = &link->outbound.untaken;
+    struct list *unacked = &link->outbound.unacked;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->state == LINK_UP);
-    while (!list_empty(untaken)) {
-        struct outbound_request *request = list_entry(untaken->next, struct outbound_request, link);
+    while (!list_empty(unacked)) {
+        struct outbound_request *request = list_entry(unacked->next, struct outbound_request, link);
         if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
             break;
         stats_count(&link->shard->stats, COUNT_REQUESTS_NOT_TAKEN);
@@ -125,7 +125,7 @@ void outbound_request_tick(struct link *link) {
             send_release(link->shard, parcel);
         end(link, request, REMOTE_NOT_TAKEN, 0);
     }
-    freelist_shrink(&link->outbound.spares, link->outbound.kept);
+    freelist_shrink(&link->outbound.spares, link->outbound.quota);
 }
 
 // --- Going

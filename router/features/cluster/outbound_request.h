@@ -8,7 +8,7 @@ struct hub_message;
 struct link;
 
 void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
-                           struct quota *kept);
+                           struct quota *quota);
 // The link is lost: their sources' shards end them. All that a member has taken, or that nobody has.
 void outbound_request_forget(struct outbound_requests *requests, struct list *all);
 void outbound_request_deinit(struct outbound_requests *requests);

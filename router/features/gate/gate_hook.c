@@ -72,7 +72,7 @@ static bool reaches_any(struct shard *shard, const struct message *message,
         (notify_fanout_some(shard, message, NULL) || (!message->origin && remote_target_link(shard))))
         return true;
     relaxed.required = GOVERNANCE_AUTONOMOUS;
-    struct rules_verdict verdict = rules_route(&shard->agents, &relaxed, hub_owed, shard->hub);
+    struct rules_verdict verdict = rules_route(&shard->agents, &relaxed, hub_pending, shard->hub);
     bool goes_remote = verdict.stands_in && !message->origin && remote_target_link(shard) &&
                        message_is_request(message) && !(message->retry && message->retry->first_over);
     assert(verdict.error || verdict.agent);

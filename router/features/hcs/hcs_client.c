@@ -173,7 +173,7 @@ static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *c
         client->has_queued = true;
     }
     if (parcel && !client->is_web)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
     if (!parcel || !client->is_web)
         return;
     struct streamed streamed = {

@@ -43,7 +43,7 @@ struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parce
 void hcs_mail_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (parcel)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
 }
 
 void hcs_mail_arrived(struct shard *shard, struct parcel *parcel) {

@@ -125,7 +125,7 @@ static struct agent *choose(struct shard *shard, struct hcs_client *client) {
         .reaches = reaching_for(shard, client->user),
         .reaching = client->user,
     };
-    struct rules_verdict verdict = rules_route(&shard->agents, &criteria, hub_owed, shard->hub);
+    struct rules_verdict verdict = rules_route(&shard->agents, &criteria, hub_pending, shard->hub);
     if (verdict.error == ERROR_GOVERNANCE_VIOLATION && is_producer(shard, verdict.agent)) {
         refuse_level(shard, client, verdict.agent);
         return NULL;
@@ -218,7 +218,7 @@ static void begin_allowed(struct shard *shard, struct hcs_client *client) {
         return;
     if (is_held(shard, client, agent))
         refuse_user(shard, client, HCS_ACCESS_HELD);
-    else if (hub_owed(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
+    else if (hub_pending(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max)
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: the producer owes too much", true);
     else if (!hub_has_room(shard))
         hcs_open_refuse(shard, client, HCS_FRAMES_INTERNAL, "overloaded: there are too many sessions", true);

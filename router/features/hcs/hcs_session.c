@@ -73,7 +73,7 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
     session->producer = producer->home->connection;
     list_append(&producer->home->streams, &session->by_producer);
     list_append(&shard->streams.live, &session->link);
-    hub_owe(shard->hub, session->producer, 1);
+    hub_pending_add(shard->hub, session->producer, 1);
     atomic_fetch_add_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
     stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
     move_gauge(shard, GAUGE_SESSIONS, 1);
@@ -321,7 +321,7 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     move_gauge(shard, GAUGE_SESSIONS, -1);
     move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->flow.told == HCS_FLOW_READS ? 0 : -1);
     stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
-    hub_owe(shard->hub, session->producer, -1);
+    hub_pending_add(shard->hub, session->producer, -1);
     if (session->account)
         account_answer(session->account);
     list_remove(&session->by_producer);

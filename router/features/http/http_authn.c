@@ -92,7 +92,7 @@ static const char bearer_challenge[] = "WWW-Authenticate: Bearer realm=\"patchba
 
 static void answer_unknown(struct shard *shard, struct exchange *exchange) {
     assert(exchange && !exchange->is_ended);
-    exchange->http.fields = exchange->http.bears ? bearer_challenge : challenge;
+    exchange->http.fields = exchange->http.uses_bearer ? bearer_challenge : challenge;
     http_answer_fault(shard, exchange, 401, "this needs a credential");
 }
 
@@ -208,7 +208,7 @@ static void refuse_head(struct shard *shard, struct http_call *call, const struc
     call->exchange = http_open(shard, call->peer);
     if (!call->exchange)
         return;
-    call->exchange->http.bears = route && route->bears;
+    call->exchange->http.uses_bearer = route && route->uses_bearer;
     if (user) {
         refuse_connection(shard, call, user);
     } else if (http_has_field(&call->request, HTTP_AUTHORIZATION)) {

@@ -67,7 +67,7 @@ static void send_frame(struct shard *shard, struct peer *peer, const struct stre
     size_t place_bytes = has_place ? put_place(place, streamed) : 0;
     size_t bytes = sse_head(head, streamed->type, has_place ? place : NULL, place_bytes);
     if (parcel_set_head(streamed->parcel, head, bytes)) {
-        send_queue_owed(shard, peer, streamed->parcel);
+        send_queue_required(shard, peer, streamed->parcel);
         return;
     }
     send_release(shard, streamed->parcel);

@@ -144,7 +144,7 @@ static bool begin_stream(struct shard *shard, struct peer *peer, struct exchange
     put_head(shard, exchange, &text);
     struct parcel *head = parcel_as_is(shard, &text);
     if (head)
-        send_queue_owed(shard, peer, head);
+        send_queue_required(shard, peer, head);
     return head != NULL;
 }
 
@@ -154,7 +154,7 @@ static bool send_events(struct shard *shard, struct peer *peer, struct exchange 
         return false;
     exchange_let_go(peer, exchange);
     for (struct parcel *parcel; (parcel = parcel_list_take(&exchange->answers));)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
     return true;
 }
 
@@ -168,7 +168,7 @@ static bool end_stream(struct shard *shard, struct peer *peer, struct exchange *
     text_put(&text, "0\r\n\r\n");
     struct parcel *parcel = parcel_as_is(shard, &text);
     if (parcel)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
     return parcel != NULL;
 }
 
@@ -275,7 +275,7 @@ void http_go_on(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    send_queue_owed(shard, peer, parcel);
+    send_queue_required(shard, peer, parcel);
     peer_watch(shard, peer); // the body's time begins
 }
 
@@ -348,7 +348,7 @@ bool http_leave(struct shard *shard, struct peer *peer, struct text *head) {
     assert(peer->annex->exchange_count == 0);
     struct parcel *parcel = parcel_as_is(shard, head);
     if (parcel)
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
     else
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
     return parcel != NULL;

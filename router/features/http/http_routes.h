@@ -16,10 +16,10 @@ struct http_route {
     bool serves_drain; // also while the hub drains
     bool takes_over;   // by GET: the connection then speaks something else than HTTP
     // Where users are on:
-    bool is_below;  // the path is the beginning of paths
-    bool bears;     // 401 asks for a bearer token
-    bool is_open;   // it needs no credential
-    bool is_admins; // it needs the right to administer
+    bool is_below;    // the path is the beginning of paths
+    bool uses_bearer; // 401 asks for a bearer token
+    bool is_open;     // it needs no credential
+    bool is_admins;   // it needs the right to administer
     bool
         knows_later; // a credential may come later, by what the connection then speaks, where an upgrade is asked for
     void (*serve)(struct shard *shard, struct http_call *call);

@@ -92,7 +92,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
     const struct http_origin guard = http_origin_check(shard->settings, call->head, &call->request);
     const struct http_route *route = http_route_find(call->head, call->request.line.path);
     call->exchange->http.origin = guard.origin;
-    call->exchange->http.bears = route && route->bears;
+    call->exchange->http.uses_bearer = route && route->uses_bearer;
     bool served = is_served(shard, call, route, guard.fault), waits = served && must_wait(call, route);
     if (waits) {
         defer(shard, call);
@@ -190,7 +190,8 @@ static bool http_enter(struct shard *shard, struct peer *peer) {
 // hold. After that it has the whole time.
 static void http_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    uint32_t idle_ms = shard_since(shard, peer->heard_ms), waiting_ms = shard_since(shard, peer->sending_ms);
+    uint32_t idle_ms = shard_since(shard, peer->received_ms),
+             waiting_ms = shard_since(shard, peer->sending_ms);
     uint32_t remaining_ms = HTTP_IDLE_MS;
     if (waiting_ms < idle_ms)
         idle_ms = waiting_ms;

@@ -55,7 +55,7 @@ const struct transport transport_sse = {
     .expire = sse_expire,
     .missed_head = "event: dropped\ndata: ",
     .end_is_leaving = true,
-    .only_hears = true,
+    .receives_only = true,
 };
 
 // --- /events

@@ -90,7 +90,7 @@ static void queue_frame(struct shard *shard, struct peer *peer, const char *byte
     struct parcel *parcel = text.failed ? NULL : parcel_own(&shard->parcels, text.bytes, text.length);
     if (parcel) {
         parcel->dressed = true;
-        send_queue_owed(shard, peer, parcel);
+        send_queue_required(shard, peer, parcel);
         return;
     }
     text_deinit(&text);
@@ -129,7 +129,7 @@ static void take_close(struct shard *shard, struct peer *peer, const uint8_t *pa
 static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *payload, uint32_t count) {
     assert(count <= WEBSOCKET_CONTROL_BYTES_MAX);
     authn_meter(shard, peer, count);
-    if (!send_holds_back(peer))
+    if (!send_pauses_reads(peer))
         queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
 }
 
@@ -225,7 +225,7 @@ static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
 // A silent peer is asked for a sign of life, and closed without one.
 static void websocket_expire(struct shard *shard, struct peer *peer) {
     struct annex *annex = peer->annex;
-    uint32_t idle_ms = shard_since(shard, peer->heard_ms), remaining_ms = WEBSOCKET_PONG_MS;
+    uint32_t idle_ms = shard_since(shard, peer->received_ms), remaining_ms = WEBSOCKET_PONG_MS;
     bool has_replied = annex->is_pinged && idle_ms <= shard_since(shard, annex->pinged_ms); // also at once
     if (peer->state != PEER_OPEN)
         return;

@@ -366,7 +366,7 @@ static void pending_query_destroy(struct shard *shard, struct pending_query *que
     quota_give(&shard->quota, query);
 }
 
-static void come_home(struct shard *shard, struct pending_query *query) {
+static void end_round(struct shard *shard, struct pending_query *query) {
     struct reply_to to = {query->id, query->id_bytes, query->exchange};
     struct peer *peer = peer_find(shard, query->mail.connection);
     assert(shard->remote_queries_out > 0);
@@ -392,7 +392,7 @@ static uint32_t shards_of(const struct shard *shard) {
 static void take(struct shard *shard, struct pending_query *query) {
     query->next_slot = 0;
     if (query->visits == 2 * shards_of(shard))
-        come_home(shard, query);
+        end_round(shard, query);
     else
         list_append(&shard->observe.queries, &query->link);
 }

@@ -288,7 +288,7 @@ static struct parcel *notice_of(struct shard *shard, struct tap *tap, const stru
 }
 
 // Whoever may not tap any more, as the users file says now, hears nothing.
-static bool may_hear(struct shard *shard, const struct peer *peer) {
+static bool may_receive(struct shard *shard, const struct peer *peer) {
     const struct user *user = authz_user(shard, peer);
     return !user || rights_admin(user).allowed;
 }
@@ -299,7 +299,7 @@ static bool send_entries(struct shard *shard, struct tap *tap, const struct text
     struct peer *peer = peer_find(shard, tap->mail.connection);
     if (!peer || peer->state != PEER_OPEN || tap->is_closing)
         return false;
-    bool can = may_hear(shard, peer) && send_has_room(shard, peer);
+    bool can = may_receive(shard, peer) && send_has_room(shard, peer);
     struct parcel *parcel = can ? notice_of(shard, tap, entries) : NULL;
     if (parcel)
         send_queue(shard, peer, parcel);
@@ -344,7 +344,7 @@ void tap_expired(struct shard *shard, struct timer *timer) {
     if (tap->is_closing)
         return;
     wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
-    if (peer && !may_hear(shard, peer))
+    if (peer && !may_receive(shard, peer))
         close_tap(shard, tap);
     else if (atomic_load_explicit(&tap->missed, memory_order_relaxed))
         send_entries(shard, tap, NULL);
@@ -455,7 +455,7 @@ static void answer(struct shard *shard, struct tap *tap) {
 static void travel(struct shard *shard, struct tap *tap);
 
 // A round is over.
-static void come_home(struct shard *shard, struct tap *tap) {
+static void end_round(struct shard *shard, struct tap *tap) {
     assert(tap->is_travelling && !tap->is_over);
     tap->is_travelling = false;
     if (tap->is_leaving) {
@@ -481,7 +481,7 @@ static void visit(struct shard *shard, struct tap *tap) {
         tap->lacks_memory = true;
     uint32_t next = (shard->index + 1) % shard->hub->settings.shard_count;
     if (next == home_of(tap) && next == shard->index) {
-        come_home(shard, tap);
+        end_round(shard, tap);
         return;
     }
     tap->mail.kind = FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_TAP);
@@ -498,7 +498,7 @@ void tap_arrived(struct shard *shard, struct mail *mail) {
     assert(mail->kind == FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_MAIL_TAP));
     struct tap *tap = list_entry(mail, struct tap, mail);
     if (home_of(tap) == shard->index)
-        come_home(shard, tap);
+        end_round(shard, tap);
     else
         visit(shard, tap);
 }

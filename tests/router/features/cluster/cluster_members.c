@@ -12,15 +12,15 @@
 #include "router/features/cluster/cluster_members.h"
 
 static struct buffer_budget budget;
-static struct quota kept;
+static struct quota quota;
 static struct cluster_members cluster_members;
 
 static int open_all(void **state) {
     static const struct siphash_key key = {0};
     (void)state;
     atomic_store(&budget.bytes_max, 128 << 10);
-    quota_init(&kept, &budget);
-    cluster_members_init(&cluster_members, &key, &kept);
+    quota_init(&quota, &budget);
+    cluster_members_init(&cluster_members, &key, &quota);
     return 0;
 }
 
@@ -30,8 +30,8 @@ static int close_all(void **state) {
         cluster_members_remove(&cluster_members,
                                list_entry(cluster_members.all.next, struct cluster_member, link));
     cluster_members_deinit(&cluster_members);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
     return 0;
 }
 
@@ -53,8 +53,8 @@ static void who_was_heard_longest_ago_is_first(void **state) {
     struct cluster_member *one = add(1, 10), *other = add(2, 20);
     assert_true(one && other && one != other);
     assert_ptr_equal(list_entry(cluster_members.all.next, struct cluster_member, link), one);
-    cluster_members_hear(&cluster_members, one, 30);
-    assert_int_equal(one->heard_ms, 30);
+    cluster_members_seen(&cluster_members, one, 30);
+    assert_int_equal(one->received_ms, 30);
     assert_ptr_equal(list_entry(cluster_members.all.next, struct cluster_member, link), other);
 }
 

@@ -22,7 +22,7 @@ static struct realm former;
 static struct hub_name hub_name;
 static struct list claims;
 static struct buffer_budget budget;
-static struct quota kept;
+static struct quota quota;
 static struct nats_subscriptions presence;
 static struct agents agents;
 
@@ -38,8 +38,8 @@ static int open_all(void **state) {
     assert_true(hub_name_read(&hub_name, hub, sizeof hub - 1));
     list_init(&claims);
     budget = (struct buffer_budget){.bytes_max = 16 << 20};
-    quota_init(&kept, &budget);
-    nats_subscriptions_init(&presence, &TABLE_KEY, &kept);
+    quota_init(&quota, &budget);
+    nats_subscriptions_init(&presence, &TABLE_KEY, &quota);
     agents_init(&agents, &TABLE_KEY, account());
     return 0;
 }
@@ -47,8 +47,8 @@ static int open_all(void **state) {
 static int close_all(void **state) {
     (void)state;
     nats_subscriptions_deinit(&presence);
-    assert_int_equal(kept.used, 0);
-    quota_deinit(&kept);
+    assert_int_equal(quota.used, 0);
+    quota_deinit(&quota);
     agents_deinit(&agents);
     return 0;
 }
@@ -209,21 +209,21 @@ static void names_are_found_while_they_are_there(void **state) {
     assert_null(found("patchbay.c.1.agent.b"));
     assert_null(found("a"));
     struct nats_subscription *present = found("patchbay.c.1.agent.a7");
-    present->visitors = 2;
+    present->unanswered = 2;
     leave(7);
     follow();
     assert_null(found("patchbay.c.1.agent.a7"));
-    nats_subscriptions_left(present, &kept);
+    nats_subscriptions_left(present, &quota);
     join(7, "{}");
     follow();
     assert_non_null(found("patchbay.c.1.agent.a7"));
     assert_ptr_not_equal(found("patchbay.c.1.agent.a7"), present);
-    nats_subscriptions_left(present, &kept);
-    found("patchbay.c.1.agent.a7")->visitors = 1;
+    nats_subscriptions_left(present, &quota);
+    found("patchbay.c.1.agent.a7")->unanswered = 1;
     present = found("patchbay.c.1.agent.a7");
     nats_subscriptions_forget(&presence);
     assert_null(found("patchbay.c.1.agent.a7"));
-    nats_subscriptions_left(present, &kept);
+    nats_subscriptions_left(present, &quota);
 }
 
 // Any number of them come, go, and say anew what they offer between two looks.
