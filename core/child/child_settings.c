@@ -353,9 +353,10 @@ static const char *thing_of(const char *key, bool *sets_variable) {
 
 static bool is_given(const struct child_settings *settings, const char *key) {
     bool variable, given_variable;
-    const char *thing = thing_of(key, &variable), *end = settings->all.bytes + settings->all.length;
+    const char *thing = thing_of(key, &variable), *first = settings->all.bytes;
+    const char *end = first ? first + settings->all.length : NULL;
     assert(!settings->all.failed);
-    for (const char *at = settings->all.bytes; at && at < end; at += strlen(at) + 1) {
+    for (const char *at = first; at && at < end; at += strlen(at) + 1) {
         const char *given = thing_of(at, &given_variable);
         if (variable == given_variable && strcmp(given, thing) == 0)
             return true;
