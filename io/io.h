@@ -85,9 +85,12 @@ uint64_t io_now(const struct io *io);
 uint64_t io_clock(const struct io *io);
 // Nanoseconds of a processor that the calling thread has used; 0 where nobody knows.
 uint64_t io_cpu_ns(const struct io *io);
-// Milliseconds since the beginning of 1970 by the wall clock as it is at the call. The clock may be set
+// Nanoseconds since the beginning of 1970 by the wall clock as it is at the call; and milliseconds. The clock may be set
 // forward or back, and goes on while the machine sleeps. 0 before 1970.
-uint64_t io_wall_ms(const struct io *io);
+uint64_t io_wall_ns(const struct io *io);
+static inline uint64_t io_wall_ms(const struct io *io) {
+    return io_wall_ns(io) / 1000000;
+}
 
 // Accepts connections on a listening socket until cancelled or until it fails: IO_ACCEPTED for each.
 void io_accept(struct io *io, int socket, uint64_t token);

@@ -63,11 +63,11 @@ uint64_t io_cpu_ns(const struct io *io) {
     return io_used_ns();
 }
 
-uint64_t io_wall_ms(const struct io *io) {
+uint64_t io_wall_ns(const struct io *io) {
     struct timespec now;
     (void)io; // every kernel's clock is the same one
     clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 uint64_t io_entries(const struct io *io) {

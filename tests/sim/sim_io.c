@@ -465,8 +465,8 @@ uint64_t io_cpu_ns(const struct io *io) {
     return 0;
 }
 
-uint64_t io_wall_ms(const struct io *io) {
-    return kernel_wall_ms(io->kernel);
+uint64_t io_wall_ns(const struct io *io) {
+    return kernel_wall_ms(io->kernel) * 1000000 + io->kernel->now_ns % 1000000;
 }
 
 uint64_t io_entries(const struct io *io) {
