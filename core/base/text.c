@@ -192,6 +192,22 @@ bool units_count(const char *text, uint64_t *out) {
     return parse(text, counts, out);
 }
 
+bool units_fraction(const char *text, uint64_t *out_billionths) {
+    enum { DIGITS = 9 };
+    size_t whole = strspn(text, "0123456789"),
+           behind = text[whole] == '.' ? strspn(text + whole + 1, "0123456789") : 0;
+    uint64_t ones, parts = 0;
+    bool is_whole = text[whole] == '\0', ends = is_whole || text[whole + 1 + behind] == '\0';
+    if (!ends || (!is_whole && (behind == 0 || behind > DIGITS)) || !text_read_digits(text, whole, 1, &ones))
+        return false;
+    for (size_t at = 0; at < DIGITS; at++)
+        parts = parts * 10 + (at < behind ? (uint64_t)(text[whole + 1 + at] - '0') : 0);
+    if (ones * UNITS_WHOLE + parts > UNITS_WHOLE)
+        return false;
+    *out_billionths = ones * UNITS_WHOLE + parts;
+    return true;
+}
+
 // --- Timestamps
 
 #define DAY_MS UINT64_C(86400000)

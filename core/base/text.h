@@ -47,6 +47,9 @@ bool units_time(const char *text, uint64_t *out_ns);
 // A size in bytes; K, M and G are powers of 1,024.
 bool units_size(const char *text, uint64_t *out_bytes);
 bool units_count(const char *text, uint64_t *out);
+// A part of a whole, from 0 to 1, in decimal digits with up to 9 of them behind a point: in billionths.
+enum { UNITS_WHOLE = 1000000000 };
+bool units_fraction(const char *text, uint64_t *out_billionths);
 
 // --- Timestamps
 

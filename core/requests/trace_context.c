@@ -53,8 +53,9 @@ bool trace_context_read(const char *text, size_t bytes, struct trace_context *ou
     return true;
 }
 
-// Whether there is such a member at all; *out is none unless it is there once and valid.
-static bool find_member(const uint8_t *body, struct span meta, struct trace_context *out, bool *valid) {
+// Whether there is such a member at all; *out is none unless it is there once and valid. *place: its value.
+static bool find_member(const uint8_t *body, struct span meta, struct trace_context *out, bool *valid,
+                        struct span *place) {
     struct json_walk walk;
     struct json_item item;
     char value[VALUE_BYTES_MAX];
@@ -68,12 +69,13 @@ static bool find_member(const uint8_t *body, struct span meta, struct trace_cont
         size_t bytes =
             item.type == JSON_STRING ? json_string_decode(body, item.value, value, sizeof value) : SIZE_MAX;
         *valid = bytes != SIZE_MAX && trace_context_read(value, bytes, out);
+        *place = item.value;
     }
     *valid &= count == 1;
     return count > 0;
 }
 
-static bool find_field(const uint8_t *block, uint32_t end, struct trace_context *out) {
+static bool find_field(const uint8_t *block, uint32_t end, struct trace_context *out, struct span *place) {
     static const char name[] = "traceparent";
     uint32_t at = 0;
     unsigned count = 0;
@@ -83,6 +85,7 @@ static bool find_field(const uint8_t *block, uint32_t end, struct trace_context 
             continue;
         count++;
         valid = trace_context_read((const char *)block + line.value.at, line.value.bytes, out);
+        *place = line.value;
     }
     return valid && count == 1;
 }
@@ -90,7 +93,31 @@ static bool find_field(const uint8_t *block, uint32_t end, struct trace_context 
 bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
                         struct trace_context *out) {
     bool valid = false;
-    if (meta.bytes > 0 && find_member(body, meta, out, &valid))
+    struct span place;
+    if (meta.bytes > 0 && find_member(body, meta, out, &valid, &place))
         return valid;
-    return block_bytes > 0 && find_field(block, block_bytes, out);
+    return block_bytes > 0 && find_field(block, block_bytes, out, &place);
+}
+
+static bool is_same(const struct trace_context *one, const struct trace_context *other) {
+    return memcmp(one->trace, other->trace, TRACE_ID_DIGITS) == 0 &&
+           memcmp(one->parent, other->parent, TRACE_PARENT_DIGITS) == 0;
+}
+
+struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
+                                         uint32_t block_bytes, const struct trace_context *context) {
+    struct trace_places places = {0, 0};
+    struct trace_context found;
+    struct span place;
+    bool valid = false;
+    assert(is_digit(context->trace[0]) && is_digit(context->parent[0]));
+    if (meta.bytes > 0 && find_member(body, meta, &found, &valid, &place) && valid &&
+        is_same(&found, context)) {
+        const char *text = (const char *)body + place.at + 1; // between its quotes
+        if (trace_context_read(text, place.bytes - 2, &found))
+            places.in_body = place.at + 1 + PARENT_AT;
+    }
+    if (block_bytes > 0 && find_field(block, block_bytes, &found, &place) && is_same(&found, context))
+        places.in_block = place.at + PARENT_AT;
+    return places;
 }

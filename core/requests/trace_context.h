@@ -26,3 +26,12 @@ bool trace_context_read(const char *text, size_t bytes, struct trace_context *ou
 // is none. False: there is none.
 bool trace_context_find(const uint8_t *body, struct span meta, const uint8_t *block, uint32_t block_bytes,
                         struct trace_context *out);
+// Where a message bears a context: the offsets of the parent's digits in the body and in the block; 0: it isn't borne
+// there. A value that is spelled with escapes up to there has no such place.
+struct trace_places {
+    uint32_t in_body, in_block;
+};
+
+// Finds the places of the context `context` in a message, as above. There may be one in each.
+struct trace_places trace_context_places(const uint8_t *body, struct span meta, const uint8_t *block,
+                                         uint32_t block_bytes, const struct trace_context *context);

@@ -518,6 +518,21 @@ void parcel_retext(struct parcel *parcel, char *text, size_t count) {
     parcel->bytes = count;
 }
 
+bool parcel_own_block(struct parcel *parcel) {
+    size_t body = parcel->bytes, block = parcel->block_bytes;
+    assert(parcel->block && !parcel->has_head && !parcel->dressed);
+    char *text = parcel_text_take(parcel, body + block);
+    if (!text)
+        return false;
+    parcel_copy(parcel, (uint8_t *)text);
+    memcpy(text + body, parcel->block, block);
+    parcel_retext(parcel, text, body + block);
+    parcel->pieces[0].count = parcel->bytes = body;
+    parcel->block = (const uint8_t *)text + body;
+    parcel->canonical = false;
+    return true;
+}
+
 char *parcel_head_take(struct parcel *parcel, size_t count) {
     assert(!parcel->dressed && !parcel->has_head && count > 0 && count <= UINT32_MAX);
     char *to = parcel->inline_text; // what fills holes lies behind what a short one takes

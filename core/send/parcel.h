@@ -215,6 +215,9 @@ struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
 // be given to parcel_retext, which makes its first `count` bytes the body in place of all that the body was.
 char *parcel_text_take(struct parcel *parcel, size_t bytes);
 void parcel_retext(struct parcel *parcel, char *text, size_t count);
+// Copies the body and the header block that came with it, which others may have too, into text of the parcel's own. False
+// without memory: the parcel is then as before.
+bool parcel_own_block(struct parcel *parcel);
 // Shortens a share of a stretch to its first frames.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
 // Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been

@@ -39,6 +39,20 @@ static void every_unit_has_its_factor(void **state) {
     check(units_count, "18446744073709551615", UINT64_MAX);
 }
 
+static void a_fraction_is_of_one(void **state) {
+    (void)state;
+    check(units_fraction, "0", 0);
+    check(units_fraction, "1", UNITS_WHOLE);
+    check(units_fraction, "1.0", UNITS_WHOLE);
+    check(units_fraction, "0.01", UNITS_WHOLE / 100);
+    check(units_fraction, "0.000000001", 1);
+    check(units_fraction, "000.5", UNITS_WHOLE / 2);
+    static const char *const bad[] = {"",   ".5",   "1.",   "0.0000000001", "1.000000001", "2",     "-0",
+                                      "+1", "0.5 ", " 0.5", "0,5",          "1e-3",        "0.5.5", "1%"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        check_refused(units_fraction, bad[i]);
+}
+
 static void all_else_is_refused(void **state) {
     (void)state;
     static const char *const bad[] = {"",    " 1s", "+1s",  "-1s",  "1 s", "s",
@@ -63,6 +77,7 @@ static void what_does_not_fit_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_unit_has_its_factor),
+        cmocka_unit_test(a_fraction_is_of_one),
         cmocka_unit_test(all_else_is_refused),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };

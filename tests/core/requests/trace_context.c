@@ -79,10 +79,45 @@ static void the_member_counts_before_the_field(void **state) {
     }
 }
 
+static void a_context_has_places(void **state) {
+    (void)state;
+    static const struct {
+        const char *meta, *block;
+        bool in_body, in_block;
+    } rows[] = {
+        {"{\"traceparent\":\"" GOOD "\"}", "\r\n", true, false},
+        {"{\"a\":1}", "A: b\r\ntraceparent: " GOOD "\r\n\r\n", false, true},
+        {"{\"traceparent\": \"" GOOD "\"}", "traceparent:" GOOD " \r\n\r\n", true, true},
+        {"{\"traceparent\":\"" GOOD "\"}", "traceparent: " OTHER "\r\n\r\n", true, false},
+        // Whose digits are written as escapes is borne, and has no place.
+        {"{\"traceparent\":\"00-\\u0034bf92f3577b34da6a3ce929d0e0e4736-" PARENT "-01\"}", "\r\n", false,
+         false},
+        {"{\"traceparent\":\"cc-" TRACE "-" PARENT "-01-\\u0041\"}", "\r\n", true, false},
+        {"{}", "\r\n", false, false},
+    };
+    struct trace_context context;
+    assert_true(trace_context_read(GOOD, sizeof GOOD - 1, &context));
+    for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+        uint8_t text[512] = {0}, block[256] = {0};
+        uint32_t bytes = (uint32_t)strlen(rows[at].meta), block_bytes = (uint32_t)strlen(rows[at].block);
+        memcpy(text, rows[at].meta, bytes);
+        memcpy(block, rows[at].block, block_bytes);
+        struct trace_places places =
+            trace_context_places(text, (struct span){0, bytes}, block, block_bytes, &context);
+        assert_int_equal(places.in_body > 0, rows[at].in_body);
+        assert_int_equal(places.in_block > 0, rows[at].in_block);
+        if (places.in_body)
+            assert_memory_equal(text + places.in_body, PARENT, TRACE_PARENT_DIGITS);
+        if (places.in_block)
+            assert_memory_equal(block + places.in_block, PARENT, TRACE_PARENT_DIGITS);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_judged),
         cmocka_unit_test(the_member_counts_before_the_field),
+        cmocka_unit_test(a_context_has_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

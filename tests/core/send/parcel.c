@@ -222,6 +222,25 @@ static void a_member_of_a_batch_is_a_frame(void **state) {
     tear_down(&fixture);
 }
 
+// A block that others have, too, may change once the parcel has its own.
+static void a_block_becomes_the_parcels_own(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up(&fixture, "A: b\r\nContent-Length: 15\r\nC: d\r\n\r\n[{\"id\":1},22,3]");
+    struct frame member = fixture.frame;
+    member.body = (struct span){fixture.frame.body.at + 1, 8};
+    struct parcel *parcel = parcel_open(&fixture.parcels, &member, &(struct span){6, 1}, 1);
+    assert_true(fill(parcel, "77"));
+    memory_fail_after(0);
+    assert_false(parcel_own_block(parcel));
+    memory_fail_after(UINT64_MAX);
+    assert_true(parcel_own_block(parcel));
+    memset(fixture.buffer->bytes + fixture.frame.at, 'x', fixture.frame.unit->bytes);
+    assert_reads(parcel, "Content-Length: 9\r\nA: b\r\nC: d\r\n\r\n{\"id\":77}");
+    parcel_drop(parcel);
+    tear_down(&fixture);
+}
+
 // Several bodies are one array: what came with each of them goes, and one envelope is around all.
 static void bodies_become_an_array(void **state) {
     (void)state;
@@ -496,6 +515,7 @@ int main(void) {
         cmocka_unit_test(without_memory_nothing_is_kept),
         cmocka_unit_test(several_values_are_spliced_and_cut),
         cmocka_unit_test(a_member_of_a_batch_is_a_frame),
+        cmocka_unit_test(a_block_becomes_the_parcels_own),
         cmocka_unit_test(bodies_become_an_array),
         cmocka_unit_test(a_body_becomes_a_line),
         cmocka_unit_test(a_line_becomes_a_frame),

@@ -1,0 +1,232 @@
+#include "core/wire/http_answer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/base/list.h"
+#include "core/base/text.h"
+#include "core/wire/field.h"
+#include "core/wire/http.h"
+
+// The place of the next byte. A fresh scan is all zeros.
+enum state {
+    IN_STATUS,
+    AT_LINE,                                  // and the states of fields
+    IN_NEXT_STATUS = AT_LINE + FIELDS_STATES, // behind an interim answer
+    HEAD_STATES_COUNT,
+    TO_THE_END = HTTP_REFUSED + 1, // the body ends with the connection
+};
+static_assert((int)HEAD_STATES_COUNT <= (int)HTTP_CHUNKS,
+              "the states of a head are below those of the chunks");
+
+static const struct fields_wire answer_fields;
+
+static void answer_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
+    fields_refuse(unit, &answer_fields, fault, at);
+}
+
+static struct http_answer *answer_of(struct unit *unit) {
+    return list_entry(unit, struct http_answer, unit);
+}
+
+// --- Fields
+
+static void take_length(struct http_answer *answer, const uint8_t *bytes, struct span value,
+                        const struct unit_limits *limits) {
+    uint64_t length;
+    uint64_t most = UINT64_C(1) << 60;
+    if (answer->has_length || !text_read_digits(bytes + value.at, value.bytes, most, &length))
+        answer_refuse(&answer->unit, UNIT_FAULT_LENGTH, value.at);
+    else
+        answer->unit.bytes = length <= limits->body_bytes_max ? (uint32_t)length : 0;
+    answer->has_length = true;
+}
+
+static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
+                       const struct unit_limits *limits) {
+    assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
+    struct http_answer *answer = answer_of(unit);
+    const uint8_t *name = bytes + unit->line_at;
+    uint32_t name_bytes = unit->colon_at - unit->line_at;
+    struct field_text text =
+        field_text_trim((struct field_text){bytes + unit->colon_at + 1, bytes + line_end - 2});
+    struct span value = {(uint32_t)(text.start - bytes), (uint32_t)(text.end - text.start)};
+    if (field_is(name, name_bytes, "content-length", 14)) {
+        take_length(answer, bytes, value, limits);
+    } else if (field_is(name, name_bytes, "transfer-encoding", 17)) {
+        answer->is_chunked = field_is(text.start, value.bytes, "chunked", 7);
+        if (!answer->is_chunked)
+            answer_refuse(unit, UNIT_FAULT_CODING, value.at);
+    } else if (field_is(name, name_bytes, "retry-after", 11)) {
+        answer->retry_after_at = value.at;
+        answer->retry_after_bytes = value.bytes;
+    }
+}
+
+static bool has_no_body(unsigned status) {
+    return status == 204 || status == 304;
+}
+
+// The head ends at `at`, behind its blank line.
+static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
+    struct http_answer *answer = answer_of(unit);
+    assert(answer->status >= 100 && answer->status <= 599);
+    (void)bytes;
+    if (answer->status < 200) { // the answer itself is still to come
+        *answer =
+            (struct http_answer){.unit = {.state = IN_NEXT_STATUS, .line_at = at, .length_line_at = at}};
+        return;
+    }
+    if (answer->is_chunked) {
+        unit->bytes = 0;
+        http_chunks_begin(unit, at);
+        return;
+    }
+    bool ends = answer->has_length || has_no_body(answer->status);
+    unit->body_at = at;
+    unit->body_bytes = ends && !has_no_body(answer->status) ? unit->bytes : 0;
+    unit->state = ends ? HTTP_SIZED : TO_THE_END;
+    unit->sized = ends;
+    unit->bytes = at + unit->body_bytes;
+}
+
+static const struct fields_wire answer_fields = {
+    .first = AT_LINE, .refused = HTTP_REFUSED, .check = check_line, .end = end_head};
+
+// --- The status line
+
+// HTTP/1.X, a space and three digits, behind which a space and any reason may stand.
+static unsigned read_status(const uint8_t *line, uint32_t bytes) {
+    enum { STATUS_AT = 9, STATUS_END = 12 };
+    if (bytes < STATUS_END || memcmp(line, "HTTP/1.", 7) != 0 || !field_is_digit(line[7]) || line[8] != ' ' ||
+        (bytes > STATUS_END && line[STATUS_END] != ' '))
+        return 0;
+    unsigned status = 0;
+    for (unsigned at = STATUS_AT; at < STATUS_END; at++) {
+        if (!field_is_digit(line[at]))
+            return 0;
+        status = status * 10 + (unsigned)(line[at] - '0');
+    }
+    return status >= 100 && status <= 599 && status != 101 ? status : 0;
+}
+
+static void scan_status(struct http_answer *answer, const uint8_t *bytes, uint32_t count) {
+    struct unit *unit = &answer->unit;
+    uint32_t most = unit->line_at + HTTP_ANSWER_LINE_BYTES_MAX, end = count < most ? count : most;
+    uint32_t stop = field_skip_value(bytes, unit->at, end);
+    assert(unit->at >= unit->line_at);
+    unit->at = stop;
+    if (stop == most || (stop < end && bytes[stop] != '\r')) {
+        answer_refuse(unit, UNIT_FAULT_REQUEST_LINE, stop);
+        return;
+    }
+    if (count - stop < 2)
+        return;
+    answer->status = read_status(bytes + unit->line_at, stop - unit->line_at);
+    if (answer->status == 0 || bytes[stop + 1] != '\n') {
+        answer_refuse(unit, UNIT_FAULT_REQUEST_LINE, unit->line_at);
+        return;
+    }
+    unit->state = AT_LINE;
+    unit->at = unit->line_at = unit->length_line_at = stop + 2;
+}
+
+static bool is_in_status(const struct unit *unit) {
+    return unit->state == IN_STATUS || unit->state == IN_NEXT_STATUS;
+}
+
+static bool is_in_fields(const struct unit *unit) {
+    return unit->state >= AT_LINE && unit->state < IN_NEXT_STATUS;
+}
+
+static void scan_head(struct http_answer *answer, const uint8_t *bytes, uint32_t count,
+                      const struct unit_limits *limits) {
+    struct unit *unit = &answer->unit;
+    uint32_t at;
+    do { // once more behind each interim answer
+        at = unit->at;
+        if (is_in_status(unit))
+            scan_status(answer, bytes, count);
+        uint32_t most = unit->length_line_at + limits->header_bytes_max;
+        if (is_in_fields(unit))
+            fields_scan(unit, &answer_fields, bytes, count < most ? count : most, limits);
+        if (is_in_fields(unit) && unit->at >= most)
+            answer_refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, most);
+    } while (is_in_status(unit) && unit->at > at && unit->at < count);
+}
+
+enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *bytes, uint32_t count,
+                                       bool has_ended, const struct unit_limits *limits) {
+    struct unit *unit = &answer->unit;
+    assert(count >= unit->at);
+    if (unit->state < HTTP_CHUNKS)
+        scan_head(answer, bytes, count, limits);
+    if (unit->state >= HTTP_CHUNKS && unit->state < HTTP_SIZED)
+        http_chunks_scan(unit, bytes, count, limits);
+    if (unit->state == TO_THE_END) {
+        unit->body_bytes = count - unit->body_at;
+        if (unit->body_bytes > limits->body_bytes_max)
+            answer_refuse(unit, UNIT_FAULT_BODY_TOO_LARGE, unit->body_at);
+        else if (has_ended)
+            return HTTP_ANSWER_WHOLE;
+    }
+    if (unit->state == HTTP_REFUSED)
+        return HTTP_ANSWER_BAD;
+    if (unit->sized && count >= unit->bytes)
+        return HTTP_ANSWER_WHOLE;
+    return has_ended ? HTTP_ANSWER_BAD : HTTP_ANSWER_OPEN;
+}
+
+// --- When to come again
+
+// Reads so many digits; -1: others stand there.
+static int digits_at(const uint8_t *text, unsigned count) {
+    int number = 0;
+    for (unsigned at = 0; at < count; at++) {
+        if (!field_is_digit(text[at]))
+            return -1;
+        number = number * 10 + (text[at] - '0');
+    }
+    return number;
+}
+
+// Days from the beginning of 1970 to a day of the Gregorian calendar.
+static int64_t days_of(int year, int month, int day) {
+    int64_t years = year - (month <= 2), era = years / 400, of_era = years - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    assert(month >= 1 && month <= 12);
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+// Sun, 06 Nov 1994 08:49:37 GMT, the one form that may be written.
+static bool read_date(const uint8_t *text, uint32_t bytes, uint64_t *unix_ms) {
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int month = 0;
+    if (bytes != TIMESTAMP_HTTP_BYTES || memcmp(text + 25, " GMT", 4) != 0)
+        return false;
+    while (month < 12 && memcmp(months + (ptrdiff_t)3 * month, text + 8, 3) != 0)
+        month++;
+    int day = digits_at(text + 5, 2), year = digits_at(text + 12, 4);
+    int hour = digits_at(text + 17, 2), minute = digits_at(text + 20, 2), second = digits_at(text + 23, 2);
+    if (month == 12 || day < 1 || year < 1970 || hour < 0 || minute < 0 || second < 0)
+        return false;
+    int64_t seconds = days_of(year, month + 1, day) * 86400 + hour * 3600 + minute * 60 + second;
+    *unix_ms = (uint64_t)seconds * 1000;
+    return true;
+}
+
+bool http_answer_retry_ms(const struct http_answer *answer, const uint8_t *bytes, uint64_t unix_ms,
+                          uint64_t *wait_ms) {
+    const uint8_t *text = bytes + answer->retry_after_at;
+    uint64_t seconds, date_ms;
+    if (answer->retry_after_bytes == 0)
+        return false;
+    if (text_read_digits(text, answer->retry_after_bytes, UINT32_MAX, &seconds)) {
+        *wait_ms = seconds * 1000;
+        return true;
+    }
+    if (!read_date(text, answer->retry_after_bytes, &date_ms))
+        return false;
+    *wait_ms = date_ms > unix_ms ? date_ms - unix_ms : 0;
+    return true;
+}
