@@ -10,6 +10,7 @@
     X(FEATURE_MCP_HTTP, mcp_http_feature)                                                                    \
     X(FEATURE_HCS, hcs_feature)                                                                              \
     X(FEATURE_CLUSTER, cluster_feature)                                                                      \
+    X(FEATURE_TRACE, trace_feature)                                                                          \
     X(FEATURE_OBSERVE, observe_feature)                                                                      \
     X(FEATURE_OBSERVE_WATCH, observe_watch_feature)                                                          \
     X(FEATURE_APPROVALS, approvals_feature)

@@ -331,6 +331,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     struct progress_tokens tokens;
     struct account *account = NULL;
     assert(!agent == !!to);
+    feature_before_request(shard, message, agent);
     if (agent && __builtin_expect(agent->home->leaving, false)) {
         refuse_at(shard, message, agent, ERROR_TARGET_DISCONNECTED);
         return;

@@ -14,6 +14,7 @@
 #include "io/log.h"
 #include "io/plain_file.h"
 #include "router/main/config_cluster.h"
+#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 #include "router/main/config_values.h"
@@ -189,6 +190,7 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
     judge_listeners(config);
     check_tls(config);
     config_check_cluster(config);
+    config_check_collector(config);
     return config->faults == 0 ? CONFIG_RUN : CONFIG_BAD;
 }
 
@@ -245,6 +247,8 @@ static bool is_same(const struct option *option, const struct config *now, const
         return is_same_http(now, fresh);
     case OPTION_TEXT:
         return strcmp((const char *)now + option->offset, (const char *)fresh + option->offset) == 0;
+    case OPTION_COLLECTOR:
+        return strcmp(given_text(now, option), given_text(fresh, option)) == 0;
     case OPTION_NATS:
     case OPTION_CLUSTER:
         return config_is_same_cluster(now, fresh) ||

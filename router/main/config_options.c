@@ -240,6 +240,9 @@ const char *option_expected(const struct option *option, char *out, size_t capac
     case OPTION_FLAG:
         snprintf(out, capacity, "yes or no");
         return out;
+    case OPTION_FRACTION:
+        snprintf(out, capacity, "a number from 0 to 1, such as 0.01, with up to 9 digits behind its point");
+        return out;
     case OPTION_COUNT:
     case OPTION_SIZE:
     case OPTION_TIME:

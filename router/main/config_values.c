@@ -9,6 +9,7 @@
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
 #include "router/main/config_cluster.h"
+#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 
@@ -51,9 +52,10 @@ static bool refuse_value(struct config *config, const struct option *option, con
 static bool set_number(struct config *config, const struct option *option, const char *text) {
     assert(option->min <= option->max && text);
     bool is_time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
-    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE ? units_size
-                                                    : is_time                   ? units_time
-                                                                                : units_count;
+    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE       ? units_size
+                                                    : option->kind == OPTION_FRACTION ? units_fraction
+                                                    : is_time                         ? units_time
+                                                                                      : units_count;
     uint64_t value = 0;
     bool is_off = is_time && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
     bool is_good = (is_off || read(text, &value)) && value >= option->min && value <= option->max;
@@ -176,6 +178,8 @@ bool config_set(struct config *config, const struct option *option, const char *
         return config_nats(config, text);
     case OPTION_CLUSTER:
         return config_cluster(config, text);
+    case OPTION_COLLECTOR:
+        return config_collector(config, text);
     case OPTION_EXTENSION:
         return set_extension(config, option, text);
     case OPTION_FLAG:

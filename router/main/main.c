@@ -38,6 +38,7 @@
 #include "router/main/config.h"
 #include "router/main/config_check.h"
 #include "router/main/config_cluster.h"
+#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_secrets.h"
 #include "router/main/config_users.h"
@@ -56,9 +57,10 @@ struct program {
     uint64_t connections_most; // for so many the descriptors are enough, as counted at start
     struct sandbox sandbox;
     struct hub *hub;
-    int manager;              // io/notify.h
-    struct keeper keeper;     // where there may be children
-    struct resolver resolver; // where names of servers may have to be looked up
+    int manager;                        // io/notify.h
+    struct keeper keeper;               // where there may be children
+    struct resolver resolver;           // where names of servers may have to be looked up
+    struct resolver collector_resolver; // likewise the collector's name
     struct listen_sockets listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
@@ -539,9 +541,12 @@ static bool fork_helpers(struct program *program, struct config *config) {
         return false;
     }
     failed = config_needs_resolver(config) ? resolver_fork(&program->resolver, user) : 0;
+    config->cluster.resolver = program->resolver.process ? &program->resolver : NULL;
+    if (!failed && config_collector_needs_resolver(config))
+        failed = resolver_fork(&program->collector_resolver, user);
     if (failed)
         log_write(LOG_FAILED, LOG_NO_FIELDS, "what looks names up can't be started: %s", strerror(-failed));
-    config->cluster.resolver = program->resolver.process ? &program->resolver : NULL;
+    config->collector.resolver = program->collector_resolver.process ? &program->collector_resolver : NULL;
     return !failed;
 }
 
@@ -594,6 +599,8 @@ int main(int argc, char **argv) {
         keeper_close(&program.keeper);
     if (program.resolver.process)
         resolver_close(&program.resolver);
+    if (program.collector_resolver.process)
+        resolver_close(&program.collector_resolver);
     listen_sockets_close(&program.listening);
     log_tell_suppressed();
     if (status == 0)

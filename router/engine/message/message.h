@@ -49,6 +49,7 @@ struct message {
     struct lookup lookup;
     enum message_audit audit;
     bool approved;                    // it was held, and may go now (router/features/gate)
+    uint64_t since_ms;                // when it was held, by the shards' clock; 0: it never was
     const struct origin *origin;      // who sent it through another hub; NULL: its peer did
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
     // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.
@@ -65,6 +66,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
     message->approved = false;
+    message->since_ms = 0;
     message->origin = NULL;
     message->retry = NULL;
     message->again = NULL;

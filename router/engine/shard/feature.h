@@ -71,6 +71,9 @@ struct request_end {
     X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                                                                                   \
     X(home_rests, (struct shard * shard, struct home * home, const struct spared *spared, uint32_t *ended),                                                                     \
       (shard, home, spared, ended))                                                                                                                                             \
+    /* A request is about to be made ready for this agent, or with NULL for other hubs: nothing of it was copied. Then request_began or message_refused follows. */             \
+    X(before_request, (struct shard * shard, const struct message *message, const struct agent *agent),                                                                         \
+      (shard, message, agent))                                                                                                                                                  \
     /* A request is in the table of pending ones, and its parcel goes to this agent; NULL: to other hubs. */                                                                    \
     X(request_began,                                                                                                                                                            \
       (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \

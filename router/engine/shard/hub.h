@@ -15,6 +15,7 @@
 #include "core/base/siphash.h"
 #include "core/child/child_settings.h"
 #include "core/cluster/hub_name.h"
+#include "core/wire/http_url.h"
 #include "io/io.h"
 #include "io/sandbox_layer.h"
 #include "router/engine/shard/authn_throttle.h"
@@ -40,6 +41,7 @@ const char *allowlist_find(const struct allowlist *allowed, const void *name, si
 struct account;
 struct child_record;
 struct cluster_settings;
+struct collector;
 struct feature;
 struct feature_set;
 struct keeper;
@@ -61,6 +63,7 @@ struct hub_secrets {
     struct siphash_key tables;      // of hash tables
     struct siphash_key sessions;    // of the names under which connections are known
     struct siphash_key checkpoints; // of what is held
+    struct siphash_key spans;       // of traces and spans
 };
 
 // How the hub is walled in (--sandbox), as hub/stats tells it.
@@ -111,10 +114,12 @@ struct hub_settings {
     struct hub_secrets secrets;
     uint32_t process;
     const struct cluster_settings *cluster; // other hubs; NULL: there are none
-    enum io_backend io;                     // what every shard opens
-    uint64_t spin_ns, hold_ns;              // as io_options
-    const struct turn_bounds *bounds;       // NULL: as they are (turn_bounds_defaults)
-    struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
+    struct http_url collector_url; // of what gets spans (router/features/trace); an empty host: there is none
+    const struct collector *collector; // where that is; NULL without a URL
+    enum io_backend io;                // what every shard opens
+    uint64_t spin_ns, hold_ns;         // as io_options
+    const struct turn_bounds *bounds;  // NULL: as they are (turn_bounds_defaults)
+    struct hub_sandbox sandbox;        // of the hub itself: its walls are set before it says that it listens
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);
@@ -140,8 +145,12 @@ struct hub {
     struct feature_set *features_watched; // likewise, for shards whose messages are watched
     _Atomic uint32_t taps;        // that there are, or were until a moment ago (router/features/observe)
     _Atomic uint64_t tap_numbers; // that were given out
-    struct shard **shards;        // each is set by its own thread before any runs
-    struct mailbox *mailboxes;    // from shard * shard_count + to shard
+    _Atomic uint64_t
+        span_second; // in its upper half, and how many requests were sampled in it (router/features/trace)
+    _Atomic uint32_t spans;      // that wait for the collector, counted by all shards
+    _Atomic uint64_t span_bytes; // of memory, that these take
+    struct shard **shards;       // each is set by its own thread before any runs
+    struct mailbox *mailboxes;   // from shard * shard_count + to shard
     struct buffer_budget budget;
     _Atomic uint32_t sessions; // of HCS that live, counted by all shards
     _Atomic uint32_t held; // messages that wait for approval (router/features/gate), counted by all shards

@@ -14,9 +14,11 @@ enum option_kind {
     OPTION_TEXT,
     OPTION_NATS,
     OPTION_CLUSTER,
+    OPTION_COLLECTOR,
     OPTION_EXTENSION,
     OPTION_SPIN, // a time of any number of nanoseconds
     OPTION_FLAG,
+    OPTION_FRACTION, // from 0 to 1, in billionths
     OPTION_COUNT,
     OPTION_SIZE,
     OPTION_TIME, // of whole milliseconds, as timers count these

@@ -307,10 +307,15 @@ static inline void stats_move_gauge(struct stats *stats, enum gauge gauge, int64
     stats_gauge(stats, gauge, value + (uint64_t)by);
 }
 // Adds to a counter of a feature's.
-static inline void stats_count_feature(struct stats *stats, unsigned feature, unsigned counter) {
+static inline void stats_add_feature(struct stats *stats, unsigned feature, unsigned counter,
+                                     uint64_t count) {
     assert(feature < FEATURES_MAX && counter < FEATURE_COUNTERS_MAX);
     _Atomic uint64_t *value = &stats->features[feature][counter];
-    atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + 1, memory_order_relaxed);
+    atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + count,
+                          memory_order_relaxed);
+}
+static inline void stats_count_feature(struct stats *stats, unsigned feature, unsigned counter) {
+    stats_add_feature(stats, feature, counter, 1);
 }
 // Reads a counter of a feature's, of any shard.
 uint64_t stats_read_feature(const struct stats *stats, unsigned feature, unsigned counter);

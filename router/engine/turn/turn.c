@@ -110,6 +110,10 @@ static void handle(struct shard *shard, const struct io_event *event) {
             read_fairness_take(shard, peer_of(shard, event), event);
         break;
     case IO_SENT:
+        if (event->token >= FEATURE_TOKENS_FROM) {
+            take_event(shard, event);
+            break;
+        }
         read_fairness_pass(shard);
         send_sent(shard, peer_of(shard, event), event->result);
         break;

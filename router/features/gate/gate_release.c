@@ -34,6 +34,7 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     message.body = frame_body(&frame);
     message.audit = (enum message_audit)held->audit;
     message.approved = true;
+    message.since_ms = held->since_ms;
     message.origin = held->origin;
     look_up(&message, held);
     if (peer->transport->is_attached)

@@ -79,16 +79,19 @@ static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX])
     return json_string_decode_begin(message->body, lookup->value[KEY_EVENT], out, EVENT_BYTES_MAX);
 }
 
-static void read_trace(struct observation *observation, const struct message *message) {
+bool observation_read_context(const struct message *message, struct trace_context *out) {
     const struct frame *frame = message->frame;
     const struct lookup *lookup = &message->lookup;
     bool has_meta = lookup_has(lookup, KEY_META) && lookup->type[KEY_META] == JSON_OBJECT;
     bool has_block = frame->unit->length_line_bytes > 0;
-    assert(!observation->trace.trace[0]);
-    if (!trace_context_find(message->body, has_meta ? lookup->value[KEY_META] : (struct span){0},
-                            frame->buffer->bytes + frame->at, has_block ? frame->unit->body_at : 0,
-                            &observation->trace))
-        observation->trace.trace[0] = 0;
+    assert(lookup->verdict == LOOKUP_GOOD);
+    return trace_context_find(message->body, has_meta ? lookup->value[KEY_META] : (struct span){0},
+                              frame->buffer->bytes + frame->at, has_block ? frame->unit->body_at : 0, out);
+}
+
+// When a message was taken in: now, but for one that was held.
+static uint64_t came_ns(const struct shard *shard, const struct message *message) {
+    return message->since_ms ? message->since_ms * 1000000 : io_now(shard->io);
 }
 
 static char *append(char *at, const void *text, size_t bytes) {
@@ -96,7 +99,8 @@ static char *append(char *at, const void *text, size_t bytes) {
     return at + bytes;
 }
 
-struct observation *observation_begin(struct shard *shard, const struct message *message) {
+struct observation *observation_begin(struct shard *shard, const struct message *message,
+                                      struct trace_text callee) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
     char source[OBSERVED_TARGET_BYTES], event[EVENT_BYTES_MAX], method[METHOD_BYTES_MAX];
     const char *name = message->method;
@@ -108,7 +112,8 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         name = method;
     }
     struct observation *observation =
-        quota_take(&shard->quota, sizeof *observation + method_bytes + source_bytes + id.bytes + event_bytes);
+        quota_take(&shard->quota,
+                   sizeof *observation + method_bytes + source_bytes + id.bytes + event_bytes + callee.count);
     if (!observation)
         return NULL;
     *observation = (struct observation){
@@ -116,8 +121,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
                 : message_is_request(message)               ? OBSERVED_REQUEST
                                                             : OBSERVED_NOTIFICATION,
         .number = ++shard->observe.number * shard->hub->settings.shard_count + shard->index,
-        .wall_ms = io_wall_ms(shard->io),
-        .came_ns = io_now(shard->io),
+        .came_ns = came_ns(shard, message),
         .source = message->peer->name,
         .user = message->origin ? message->origin->user : identity_user(message->peer),
         .bytes = message->frame->body.bytes,
@@ -125,12 +129,16 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .source_bytes = source_bytes,
         .id_bytes = id.bytes,
         .event_bytes = (uint32_t)event_bytes,
+        .callee_bytes = (uint32_t)callee.count,
     };
-    read_trace(observation, message);
+    observation->wall_ns = io_wall_ns(shard->io) - (io_clock(shard->io) - observation->came_ns);
+    if (!observation_read_context(message, &observation->trace))
+        observation->trace.trace[0] = 0;
     char *at = append(observation->texts, name, method_bytes);
     at = append(at, source, source_bytes);
     at = append(at, message->body + id.at, id.bytes);
-    append(at, event, event_bytes);
+    at = append(at, event, event_bytes);
+    append(at, callee.bytes, callee.count);
     return observation;
 }
 

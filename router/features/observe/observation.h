@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/requests/pending.h"
 #include "core/requests/trace_context.h"
+#include "core/requests/trace_span.h"
 #include "router/engine/message/message.h"
 #include "router/engine/shard/feature.h"
 
@@ -40,7 +41,7 @@ struct observation {
     bool has_code;
     int64_t code;     // of the error
     uint64_t number;  // that no other message of this hub has
-    uint64_t wall_ms; // when it was taken in, since 1970
+    uint64_t wall_ns; // when it was taken in, since 1970
     // By the shards' clock; 0: not known.
     uint64_t came_ns;     // taken in
     uint64_t queued_ns;   // put in its target's queue
@@ -51,14 +52,18 @@ struct observation {
     uint64_t hub_id;         // 0: it was not forwarded
     const struct user *user; // or NULL
     uint64_t bytes, answer_bytes;
-    struct trace_context trace;
+    struct trace_context trace; // of a span without a parent, that has no digits
+    bool is_sampled;            // it has a span (request_span.h), and all below:
+    char span[TRACE_PARENT_DIGITS];
+    enum trace_callee callee;
+    uint32_t block_at;  // where the span stands in a header block that others have, too; 0: nowhere
     uint64_t delivered; // of an event: deliveries
     char *body;         // of an event: as much of it as a tap wants; or NULL
     uint32_t body_bytes;
     uint32_t target_bytes;
     char target[OBSERVED_TARGET_BYTES]; // an agentId, or `#` and a connection's number; bytes 0: not known
     // Texts, one behind the other.
-    uint32_t method_bytes, source_bytes, id_bytes, event_bytes;
+    uint32_t method_bytes, source_bytes, id_bytes, event_bytes, callee_bytes;
     char texts[];
 };
 
@@ -75,10 +80,17 @@ static inline const char *observation_id(const struct observation *observation) 
 static inline const char *observation_event(const struct observation *observation) {
     return observation_id(observation) + observation->id_bytes;
 }
+// The name of the callee.
+static inline const char *observation_callee(const struct observation *observation) {
+    return observation_event(observation) + observation->event_bytes;
+}
 const char *observation_outcome_text(enum observation_outcome outcome);
 
-// Of a message that agents answer. NULL without memory.
-struct observation *observation_begin(struct shard *shard, const struct message *message);
+// The context that a message bears. False: none.
+bool observation_read_context(const struct message *message, struct trace_context *out);
+// Of a message that agents answer; `callee`: a name that is kept with it. NULL without memory.
+struct observation *observation_begin(struct shard *shard, const struct message *message,
+                                      struct trace_text callee);
 // Keeps so many bytes of the body, or without memory none.
 void observation_keep_body(struct shard *shard, struct observation *observation,
                            const struct message *message, size_t bytes);

@@ -7,6 +7,7 @@
 #include "router/features/observe/observation.h"
 #include "router/features/observe/observe_types.h"
 #include "router/features/observe/pending_list.h"
+#include "router/features/observe/request_span.h"
 #include "router/features/observe/slow_log.h"
 #include "router/features/observe/tap.h"
 #include "router/registry/method_table.h"
@@ -18,14 +19,54 @@ static void note(struct shard *shard, struct observation *observation, const str
     slow_log_note(shard, observation);
     if (tap_is_on(shard))
         tap_note(shard, observation, message);
+    if (observation->is_sampled)
+        request_span_end(shard, observation);
     observation_give(shard, observation);
 }
 
-static struct observation *begin(struct shard *shard, const struct message *message) {
-    struct observation *observation = observation_begin(shard, message);
+static struct observation *begin(struct shard *shard, const struct message *message,
+                                 struct trace_text callee) {
+    struct observation *observation = observation_begin(shard, message, callee);
     if (!observation)
         tap_note_missed(shard);
     return observation;
+}
+
+// Of a request that is to have a span.
+static struct observation *begin_sampled(struct shard *shard, const struct message *message,
+                                         const struct agent *agent) {
+    char name[TRACE_TEXT_BYTES_MAX];
+    size_t name_bytes;
+    enum trace_callee callee = request_span_callee(message, agent, name, &name_bytes);
+    struct observation *observation = begin(shard, message, (struct trace_text){name, name_bytes});
+    if (!observation) {
+        trace_count(shard, TRACE_COUNT_DROPPED_QUEUE, 1);
+        return NULL;
+    }
+    observation->callee = callee;
+    request_span_begin(shard, observation);
+    return observation;
+}
+
+// What the hub answers itself is shown to nobody: it may bear credentials.
+static bool is_shown(const struct message *message) {
+    bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
+    if (!is_call || message->lookup.verdict != LOOKUP_GOOD)
+        return false;
+    if (message->method_long)
+        return !json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
+    return method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
+           !method_table_is_of_hub(message->method, message->method_bytes);
+}
+
+// NULL: nobody looks at it, or there is no memory.
+static struct observation *begin_request(struct shard *shard, const struct message *message,
+                                         const struct agent *agent) {
+    if (trace_is_on(shard) && request_span_is_due(shard, message))
+        return begin_sampled(shard, message, agent);
+    if (!slow_log_is_on(shard) && tap_has_enough(shard))
+        return NULL;
+    return begin(shard, message, (struct trace_text){0});
 }
 
 // Of a request that goes on elsewhere, the observation goes with it.
@@ -37,24 +78,39 @@ static struct observation *take_back(const struct message *message) {
     return observation;
 }
 
-static void observe_request_began(struct shard *shard, const struct message *message,
-                                  const struct agent *agent, struct pending *pending, struct parcel *parcel) {
-    assert(pending->used && !pending->observation);
+static struct observation *take_entering(struct shard *shard) {
+    struct observation *observation = shard->observe.entering;
+    shard->observe.entering = NULL;
+    return observation;
+}
+
+// A decision about a message that another hub holds goes there, and is the hub's own method all the same.
+static void observe_before_request(struct shard *shard, const struct message *message,
+                                   const struct agent *agent) {
+    assert(!shard->observe.entering);
     struct observation *observation = take_back(message);
-    bool is_first = !observation;
-    if (is_first && !slow_log_is_on(shard) && tap_has_enough(shard))
-        return;
-    if (is_first && !message->retry) {
-        observation = begin(shard, message);
+    if (!observation && !message->retry && (agent || is_shown(message))) {
+        observation = begin_request(shard, message, agent);
         shard->observe.live += observation != NULL;
     }
+    shard->observe.entering = observation;
+    if (observation && observation->is_sampled && trace_replaces_parent(shard))
+        request_span_put(observation, message);
+}
+
+static void observe_request_began(struct shard *shard, const struct message *message,
+                                  const struct agent *agent, struct pending *pending, struct parcel *parcel) {
+    struct observation *observation = take_entering(shard);
+    assert(pending->used && !pending->observation);
     if (!observation)
         return;
     observation_forward(shard, observation, agent, pending);
     pending_mark_rare(pending);
     pending->observation = observation;
     parcel->observed = true;
-    if (is_first && tap_is_on(shard))
+    if (observation->is_sampled)
+        request_span_put_back(observation, message, parcel);
+    if (!message->retry && tap_is_on(shard))
         tap_note_begun(shard, observation, message);
 }
 
@@ -70,29 +126,31 @@ static void observe_request_ended(struct shard *shard, struct pending *pending,
     note(shard, observation, NULL);
 }
 
-// What the hub answers itself is shown to nobody: it may bear credentials.
-static bool is_shown(const struct message *message) {
-    bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
-    if (!is_call || message->lookup.verdict != LOOKUP_GOOD)
-        return false;
-    if (message->method_long)
-        return !json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
-    return method_table_find(message->method, message->method_bytes) == METHODS_COUNT &&
-           !method_table_is_of_hub(message->method, message->method_bytes);
+// One that nobody looked at until now.
+static struct observation *begin_refused(struct shard *shard, const struct message *message) {
+    if (message->retry || !is_shown(message))
+        return NULL;
+    struct observation *observation = NULL;
+    if (message_is_request(message))
+        observation = begin_request(shard, message, NULL);
+    else if (tap_is_on(shard))
+        observation = begin(shard, message, (struct trace_text){0});
+    if (observation && observation->kind == OBSERVED_REQUEST && tap_is_on(shard))
+        tap_note_begun(shard, observation, message);
+    return observation;
 }
 
 static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
-    assert(error != ERROR_NONE);
-    struct observation *observation = take_back(message);
-    if (!observation && (message->retry || !is_shown(message)))
-        return;
+    struct observation *observation = take_entering(shard);
+    if (observation && observation->is_sampled)
+        request_span_put_back(observation, message, NULL);
+    if (!observation)
+        observation = take_back(message);
     if (observation) {
         assert(shard->observe.live > 0);
         shard->observe.live--;
     } else {
-        observation = begin(shard, message);
-        if (observation && observation->kind == OBSERVED_REQUEST && tap_is_on(shard))
-            tap_note_begun(shard, observation, message);
+        observation = begin_refused(shard, message);
     }
     if (!observation)
         return;
@@ -104,7 +162,7 @@ static void observe_notification(struct shard *shard, const struct message *mess
                                  const struct agent *agent, struct parcel *parcel) {
     (void)parcel;
     assert(!message_is_request(message));
-    struct observation *observation = begin(shard, message);
+    struct observation *observation = tap_is_on(shard) ? begin(shard, message, (struct trace_text){0}) : NULL;
     if (!observation)
         return;
     observation_forward(shard, observation, agent, NULL);
@@ -116,11 +174,13 @@ static void observe_notification(struct shard *shard, const struct message *mess
 static void observe_event_began(struct shard *shard, const struct message *message,
                                 struct observation **out) {
     assert(!*out);
-    struct observation *observation = begin(shard, message);
+    if (!tap_is_on(shard))
+        return;
+    struct observation *observation = begin(shard, message, (struct trace_text){0});
     *out = observation;
     if (!observation)
         return;
-    uint64_t wanted = tap_is_on(shard) ? tap_body_bytes(shard, observation) : 0;
+    uint64_t wanted = tap_body_bytes(shard, observation);
     if (wanted)
         observation_keep_body(
             shard, observation, message,
@@ -185,7 +245,7 @@ static void take_sent(struct shard *shard, struct mail *mail) {
 
 // While nobody looks no message is watched. What is under way is watched to its end.
 static void follow(struct shard *shard) {
-    bool watches = tap_is_on(shard) || slow_log_is_on(shard) || shard->observe.live > 0;
+    bool watches = trace_is_on(shard) || tap_is_on(shard) || slow_log_is_on(shard) || shard->observe.live > 0;
     if (watches == shard->observe.is_watched)
         return;
     shard->observe.is_watched = watches;
@@ -271,6 +331,7 @@ const struct feature observe_feature = {
 const struct feature observe_watch_feature = {
     .name = "observe_watch",
     .is_watcher = true,
+    .before_request = observe_before_request,
     .request_began = observe_request_began,
     .request_ended = observe_request_ended,
     .message_refused = observe_refused,

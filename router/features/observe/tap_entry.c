@@ -49,7 +49,7 @@ static void put_head(struct text *out, const struct observation *observation) {
     assert(observation->number && observation->method_bytes > 0);
     static const char *const kinds[] = {
         [OBSERVED_REQUEST] = "request", [OBSERVED_NOTIFICATION] = "notification", [OBSERVED_EVENT] = "event"};
-    put_number(out, "{\"time\":", observation->wall_ms);
+    put_number(out, "{\"time\":", observation->wall_ns / 1000000);
     put_number(out, ",\"n\":", observation->number);
     text_put(out, ",\"kind\":\"");
     text_put(out, kinds[observation->kind]);

@@ -1,0 +1,174 @@
+#include "router/features/observe/request_span.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/rights/users.h"
+#include "router/engine/shard/child_record.h"
+
+// --- Sampling
+
+// Most messages bear no context, which is known at a glance: they have neither header fields nor _meta.
+static bool may_bear_context(const struct message *message) {
+    const struct unit *unit = message->frame->unit;
+    return lookup_has(&message->lookup, KEY_META) ||
+           (unit->length_line_bytes > 0 && unit->body_at > unit->length_line_bytes + sizeof "\r\n" - 1);
+}
+
+bool request_span_is_due(struct shard *shard, const struct message *message) {
+    struct trace_context context;
+    assert(trace_is_on(shard) && message->lookup.verdict == LOOKUP_GOOD);
+    bool has_context = may_bear_context(message) && observation_read_context(message, &context);
+    return (has_context ? context.sampled : trace_draws(shard)) && trace_admits(shard);
+}
+
+// --- What it calls
+
+// The name lies among the parameters.
+static size_t name_of(const struct message *message, struct json_item item, char name[TRACE_TEXT_BYTES_MAX]) {
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    if (item.type != JSON_STRING)
+        return 0;
+    return json_string_decode_begin(message->body, item.value, name, TRACE_TEXT_BYTES_MAX);
+}
+
+enum trace_callee request_span_callee(const struct message *message, const struct agent *agent,
+                                      char name[TRACE_TEXT_BYTES_MAX], size_t *name_bytes) {
+    bool is_mcp = agent && agent->child && child_record_is_mcp(agent->child);
+    *name_bytes = 0;
+    if (message_method_is(message, "tools/call")) {
+        *name_bytes = name_of(message, message_param(message, "name"), name);
+        return is_mcp ? TRACE_CALLEE_MCP_TOOL : TRACE_CALLEE_TOOL;
+    }
+    if (message_method_is(message, "tool/integration")) {
+        *name_bytes = name_of(message, message_param(message, "tool"), name);
+        return TRACE_CALLEE_TOOL;
+    }
+    if (is_mcp && message_method_is(message, "prompts/get")) {
+        *name_bytes = name_of(message, message_param(message, "name"), name);
+        return TRACE_CALLEE_MCP_PROMPT;
+    }
+    return is_mcp && message_method_is(message, "resources/read") ? TRACE_CALLEE_MCP : TRACE_CALLEE_NONE;
+}
+
+// --- Its name
+
+void request_span_begin(struct shard *shard, struct observation *observation) {
+    bool has_context = observation->trace.trace[0] != 0;
+    assert(!observation->is_sampled && observation->kind == OBSERVED_REQUEST);
+    observation->is_sampled = true;
+    trace_name(shard, has_context ? NULL : observation->trace.trace, observation->span);
+    if (!has_context)
+        observation->trace.parent[0] = 0;
+}
+
+// --- In the place of its parent
+
+static uint8_t *block_of(const struct message *message) {
+    return message->frame->buffer->bytes + message->frame->at;
+}
+
+static struct trace_places places_of(const struct observation *observation, const struct message *message) {
+    const struct lookup *lookup = &message->lookup;
+    const struct unit *unit = message->frame->unit;
+    bool has_meta = lookup_has(lookup, KEY_META) && lookup->type[KEY_META] == JSON_OBJECT;
+    return trace_context_places(message->body, has_meta ? lookup->value[KEY_META] : (struct span){0},
+                                block_of(message), unit->length_line_bytes ? unit->body_at : 0,
+                                &observation->trace);
+}
+
+// The body is the message's own, and the header block is, unless other messages of an array have it, too.
+void request_span_put(struct observation *observation, const struct message *message) {
+    assert(observation->is_sampled && !observation->block_at);
+    if (!observation->trace.parent[0])
+        return;
+    struct trace_places places = places_of(observation, message);
+    uint8_t *body = message->frame->buffer->bytes + message->frame->body.at, *block = block_of(message);
+    if (places.in_body)
+        memcpy(body + places.in_body, observation->span, TRACE_PARENT_DIGITS);
+    if (places.in_block)
+        memcpy(block + places.in_block, observation->span, TRACE_PARENT_DIGITS);
+    bool is_shared = message->frame->body.bytes != message->frame->unit->body_bytes;
+    observation->block_at = is_shared ? places.in_block : 0;
+}
+
+void request_span_put_back(struct observation *observation, const struct message *message,
+                           struct parcel *parcel) {
+    if (!observation->block_at)
+        return;
+    assert(observation->is_sampled && observation->trace.parent[0]);
+    if (parcel && parcel->block && !parcel->has_head)
+        (void)parcel_own_block(parcel); // without memory its source's span stays the parent
+    memcpy(block_of(message) + observation->block_at, observation->trace.parent, TRACE_PARENT_DIGITS);
+    observation->block_at = 0;
+}
+
+// --- Its end
+
+// Agents have names in which no such mark stands.
+static struct trace_text agent_text(const char *label, size_t bytes) {
+    bool is_agent = bytes > 0 && label[0] != '#' && label[0] != '@';
+    return (struct trace_text){label, is_agent ? bytes : 0};
+}
+
+// A string without its quotes and escapes, and any other id as it is written.
+static struct trace_text id_text(const struct observation *observation, char out[TRACE_TEXT_BYTES_MAX]) {
+    const char *id = observation_id(observation);
+    struct span whole = {0, observation->id_bytes};
+    if (observation->id_bytes == 0 || id[0] != '"')
+        return (struct trace_text){id, observation->id_bytes};
+    size_t bytes = json_string_decode_begin((const uint8_t *)id, whole, out, TRACE_TEXT_BYTES_MAX);
+    return (struct trace_text){out, bytes};
+}
+
+// Times in rising order, by the wall clock as it was when the request was taken in.
+static void put_times(struct trace_span *span, const struct observation *observation) {
+    uint64_t came = observation->came_ns, last = came, base = observation->wall_ns - came;
+    span->began_ns = observation->wall_ns;
+    if (observation->sent_ns) {
+        last = observation->sent_ns > last ? observation->sent_ns : last;
+        span->sent_ns = base + last;
+    }
+    if (observation->answered_ns) {
+        last = observation->answered_ns > last ? observation->answered_ns : last;
+        span->answered_ns = base + last;
+    }
+    last = observation->ended_ns > last ? observation->ended_ns : last;
+    span->ended_ns = base + last;
+}
+
+static bool is_error(const struct observation *observation) {
+    return observation->outcome == OUTCOME_ERROR || (observation->has_code && observation->by_hub);
+}
+
+void request_span_end(struct shard *shard, const struct observation *observation) {
+    char id[TRACE_TEXT_BYTES_MAX];
+    struct text json;
+    assert(observation->is_sampled && observation->outcome != OUTCOME_NONE);
+    const char *user = observation->user ? observation->user->name : "";
+    struct trace_span span = {
+        .trace = observation->trace.trace,
+        .id = observation->span,
+        .parent = observation->trace.parent[0] ? observation->trace.parent : NULL,
+        .method = {observation_method(observation), observation->method_bytes},
+        .request_id = id_text(observation, id),
+        .source = agent_text(observation_source(observation), observation->source_bytes),
+        .target = agent_text(observation->target, observation->target_bytes),
+        .user = {user, strlen(user)},
+        .callee = observation->callee,
+        .callee_name = {observation_callee(observation), observation->callee_bytes},
+        .request_bytes = observation->bytes,
+        .response_bytes = observation->answer_bytes,
+        .has_response = observation->answered_ns > 0,
+        .is_error = is_error(observation),
+        .is_by_hub = observation->by_hub,
+        .has_code = observation->has_code,
+        .code = observation->code,
+    };
+    put_times(&span, observation);
+    text_init(&json);
+    text_put(&json, ",");
+    trace_span_put(&json, &span);
+    trace_submit(shard, &json);
+    text_deinit(&json);
+}

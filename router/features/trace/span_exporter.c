@@ -1,0 +1,559 @@
+#include "router/features/trace/span_exporter.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "core/base/memory.h"
+#include "core/requests/trace_span.h"
+#include "core/wire/http_answer.h"
+#include "io/log.h"
+#include "io/resolver.h"
+#include "router/engine/shard/collector.h"
+#include "router/engine/shard/feature.h"
+
+enum {
+    BATCH_SPANS_MAX = 512,
+    BATCH_MS = 1000,     // after which a POST goes with fewer
+    POST_MS = 10 * 1000, // for all of one
+    PAUSE_MS = 1000,     // after the first POST without success; it doubles
+    PAUSE_MS_MAX = 30 * 1000,
+    PAUSE_ASKED_MS_MAX = 5 * 60 * 1000, // that a collector may ask for
+    LAST_MS = 500,                      // for what ends with the drain's time
+    LOG_MS = 10 * 1000,                 // between two lines about dropped spans
+    ANSWER_BYTES = 64 * 1024,
+    ANSWER_HEAD_BYTES = 16 * 1024,
+    VECTORS_MAX = BATCH_SPANS_MAX + 3,
+};
+static_assert((int)VECTORS_MAX <= (int)IO_VECTORS_MAX, "a POST is one send");
+
+static const struct unit_limits answer_limits = {ANSWER_HEAD_BYTES, ANSWER_BYTES};
+
+enum exporter_state {
+    EXPORTER_IDLE,
+    EXPORTER_RESOLVING,
+    EXPORTER_DIALLING,
+    EXPORTER_ASKING,
+    EXPORTER_CLOSING
+};
+
+struct span_exporter {
+    struct shard *shard;
+    const struct http_url *url;
+    const struct collector *collector;
+    enum exporter_state state;
+    int socket;           // below 0: none
+    bool sends, receives; // an operation is under way
+    bool is_heard;        // the resolver is listened to
+    struct list waiting;  // struct span_record.link, oldest first
+    uint32_t count;       // of these
+    uint32_t batch;       // of the first of them, which the POST under way has
+    uint32_t settled;     // of the batch: all of it once its answer is known, or none
+    struct timer timer;
+    uint64_t due_ms;        // when the next POST may begin that has few spans
+    uint64_t again_ms;      // before which none may, as the last one had no success
+    uint64_t begun_ms;      // of the POST under way
+    uint32_t pause_ms;      // after the next one without success
+    bool hurries;           // the hub's connections close: nothing waits for more
+    uint64_t until_ms;      // when what still waits is dropped; 0: the hub serves
+    uint64_t told, told_ms; // dropped spans that the log tells of, and when it last did
+    struct resolver_answer addresses;
+    uint32_t next_address; // of those
+    uint32_t question;
+    struct text preamble; // what stands before the spans
+    struct text head;     // of the POST under way
+    struct iovec vectors[VECTORS_MAX];
+    unsigned vector, vector_count;
+    struct http_answer answer;
+    uint32_t answer_bytes;
+    uint8_t answer_text[ANSWER_BYTES + BUFFER_SLACK_BYTES];
+};
+
+static uint64_t now_ms(const struct span_exporter *exporter) {
+    return shard_now_ms(exporter->shard);
+}
+
+// --- What is dropped
+
+// Of all shards.
+static uint64_t dropped_spans(const struct span_exporter *exporter, enum trace_counter counter) {
+    const struct hub *hub = exporter->shard->hub;
+    uint64_t sum = 0;
+    for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
+        sum += stats_read_feature(&hub->shards[shard]->stats, FEATURE_TRACE, counter);
+    return sum;
+}
+
+static void tell_dropped(struct span_exporter *exporter, bool at_once) {
+    uint64_t queue = dropped_spans(exporter, TRACE_COUNT_DROPPED_QUEUE),
+             rate = dropped_spans(exporter, TRACE_COUNT_DROPPED_RATE),
+             refused = dropped_spans(exporter, TRACE_COUNT_DROPPED_REFUSED), sum = queue + rate + refused;
+    assert(sum >= exporter->told);
+    if (sum == exporter->told ||
+        (!at_once && exporter->told_ms && now_ms(exporter) - exporter->told_ms < LOG_MS))
+        return;
+    log_write(LOG_SPANS_DROPPED, LOG_NO_FIELDS,
+              "%llu spans dropped; since the start %llu for which the queue had no room, %llu over the rate, "
+              "%llu that the collector refused",
+              (unsigned long long)(sum - exporter->told), (unsigned long long)queue, (unsigned long long)rate,
+              (unsigned long long)refused);
+    exporter->told = sum;
+    exporter->told_ms = now_ms(exporter);
+}
+
+// Gives the first ones back.
+static void drop_first(struct span_exporter *exporter, uint32_t count) {
+    assert(count <= exporter->count && !exporter->sends);
+    for (exporter->count -= count; count > 0; count--) {
+        struct span_record *record = list_entry(exporter->waiting.next, struct span_record, link);
+        list_remove(&record->link);
+        trace_give(exporter->shard, record);
+    }
+}
+
+static void drop_all(struct span_exporter *exporter) {
+    trace_count(exporter->shard, TRACE_COUNT_DROPPED_QUEUE, exporter->count);
+    drop_first(exporter, exporter->count);
+}
+
+// --- The end of a POST
+
+static void schedule(struct span_exporter *exporter);
+
+// The spans of a POST stay as long as they are being sent.
+static void close_if_quiet(struct span_exporter *exporter) {
+    assert(exporter->state == EXPORTER_CLOSING);
+    if (exporter->sends || exporter->receives)
+        return;
+    if (exporter->socket >= 0)
+        io_close_socket(exporter->shard->io, exporter->socket);
+    drop_first(exporter, exporter->settled);
+    exporter->socket = -1;
+    exporter->batch = exporter->settled = 0;
+    exporter->state = EXPORTER_IDLE;
+    schedule(exporter);
+}
+
+static void close_connection(struct span_exporter *exporter) {
+    wheel_disarm(&exporter->timer);
+    exporter->state = EXPORTER_CLOSING;
+    if (exporter->sends || exporter->receives)
+        io_shutdown(exporter->shard->io, exporter->socket, SHUT_RDWR);
+    close_if_quiet(exporter);
+}
+
+// The spans stay, and are sent again after a pause: the one that was asked for, or twice the one before.
+static void try_again(struct span_exporter *exporter, bool is_asked, uint64_t asked_ms) {
+    uint64_t most = PAUSE_ASKED_MS_MAX, pause_ms = is_asked ? asked_ms : exporter->pause_ms;
+    uint64_t again_ms = now_ms(exporter) + (pause_ms < most ? pause_ms : most);
+    assert(exporter->pause_ms >= PAUSE_MS && exporter->settled == 0);
+    exporter->again_ms = again_ms > exporter->due_ms ? again_ms : exporter->due_ms;
+    if (!is_asked)
+        exporter->pause_ms =
+            2 * exporter->pause_ms < PAUSE_MS_MAX ? 2 * exporter->pause_ms : (uint32_t)PAUSE_MS_MAX;
+}
+
+// The spans of the POST have had their answer.
+static void settle(struct span_exporter *exporter, uint64_t refused) {
+    uint32_t batch = exporter->batch;
+    assert(batch > 0);
+    refused = refused < batch ? refused : batch;
+    trace_count(exporter->shard, TRACE_COUNT_EXPORTED, batch - refused);
+    trace_count(exporter->shard, TRACE_COUNT_DROPPED_REFUSED, refused);
+    exporter->settled = batch;
+    exporter->pause_ms = PAUSE_MS;
+    exporter->again_ms = 0;
+}
+
+// How many spans of the POST the collector refuses, by the body of an answer that takes it.
+static uint64_t refused_spans(const struct span_exporter *exporter) {
+    struct span body = {0, exporter->answer.unit.body_bytes};
+    const uint8_t *text = exporter->answer_text + exporter->answer.unit.body_at;
+    uint64_t number = 0;
+    if (body.bytes == 0 || !json_valid(text, body.bytes))
+        return 0;
+    struct json_item partial = json_member(text, body, "partialSuccess"), item = {0};
+    if (partial.type == JSON_OBJECT)
+        item = json_member(text, partial.value, "rejectedSpans");
+    if (item.type == JSON_NUMBER && json_number_whole(text, item.value, &number))
+        return number;
+    bool is_text = item.type == JSON_STRING &&
+                   text_read_digits(text + item.value.at + 1, item.value.bytes - 2, INT64_MAX / 16, &number);
+    return is_text ? number : 0;
+}
+
+// Acts by the answer, as far as there is one.
+static void conclude(struct span_exporter *exporter) {
+    const struct http_answer *answer = &exporter->answer;
+    unsigned status = answer->unit.body_at ? answer->status : 0;
+    uint64_t asked_ms = 0;
+    if (status >= 200 && status <= 299) {
+        settle(exporter, refused_spans(exporter));
+    } else if (status && status != 429 && (status < 502 || status > 504)) {
+        settle(exporter, exporter->batch);
+    } else {
+        bool is_asked = status && http_answer_retry_ms(answer, exporter->answer_text,
+                                                       io_wall_ms(exporter->shard->io), &asked_ms);
+        exporter->next_address += status == 0;
+        try_again(exporter, is_asked, asked_ms);
+    }
+    tell_dropped(exporter, false);
+    close_connection(exporter);
+}
+
+// --- A POST
+
+// Where the collector's name was looked up, its addresses are tried in turn. Once all have failed it is looked up again.
+static const struct sockaddr *address_of(struct span_exporter *exporter, uint32_t *bytes) {
+    const struct collector *collector = exporter->collector;
+    const struct resolver_answer *found = &exporter->addresses;
+    if (collector->bytes) {
+        *bytes = collector->bytes;
+        return (const struct sockaddr *)&collector->address;
+    }
+    if (exporter->next_address >= found->count)
+        return NULL;
+    *bytes = found->addresses[exporter->next_address].bytes;
+    return (const struct sockaddr *)&found->addresses[exporter->next_address].address;
+}
+
+static void put_head(struct span_exporter *exporter, uint64_t body_bytes) {
+    const struct http_url *url = exporter->url;
+    struct text *head = &exporter->head;
+    head->length = 0;
+    text_put(head, "POST ");
+    text_put(head, url->path);
+    text_put(head, url->is_v6 ? " HTTP/1.1\r\nHost: [" : " HTTP/1.1\r\nHost: ");
+    text_put(head, url->host);
+    text_put(head, url->is_v6 ? "]:" : ":");
+    text_number(head, url->port);
+    text_put(head, "\r\nUser-Agent: patchbay/" PATCHBAY_VERSION
+                   "\r\nContent-Type: application/json\r\nAccept: application/json\r\nConnection: close"
+                   "\r\nContent-Length: ");
+    text_number(head, (int64_t)body_bytes);
+    text_put(head, "\r\n\r\n");
+}
+
+static void add_vector(struct span_exporter *exporter, const char *bytes, size_t count) {
+    assert(exporter->vector_count < VECTORS_MAX && count > 0);
+    exporter->vectors[exporter->vector_count++] = (struct iovec){(void *)bytes, count};
+}
+
+// Puts the first spans together. False without memory.
+static bool compose(struct span_exporter *exporter) {
+    uint64_t bytes = exporter->preamble.length + sizeof TRACE_SPANS_END - 1;
+    uint32_t count = exporter->count < BATCH_SPANS_MAX ? exporter->count : BATCH_SPANS_MAX;
+    const struct list *node = exporter->waiting.next;
+    exporter->vector = 0;
+    exporter->vector_count = 1; // the head's
+    add_vector(exporter, exporter->preamble.bytes, exporter->preamble.length);
+    for (uint32_t at = 0; at < count; at++, node = node->next) {
+        const struct span_record *record = list_entry(node, struct span_record, link);
+        uint32_t comma = at == 0;
+        add_vector(exporter, record->json + comma, record->bytes - comma);
+        bytes += record->bytes - comma;
+    }
+    add_vector(exporter, TRACE_SPANS_END, sizeof TRACE_SPANS_END - 1);
+    put_head(exporter, bytes);
+    exporter->vectors[0] = (struct iovec){exporter->head.bytes, exporter->head.length};
+    exporter->batch = count;
+    return !exporter->head.failed;
+}
+
+static void listen_to_resolver(struct span_exporter *exporter) {
+    const struct resolver *resolver = exporter->collector->resolver;
+    if (exporter->is_heard)
+        return;
+    exporter->is_heard = true;
+    io_receive(exporter->shard->io, resolver->socket, FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER),
+               false);
+}
+
+static void resolve(struct span_exporter *exporter) {
+    const struct http_url *url = exporter->url;
+    struct resolver_question question = {.number = ++exporter->question, .port = url->port};
+    static_assert(sizeof question.host == sizeof url->host, "a name fits");
+    exporter->addresses.count = exporter->next_address = 0;
+    exporter->state = EXPORTER_RESOLVING;
+    memcpy(question.host, url->host, sizeof question.host);
+    listen_to_resolver(exporter);
+    io_send_now(exporter->shard->io, exporter->collector->resolver->socket, &question, sizeof question);
+}
+
+static void dial(struct span_exporter *exporter) {
+    uint32_t bytes = 0;
+    const struct sockaddr *address = address_of(exporter, &bytes);
+    assert(exporter->socket < 0 && !exporter->sends && !exporter->receives);
+    if (!address && exporter->collector->resolver && exporter->state != EXPORTER_RESOLVING) {
+        resolve(exporter);
+        return;
+    }
+    int fresh = address ? io_connect(exporter->shard->io, address, bytes,
+                                     FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_CONNECT))
+                        : -EHOSTUNREACH;
+    if (fresh < 0) {
+        conclude(exporter);
+        return;
+    }
+    exporter->socket = fresh;
+    exporter->sends = true;
+    exporter->state = EXPORTER_DIALLING;
+}
+
+// Of the POST under way.
+static void arm_deadline(struct span_exporter *exporter) {
+    uint64_t end_ms = exporter->begun_ms + POST_MS;
+    bool is_sooner = exporter->hurries && exporter->until_ms < end_ms;
+    wheel_arm(&exporter->shard->wheel, &exporter->timer, is_sooner ? exporter->until_ms : end_ms);
+}
+
+static void begin(struct span_exporter *exporter) {
+    assert(exporter->state == EXPORTER_IDLE && exporter->count > 0);
+    exporter->answer = (struct http_answer){.status = 0};
+    exporter->answer_bytes = 0;
+    exporter->begun_ms = now_ms(exporter);
+    exporter->due_ms = exporter->begun_ms + BATCH_MS;
+    bool is_composed = compose(exporter);
+    arm_deadline(exporter);
+    if (is_composed)
+        dial(exporter);
+    else
+        conclude(exporter);
+}
+
+// Looks what is to be done next, while nothing is under way.
+static void schedule(struct span_exporter *exporter) {
+    uint64_t now = now_ms(exporter);
+    assert(exporter->state == EXPORTER_IDLE);
+    if (exporter->hurries && now >= exporter->until_ms)
+        drop_all(exporter);
+    if (exporter->count == 0) {
+        wheel_disarm(&exporter->timer);
+        tell_dropped(exporter, exporter->hurries);
+        if (exporter->hurries && exporter->is_heard)
+            io_cancel(exporter->shard->io, exporter->collector->resolver->socket,
+                      FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER));
+        return;
+    }
+    bool is_full = exporter->count >= BATCH_SPANS_MAX || exporter->hurries;
+    uint64_t next_ms = is_full ? now : exporter->due_ms;
+    next_ms = next_ms > exporter->again_ms ? next_ms : exporter->again_ms;
+    if (next_ms <= now) {
+        begin(exporter);
+        return;
+    }
+    if (exporter->hurries && next_ms > exporter->until_ms)
+        next_ms = exporter->until_ms;
+    wheel_arm(&exporter->shard->wheel, &exporter->timer, next_ms);
+}
+
+void span_exporter_take(struct span_exporter *exporter, struct span_record *record) {
+    assert(list_empty(&record->link));
+    list_append(&exporter->waiting, &record->link);
+    if (exporter->count++ == 0 && exporter->due_ms <= now_ms(exporter))
+        exporter->due_ms = now_ms(exporter) + BATCH_MS;
+    if (exporter->state == EXPORTER_IDLE)
+        schedule(exporter);
+}
+
+void span_exporter_expired(struct span_exporter *exporter) {
+    switch (exporter->state) {
+    case EXPORTER_IDLE:
+        schedule(exporter);
+        break;
+    case EXPORTER_CLOSING:
+        break;
+    default: // the time is over
+        conclude(exporter);
+        break;
+    }
+}
+
+// --- Events
+
+static bool is_interrupted(const struct io_event *event) {
+    return event->result == -EINTR || event->result == -EAGAIN;
+}
+
+static bool wants_more(const struct span_exporter *exporter) {
+    return exporter->state == EXPORTER_ASKING;
+}
+
+static void send_rest(struct span_exporter *exporter) {
+    assert(!exporter->sends && exporter->vector < exporter->vector_count);
+    exporter->sends = true;
+    io_send(exporter->shard->io, exporter->socket, FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_SEND),
+            exporter->vectors + exporter->vector, exporter->vector_count - exporter->vector);
+}
+
+static void receive_rest(struct span_exporter *exporter) {
+    assert(!exporter->receives && exporter->answer_bytes < ANSWER_BYTES);
+    exporter->receives = true;
+    io_receive_into(exporter->shard->io, exporter->socket, FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RECEIVE),
+                    exporter->answer_text + exporter->answer_bytes, ANSWER_BYTES - exporter->answer_bytes);
+}
+
+void span_exporter_connected(struct span_exporter *exporter, const struct io_event *event) {
+    assert(exporter->sends && !event->more);
+    exporter->sends = false;
+    if (exporter->state == EXPORTER_CLOSING) {
+        close_if_quiet(exporter);
+        return;
+    }
+    assert(exporter->state == EXPORTER_DIALLING);
+    if (event->result < 0) {
+        conclude(exporter);
+        return;
+    }
+    exporter->state = EXPORTER_ASKING;
+    receive_rest(exporter);
+    send_rest(exporter);
+}
+
+// Takes so many bytes off what is to be sent.
+static void count_sent(struct span_exporter *exporter, size_t bytes) {
+    while (bytes > 0) {
+        assert(exporter->vector < exporter->vector_count);
+        struct iovec *vector = &exporter->vectors[exporter->vector];
+        size_t part = bytes < vector->iov_len ? bytes : vector->iov_len;
+        *vector = (struct iovec){(char *)vector->iov_base + part, vector->iov_len - part};
+        exporter->vector += vector->iov_len == 0;
+        bytes -= part;
+    }
+}
+
+// Where the collector takes no more, its answer may be there all the same.
+void span_exporter_sent(struct span_exporter *exporter, const struct io_event *event) {
+    assert(exporter->sends && !event->more);
+    exporter->sends = false;
+    if (!wants_more(exporter)) {
+        close_if_quiet(exporter);
+        return;
+    }
+    bool has_failed = event->result < 0 && !is_interrupted(event);
+    if (event->result > 0)
+        count_sent(exporter, (size_t)event->result);
+    if (!has_failed && exporter->vector < exporter->vector_count)
+        send_rest(exporter);
+    else if (has_failed && !exporter->receives)
+        conclude(exporter);
+}
+
+// Whether the answer tells all that there is to know.
+static bool is_decided(const struct span_exporter *exporter, enum http_answer_step step) {
+    const struct http_answer *answer = &exporter->answer;
+    bool is_refusal = answer->unit.body_at && answer->status >= 300;
+    return step != HTTP_ANSWER_OPEN || is_refusal || exporter->answer_bytes == ANSWER_BYTES;
+}
+
+void span_exporter_received(struct span_exporter *exporter, const struct io_event *event) {
+    assert(exporter->receives && !event->more);
+    exporter->receives = false;
+    if (!wants_more(exporter)) {
+        close_if_quiet(exporter);
+        return;
+    }
+    if (is_interrupted(event)) {
+        receive_rest(exporter);
+        return;
+    }
+    exporter->answer_bytes += event->result > 0 ? (uint32_t)event->result : 0;
+    enum http_answer_step step =
+        event->result < 0 ? HTTP_ANSWER_BAD
+                          : http_answer_scan(&exporter->answer, exporter->answer_text, exporter->answer_bytes,
+                                             event->result == 0, &answer_limits);
+    if (is_decided(exporter, step))
+        conclude(exporter);
+    else
+        receive_rest(exporter);
+}
+
+// A packet comes whole.
+static bool take_addresses(struct span_exporter *exporter, const struct io_event *event) {
+    struct resolver_answer answer;
+    if (event->result != sizeof answer)
+        return false;
+    memcpy(&answer, buffer_arrival(event->buffer), sizeof answer);
+    if (answer.number != exporter->question || answer.count > RESOLVER_ADDRESSES_MAX)
+        return false;
+    exporter->addresses = answer;
+    exporter->next_address = 0;
+    return true;
+}
+
+void span_exporter_resolved(struct span_exporter *exporter, const struct io_event *event) {
+    assert(exporter->is_heard);
+    bool is_fresh = event->result > 0 && take_addresses(exporter, event);
+    if (event->result > 0)
+        buffer_drop(event->buffer);
+    exporter->is_heard = event->more;
+    if (exporter->state == EXPORTER_RESOLVING) {
+        bool goes_on =
+            event->more || event->result > 0 || event->result == -ENOBUFS || event->result == -EINTR;
+        if (is_fresh)
+            dial(exporter);
+        else if (goes_on)
+            listen_to_resolver(exporter);
+        else
+            conclude(exporter);
+    }
+}
+
+// --- Its life
+
+struct span_exporter *span_exporter_create(struct shard *shard) {
+    struct span_exporter *exporter = memory_take_zeroed(1, sizeof *exporter);
+    char node[NODE_BYTES + 1] = "";
+    if (!exporter)
+        return NULL;
+    assert(shard->index == 0);
+    exporter->shard = shard;
+    exporter->url = &shard->hub->settings.collector_url;
+    exporter->collector = shard->hub->settings.collector;
+    exporter->socket = -1;
+    exporter->pause_ms = PAUSE_MS;
+    list_init(&exporter->waiting);
+    timer_init(&exporter->timer, FEATURE_KIND(FEATURE_TRACE, TRACE_TIMER_EXPORTER));
+    text_init(&exporter->preamble);
+    text_init(&exporter->head);
+    hub_node(shard->hub, node);
+    trace_span_put_head(&exporter->preamble, PATCHBAY_VERSION, node);
+    if (exporter->preamble.failed) {
+        span_exporter_destroy(exporter);
+        return NULL;
+    }
+    return exporter;
+}
+
+void span_exporter_destroy(struct span_exporter *exporter) {
+    assert(exporter->state == EXPORTER_IDLE && list_empty(&exporter->waiting) && !exporter->is_heard);
+    wheel_disarm(&exporter->timer);
+    text_deinit(&exporter->preamble);
+    text_deinit(&exporter->head);
+    memory_give(exporter);
+}
+
+// The drain's time begins with the drain; what ends with its end has a moment more.
+void span_exporter_drain(struct span_exporter *exporter) {
+    struct shard *shard = exporter->shard;
+    uint64_t drain_ms = shard_limits(shard)->drain_timeout_ns / 1000000;
+    assert(shard->phase == HUB_DRAINING || shard->phase == HUB_CLOSING);
+    if (shard->phase == HUB_DRAINING) {
+        exporter->until_ms = now_ms(exporter) + drain_ms;
+        return;
+    }
+    uint64_t last_ms = now_ms(exporter) + (drain_ms < LAST_MS ? drain_ms : LAST_MS);
+    exporter->until_ms = exporter->until_ms > last_ms ? exporter->until_ms : last_ms;
+    exporter->hurries = true;
+    if (exporter->state == EXPORTER_IDLE)
+        schedule(exporter);
+    else if (exporter->state != EXPORTER_CLOSING)
+        arm_deadline(exporter);
+}
+
+bool span_exporter_holds(const struct span_exporter *exporter) {
+    return atomic_load_explicit(&exporter->shard->hub->spans, memory_order_relaxed) > 0 ||
+           exporter->state != EXPORTER_IDLE || exporter->is_heard;
+}

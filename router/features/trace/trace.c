@@ -1,0 +1,104 @@
+#include "router/features/trace/trace.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "router/engine/shard/feature.h"
+#include "router/engine/shard/post.h"
+
+void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count) {
+    assert(counter < TRACE_COUNTERS);
+    stats_add_feature(&shard->stats, FEATURE_TRACE, counter, count);
+}
+
+// --- Sampling
+
+bool trace_admits(struct shard *shard) {
+    uint64_t rate = shard->settings->own[FEATURE_TRACE][TRACE_OWN_RATE], next;
+    uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;
+    _Atomic uint64_t *counted = &shard->hub->span_second;
+    uint64_t seen = atomic_load_explicit(counted, memory_order_relaxed);
+    assert(rate > 0 && rate < UINT32_MAX);
+    do {
+        // Another shard may be in the next second already.
+        bool goes_on = seen >> 32 >= second >> 32;
+        if (goes_on && (uint32_t)seen >= rate) {
+            trace_count(shard, TRACE_COUNT_DROPPED_RATE, 1);
+            return false;
+        }
+        next = goes_on ? seen + 1 : second + 1;
+    } while (!atomic_compare_exchange_weak_explicit(counted, &seen, next, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    return true;
+}
+
+static void write_digits(const uint8_t *bytes, size_t count, char *out) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t at = 0; at < count; at++) {
+        out[2 * at] = digits[bytes[at] >> 4];
+        out[2 * at + 1] = digits[bytes[at] & 15];
+    }
+}
+
+// The name of a span is a trace's of its own, half of it. W3C calls zeros invalid.
+void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]) {
+    uint64_t parts[2] = {shard->index, 0};
+    uint8_t bits[2 * SIPHASH_BYTES];
+    static_assert((int)TRACE_ID_DIGITS == 2 * SIPHASH_BYTES && (int)TRACE_PARENT_DIGITS == (int)SIPHASH_BYTES,
+                  "a trace has a whole name, and a span a half");
+    for (size_t at = 0; at < 2; at++) {
+        parts[1] = ++trace_of(shard)->made;
+        siphash_name(&shard->hub->settings.secrets.spans, parts, sizeof parts, bits + at * SIPHASH_BYTES);
+        bits[at * SIPHASH_BYTES] |= 1;
+    }
+    if (trace)
+        write_digits(bits, SIPHASH_BYTES, trace);
+    write_digits(bits + SIPHASH_BYTES, SIPHASH_BYTES / 2, span);
+}
+
+// --- Spans under way
+
+// Counts one more that waits. False: there are too many.
+static bool count_in(struct shard *shard, uint64_t bytes) {
+    struct hub *hub = shard->hub;
+    uint32_t before = atomic_fetch_add_explicit(&hub->spans, 1, memory_order_relaxed);
+    uint64_t bytes_before = atomic_fetch_add_explicit(&hub->span_bytes, bytes, memory_order_relaxed);
+    uint64_t quarter = quota_bytes_max(&shard->quota) / 4;
+    uint64_t most = quarter < TRACE_SPAN_BYTES_MAX ? quarter : TRACE_SPAN_BYTES_MAX;
+    if (before < TRACE_SPANS_MAX && bytes_before + bytes <= most)
+        return true;
+    atomic_fetch_sub_explicit(&hub->spans, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&hub->span_bytes, bytes, memory_order_relaxed);
+    return false;
+}
+
+static void count_out(struct shard *shard, uint64_t bytes) {
+    assert(atomic_load_explicit(&shard->hub->spans, memory_order_relaxed) > 0);
+    atomic_fetch_sub_explicit(&shard->hub->spans, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&shard->hub->span_bytes, bytes, memory_order_relaxed);
+}
+
+void trace_submit(struct shard *shard, const struct text *json) {
+    struct span_record *record = NULL;
+    uint64_t bytes = sizeof *record + json->length;
+    bool is_counted = !json->failed && count_in(shard, bytes);
+    if (is_counted)
+        record = quota_take(&shard->quota, bytes);
+    if (!record) {
+        if (is_counted)
+            count_out(shard, bytes);
+        trace_count(shard, TRACE_COUNT_DROPPED_QUEUE, 1);
+        return;
+    }
+    assert(json->length > 0 && json->bytes[0] == ',');
+    *record = (struct span_record){.bytes = (uint32_t)json->length};
+    memcpy(record->json, json->bytes, json->length);
+    list_init(&record->link);
+    record->mail.kind = FEATURE_KIND(FEATURE_TRACE, TRACE_MAIL_SPAN);
+    post_mail(shard, 0, &record->mail);
+}
+
+void trace_give(struct shard *shard, struct span_record *record) {
+    count_out(shard, sizeof *record + record->bytes);
+    quota_give(&shard->quota, record);
+}

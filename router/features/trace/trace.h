@@ -1,0 +1,83 @@
+// Traces: which requests have a span, and where spans go. What a span tells is its maker's (router/features/observe).
+//
+//     a request is taken in ──sampled?──▶ it is observed ──ends──▶ its span ──mail──▶ shard 0 ──a POST a second──▶ collector
+//
+// No request waits for any of that: a span past a bound is dropped, and counted.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/text.h"
+#include "core/requests/trace_context.h"
+#include "router/engine/shard/shard.h"
+#include "router/features/feature_list.h"
+
+enum {
+    TRACE_SPANS_MAX = 8192,         // that wait, in the whole hub
+    TRACE_SPAN_BYTES_MAX = 4 << 20, // of their memory
+};
+
+// Values of the feature's options (OPTION_OWN).
+enum { TRACE_OWN_SAMPLE, TRACE_OWN_RATE, TRACE_OWN_PARENT };
+
+// Counters (trace_feature.c has their rows).
+enum trace_counter {
+    TRACE_COUNT_EXPORTED,
+    TRACE_COUNT_DROPPED_QUEUE,
+    TRACE_COUNT_DROPPED_RATE,
+    TRACE_COUNT_DROPPED_REFUSED,
+    TRACE_COUNTERS
+};
+
+// Kinds of its mail, timers and tokens.
+enum trace_mail { TRACE_MAIL_SPAN };
+enum trace_timer { TRACE_TIMER_EXPORTER };
+enum trace_token { TRACE_TOKEN_CONNECT, TRACE_TOKEN_SEND, TRACE_TOKEN_RECEIVE, TRACE_TOKEN_RESOLVER };
+
+struct span_exporter;
+
+struct trace {
+    uint64_t coin;                  // the state of a generator: which requests without a context are sampled
+    uint64_t made;                  // names of spans and traces
+    struct span_exporter *exporter; // of shard 0
+};
+
+// A span that waits. It belongs to who has it: to mail, then to the exporter.
+struct span_record {
+    struct mail mail;
+    struct list link; // in the exporter's queue
+    uint32_t bytes;
+    char json[]; // a comma and the span
+};
+
+static inline struct trace *trace_of(const struct shard *shard) {
+    return shard->states[FEATURE_TRACE];
+}
+// Whether spans go anywhere.
+static inline bool trace_is_on(const struct shard *shard) {
+    return trace_of(shard) != NULL;
+}
+// Whether the hub's spans take the places of their parents in what it forwards.
+static inline bool trace_replaces_parent(const struct shard *shard) {
+    return shard->settings->own[FEATURE_TRACE][TRACE_OWN_PARENT] != 0;
+}
+// Whether a request is to be sampled that bears no context.
+static inline bool trace_draws(struct shard *shard) {
+    struct trace *trace = trace_of(shard);
+    // Marsaglia's xorshift64: it decides what is looked at, and no more.
+    trace->coin ^= trace->coin << 13;
+    trace->coin ^= trace->coin >> 7;
+    trace->coin ^= trace->coin << 17;
+    return ((trace->coin >> 32) * UNITS_WHOLE >> 32) < shard->settings->own[FEATURE_TRACE][TRACE_OWN_SAMPLE];
+}
+// Whether a request that is to be sampled is within the rate. One that isn't counts as a dropped span.
+bool trace_admits(struct shard *shard);
+// Writes the digits of a new trace's name, and of a new span's: no two are alike, and nobody can foretell them.
+void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]);
+// Sends a span on its way. Past a bound, without memory, or if the text has failed, it is dropped.
+void trace_submit(struct shard *shard, const struct text *json);
+// Gives a record back; it waits no more.
+void trace_give(struct shard *shard, struct span_record *record);
+// Counts spans by what has become of them.
+void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count);
