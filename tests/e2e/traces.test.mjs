@@ -65,3 +65,142 @@ traced('a span tells all of a request', { options: ['--trace-sample', '1'] }, as
   assert.match(of['service.instance.id'], /^[0-9a-f]{32}$/);
   assert.equal(scopeSpans[0].scope.name, 'patchbay');
 });
+
+traced('the context is the member of _meta, else the field, and one that is invalid or there twice is none', { options: ['--trace-sample', '0'], shards: [2] }, async (hub, collector) => {
+  (await hub.agent('worker')).serve(() => 1);
+  const asker = await hub.peer();
+  const other = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+  const rows = [ // [_meta's JSON, header field, the trace; null: no span]
+    [`{"traceparent":"${SAMPLED}"}`, other, TRACE],
+    [null, other, '1'.repeat(32)],
+    ['{}', SAMPLED, TRACE],
+    [`{"traceparent":"${SAMPLED.replace('4', '\\u0034')}"}`, null, TRACE],
+    [`{"traceparent":"${UNSAMPLED}"}`, SAMPLED, null],
+    [`{"traceparent":7}`, SAMPLED, null],
+    [`{"traceparent":"${SAMPLED}","traceparent":"${SAMPLED}"}`, null, null],
+    [`{"traceparent":"${SAMPLED.toUpperCase()}"}`, null, null],
+    [null, SAMPLED.replace(/^00/, 'ff'), null],
+    [null, `${SAMPLED}\r\ntraceparent: ${SAMPLED}`, null],
+    [null, SAMPLED.replace(/^00/, '01'), TRACE],
+    [null, null, null],
+  ];
+  for (const [at, [meta, field]] of rows.entries()) {
+    const body = `{"jsonrpc":"2.0","id":${at},"method":"work","params":{"targetAgent":"worker"${meta ? `,"_meta":${meta}` : ''}}}`;
+    asker.send(body, ...(field ? [`traceparent: ${field}`] : []));
+    const { json } = await asker.next();
+    assert.deepEqual(json, { jsonrpc: '2.0', id: at, result: 1 });
+  }
+  const wanted = rows.flatMap(([, , trace], at) => (trace ? [[`${at}`, trace]] : []));
+  await collector.until(({ spans }) => spans.length >= wanted.length, 'all spans');
+  await sleep(1200);
+  assert.deepEqual(collector.spans.map((span) => [attributes(span)['jsonrpc.request.id'], span.traceId]).sort(), wanted.sort());
+  assert.ok(collector.spans.every(({ parentSpanId }) => [PARENT, '2'.repeat(16)].includes(parentSpanId)));
+});
+
+traced('without a context chance decides, and each span begins a trace', { options: ['--trace-sample', '0.25'], shards: [3] }, async (hub, collector) => {
+  (await hub.agent('worker')).serve(() => 1);
+  const askers = await Promise.all([hub.peer(), hub.peer(), hub.peer()]);
+  for (const asker of askers) {
+    for (let at = 0; at < 300; at++) asker.send(asked(at, 'worker'));
+    for (let at = 0; at < 300; at++) await asker.next();
+    asker.send(asked('last', 'worker', { _meta: { traceparent: SAMPLED } }));
+    await asker.next();
+  }
+  await collector.until(({ spans }) => spans.filter(({ traceId }) => traceId === TRACE).length === 3, 'the last ones');
+  const roots = collector.spans.filter(({ traceId }) => traceId !== TRACE);
+  assert.ok(roots.length > 150 && roots.length < 300, `${roots.length} of 900`); // 225; a fair coin misses once in 10^7
+  assert.ok(roots.every((span) => !('parentSpanId' in span) && /^[0-9a-f]{32}$/.test(span.traceId)));
+  assert.equal(new Set(roots.map(({ traceId }) => traceId)).size, roots.length);
+  assert.equal(new Set(collector.spans.map(({ spanId }) => spanId)).size, roots.length + 3);
+});
+
+traced('errors and refusals have spans, and say who ended them', { options: ['--trace-sample', '1', '--half-close', 'leave'], shards: [1, 2] }, async (hub, collector) => {
+  const target = await hub.agent('worker');
+  const source = await hub.agent('asker');
+  const of = async (id) => {
+    const span = await collector.span((one) => attributes(one)['jsonrpc.request.id'] === id, `the span of ${id}`);
+    const { 'rpc.response.status_code': code, 'error.type': type, 'patchbay.ended_by': by, 'patchbay.target': to } = attributes(span);
+    assert.equal(code, type);
+    return { code, by, to, status: span.status?.code, events: (span.events ?? []).map(({ name }) => name) };
+  };
+  // The target's own error.
+  source.send(asked('own', 'worker'));
+  target.send({ jsonrpc: '2.0', id: (await target.next()).json.id, error: { code: -7, message: 'no' } });
+  await source.next();
+  assert.deepEqual(await of('own'), { code: '-7', by: 'target', to: 'worker', status: 2, events: ['sent', 'answered'] });
+  // Refused at once: nobody is there, nobody offers it.
+  source.send(asked('nobody', 'none'));
+  source.send({ jsonrpc: '2.0', id: 'nothing', method: 'offered/by/nobody' });
+  assert.deepEqual([(await source.next()).json.error.code, (await source.next()).json.error.code].sort(), [-32010, -32601].sort());
+  assert.deepEqual(await of('nothing'), { code: '-32601', by: 'hub', to: undefined, status: 2, events: [] });
+  assert.deepEqual({ ...(await of('nobody')), code: 0 }, { code: 0, by: 'hub', to: undefined, status: 2, events: [] });
+  // Out of time.
+  source.send(asked('late', 'worker'), 'Custom-Timeout-Ms: 50');
+  await target.next();
+  assert.equal((await source.next()).json.error.code, -32051);
+  assert.deepEqual(await of('late'), { code: '-32051', by: 'hub', to: 'worker', status: 2, events: ['sent'] });
+  // The source has left: nobody is told, and nothing has failed.
+  const leaver = await hub.peer();
+  leaver.send(asked('left', 'worker'));
+  await target.find(({ json }) => json.method === 'work', 'the request');
+  leaver.drop();
+  assert.deepEqual(await of('left'), { code: undefined, by: undefined, to: 'worker', status: undefined, events: ['sent'] });
+  // The target has left.
+  source.send(asked('alone', 'worker'));
+  await target.find(({ json }) => json.method === 'work', 'the request');
+  target.drop();
+  await source.next();
+  assert.deepEqual(await of('alone'), { code: '-32050', by: 'hub', to: 'worker', status: 2, events: ['sent'] });
+});
+
+traced('notifications, events, responses and the hub\'s own methods have no span', { options: ['--trace-sample', '1'], shards: [2] }, async (hub, collector) => {
+  const target = await hub.agent('worker');
+  const asker = await hub.peer();
+  const hearer = await hub.peer();
+  await hearer.ask('hub/subscribe', { events: ['*'] });
+  await asker.ask('hub/agents', {});
+  await asker.ask('hub/stats', {});
+  asker.notify('work', { targetAgent: 'worker' });
+  await target.next();
+  asker.notify('event', { event: 'e' });
+  await hearer.next();
+  asker.notify('work', { targetAgent: 'none' });
+  asker.send({ jsonrpc: '2.0', id: 77, result: 1 });
+  asker.send({ jsonrpc: '2.0', id: 1, method: 'hub/nothing' });
+  asker.send(asked('last', 'none'));
+  await asker.find(({ json }) => json.id === 'last', 'the refusal');
+  await collector.until(({ spans }) => spans.length > 0, 'a span');
+  await sleep(1200);
+  assert.deepEqual(collector.spans.map((span) => attributes(span)['jsonrpc.request.id']), ['last']);
+});
+
+traced('ids, names and texts of any kind are told as texts, cut at 256 bytes', { options: ['--trace-sample', '1'], shards: [1] }, async (hub, collector) => {
+  (await hub.agent('worker', { methods: ['tool/integration'] })).serve(() => 1);
+  const asker = await hub.peer();
+  const tool = `t"\\\n${'ä'.repeat(200)}`;
+  const rows = [
+    [7, 'work', {}, '7', 'work'],
+    [-1.5, 'work', {}, '-1.5', 'work'],
+    ['a"\\\u0001ü', 'work', {}, 'a"\\\u0001ü', 'work'],
+    ['x'.repeat(250), 'work', {}, 'x'.repeat(250), 'work'],
+    ['c1', 'tools/call', { name: 'grep' }, 'c1', 'tools/call grep'],
+    ['c2', 'tools/call', { name: 7 }, 'c2', 'tools/call'],
+    ['c3', 'tools/call', { name: tool }, 'c3', Buffer.from(`tools/call ${tool}`).subarray(0, 256).toString().replace(/\ufffd+$/, '')],
+    ['c4', 'tool/integration', { tool: 'sort' }, 'c4', 'tool/integration sort'],
+    ['c5', 'prompts/get', { name: 'greet' }, 'c5', 'prompts/get'],
+  ];
+  for (const [id, method, params] of rows) {
+    asker.send(asked(id, 'worker', params, method));
+    await asker.next();
+  }
+  await collector.until(({ spans }) => spans.length === rows.length, 'all spans');
+  for (const [at, [, method, , text, name]] of rows.entries()) {
+    const span = collector.spans[at];
+    assert.equal(span.name, name);
+    const all = attributes(span);
+    assert.equal(all['jsonrpc.request.id'], text);
+    assert.equal(all['rpc.method'], method);
+    assert.ok(!('mcp.method.name' in all) && !('patchbay.source' in all), 'no MCP server, and no agent that asks');
+    assert.equal(all['patchbay.target'], 'worker');
+  }
+});

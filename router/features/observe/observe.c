@@ -116,7 +116,7 @@ static void observe_request_began(struct shard *shard, const struct message *mes
 
 static void observe_request_ended(struct shard *shard, struct pending *pending,
                                   const struct request_end *end) {
-    struct observation *observation = pending->observation;
+    struct observation *observation = pending->has_rare ? pending->observation : NULL;
     if (!observation)
         return;
     assert(shard->observe.live > 0);
