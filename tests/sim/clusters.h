@@ -73,6 +73,7 @@ struct letter {
     bool by_call;                  // it was sent over HTTP
     uint32_t site_life[SITES_MAX]; // of each hub, as it was sent
     char checkpoint[96];           // under which it is held; empty: nobody has been told that it is
+    unsigned held_at;              // at which hub; SITES_MAX: that has gone
     uint32_t noticed;              // bits: guests who have
     uint64_t sent_ns;
     unsigned said;             // bits: decisions of those who may decide

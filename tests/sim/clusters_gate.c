@@ -104,16 +104,6 @@ bool gate_must_hold(const struct letter *letter) {
     return stage.gated[site] && (all || letter->level == STRICTEST);
 }
 
-void gate_arrival(const struct letter *letter, unsigned tag) {
-    if (gate_must_hold(letter) && !(letter->said >> APPROVED & 1))
-        letter_fails("it came, and nobody has approved it", tag);
-    if (letter->decided != UNDECIDED && letter->decided != APPROVED)
-        letter_fails("it came, and was turned down", tag);
-    bool is_one_of_many = letter->address == TO_ALL && gate_site(letter) != site_of(letter);
-    if (letter->checkpoint[0] && !(letter->said >> APPROVED & 1) && !is_one_of_many)
-        letter_fails("it came though it is held", tag);
-}
-
 bool gate_may_end(const struct letter *letter, int64_t code) {
     if (!gate_may_hold(letter))
         return false;
@@ -147,15 +137,44 @@ static unsigned tag_shown(struct bit entry) {
     return (unsigned)strtoul((const char *)found + strlen(mark), NULL, 10);
 }
 
+static bool is_for_all(const struct letter *letter) {
+    return letter->kind == KIND_NEWS || letter->address == TO_ALL;
+}
+
+// It was approved at its source's hub, and then went to another one, which judges by itself: what goes to all reaches one agent there by its
+// method, whose name may be held; what was for one here has lost that one meanwhile.
+static bool is_held_behind(const struct letter *letter, unsigned site) {
+    return letter->said >> APPROVED & 1 && letter->held_at == site_of(letter) && site != letter->held_at &&
+           (is_for_all(letter) ? may_be_held_at(letter, site) : gate_may_hold(letter));
+}
+
+// One agent gets it by its method, and what is held there for that agent's name is that copy alone.
+static bool is_one_of_many(const struct letter *letter, unsigned site) {
+    bool is_here = site == site_of(letter);
+    return letter->address == TO_ALL &&
+           (!is_here || (may_be_held_at(letter, site) && !gate_must_hold(letter)));
+}
+
+void gate_arrival(const struct letter *letter, unsigned tag) {
+    if (gate_must_hold(letter) && !(letter->said >> APPROVED & 1))
+        letter_fails("it came, and nobody has approved it", tag);
+    bool is_other = letter->checkpoint[0] && is_one_of_many(letter, letter->held_at);
+    if (letter->decided != UNDECIDED && letter->decided != APPROVED && !is_other)
+        letter_fails("it came, and was turned down", tag);
+    if (letter->checkpoint[0] && !(letter->said >> APPROVED & 1) && !is_other)
+        letter_fails("it came though it is held", tag);
+}
+
 static void check_notice(unsigned by, const struct letter *letter, unsigned tag, unsigned site) {
-    bool is_for_all = letter->kind == KIND_NEWS || letter->address == TO_ALL;
-    if (is_for_all && stage_still(letter->epoch) && site != site_of(letter) && !may_be_held_at(letter, site))
+    if (is_for_all(letter) && stage_still(letter->epoch) && site != site_of(letter) &&
+        !may_be_held_at(letter, site))
         letter_fails("it goes to all, and is held at another hub than its source's", tag);
     if (!stage_together(stage.guests[by].site, site_of(letter)))
         letter_fails("it is told to a hub with another REALM", tag);
     if (!gate_may_hold(letter))
         letter_fails("it is held, and nothing says that it should be", tag);
-    if (letter->copies && !letter->said) // how it ended others may have heard before
+    if (letter->copies && !letter->said &&
+        !is_one_of_many(letter, site)) // how it ended others may have heard before
         letter_fails("it is held though it has come", tag);
     if (letter->noticed >> by & 1)
         letter_fails("it is held twice", tag);
@@ -171,10 +190,14 @@ void gate_notice(unsigned by, struct bit body) {
     if (tag >= stage.letter_count || checkpoint.count < 3 || checkpoint.count - 2 >= sizeof text)
         kernel_fail("something is held that nobody sent");
     snprintf(text, sizeof text, "%.*s", (int)checkpoint.count - 2, (const char *)checkpoint.bytes + 1);
-    check_notice(by, letter, tag, site_named(text));
+    unsigned site = site_named(text);
+    if (is_held_behind(letter, site)) // nobody decides on that one
+        return;
+    check_notice(by, letter, tag, site);
     if (letter->checkpoint[0] && strncmp(letter->checkpoint, text, CHECKPOINT_BYTES) != 0)
         letter_fails("it is held twice", tag);
     sums.held += !letter->checkpoint[0];
+    letter->held_at = letter->checkpoint[0] ? letter->held_at : site;
     memcpy(letter->checkpoint, text, sizeof text);
     letter->noticed |= UINT32_C(1) << by;
     if (random_chance(&stage.random, 600))
