@@ -14,6 +14,7 @@ enum status command_approvals(int argc, char **argv, const char *hub);
 enum status command_pending(int argc, char **argv, const char *hub);
 enum status command_tap(int argc, char **argv, const char *hub);
 enum status command_record(int argc, char **argv, const char *hub);
+enum status command_replay(int argc, char **argv, const char *hub);
 enum status command_child(int argc, char **argv, const char *hub);
 enum status command_hcs(int argc, char **argv, const char *hub);
 enum status command_top(int argc, char **argv, const char *hub);

@@ -29,7 +29,7 @@ static const struct command {
     {"hcs", command_hcs},         {"token", command_token},
     {"users", command_users},     {"bench", command_bench},
     {"pending", command_pending}, {"tap", command_tap},
-    {"record", command_record},
+    {"record", command_record},   {"replay", command_replay},
 };
 enum { COMMANDS_COUNT = sizeof commands / sizeof commands[0] };
 

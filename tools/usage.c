@@ -61,6 +61,12 @@ static const struct usage {
      "  --agent AGENT-ID    of this source or target alone: an agentId, or a prefix and *\n"
      "  --method NAME       of this method alone, likewise\n"
      "  --for TIME          end then; else at an interrupt\n"},
+    {"replay", "FILE [--speed N|max] [--serve] [--json]", "send what a recording has, as it was sent",
+     "Each source is a connection. It waits for all answers, and tells how long they took beside the "
+     "recording's.\n"
+     "  --speed N           so many times as fast; else 1; max: as fast as answers come\n"
+     "  --serve             be the targets, too, which answer after as long with as many bytes\n"
+     "  --json              the figures as JSON\n"},
     {"pending", "[AGENT] [--limit N] [--json]", "list the requests that are under way, oldest first",
      "AGENT is an agentId, or a prefix and *: of what it asks or owes.\n"
      "  --limit N           of so many at most, 1 to 1000; else 100\n"
