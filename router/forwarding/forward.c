@@ -182,11 +182,13 @@ static bool save_tokens(struct shard *shard, struct pending *pending, const stru
                         const struct progress_tokens *tokens) {
     const void *texts[TOKENS_COUNT];
     uint32_t bytes[TOKENS_COUNT];
+    if (__builtin_expect(tokens->count == 0, true))
+        return true;
     for (unsigned kind = 0; kind < TOKENS_COUNT; kind++) {
         texts[kind] = message->body + tokens->values[kind].at;
         bytes[kind] = tokens->values[kind].bytes;
     }
-    return tokens->count == 0 || pending_keep_tokens(&shard->pending, pending, texts, bytes);
+    return pending_keep_tokens(&shard->pending, pending, texts, bytes);
 }
 
 // Notes what is told of a request while it is under way. Bytes behind a method are copied, too: a copy of one size

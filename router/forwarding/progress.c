@@ -22,6 +22,10 @@ static const struct {
     [TOKEN_META] = {KEY_META_PROGRESS_TOKEN, "params._meta.progressToken"},
 };
 
+enum {
+    TOKEN_KEYS = 1U << KEY_WORK_DONE_TOKEN | 1U << KEY_PARTIAL_RESULT_TOKEN | 1U << KEY_META_PROGRESS_TOKEN
+};
+
 static bool is_token(const struct lookup *lookup, enum lookup_key key) {
     return lookup_has(lookup, key) && (lookup->type[key] == JSON_STRING || lookup->type[key] == JSON_NUMBER);
 }
@@ -37,6 +41,9 @@ void progress_find(const struct message *message, struct progress_tokens *tokens
 
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens) {
     assert(message_is_request(message));
+    tokens->count = 0;
+    if (__builtin_expect(!(message->lookup.present & TOKEN_KEYS), true))
+        return true;
     *tokens = (struct progress_tokens){0};
     for (unsigned kind = 0; kind < TOKENS_COUNT; kind++) {
         if (!is_token(&message->lookup, kinds[kind].key))

@@ -9,8 +9,8 @@
 
 // A request's tokens, those that are strings or numbers.
 struct progress_tokens {
-    struct span values[TOKENS_COUNT]; // of the body; bytes 0 where there is none
     unsigned count;
+    struct span values[TOKENS_COUNT]; // of the body; bytes 0 where there is none. With `count` 0 not written
 };
 
 // Finds them.

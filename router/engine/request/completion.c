@@ -81,8 +81,8 @@ static void end_with_error(struct shard *shard, struct pending *pending, enum er
 
 // The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as good as
 // abandoned.
-static struct pending *claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes,
-                             struct peer **source) {
+static inline __attribute__((always_inline)) struct pending *
+claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes, struct peer **source) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
     struct pending *pending = pending_find(&shard->pending, hub_id);
     *source = pending ? source_of(shard, pending) : NULL;

@@ -203,8 +203,9 @@ bool refuse_result(struct shard *shard, const struct message *message) {
     return true;
 }
 
-bool refuse_header(struct shard *shard, const struct message *message) {
+bool refuse_directives(struct shard *shard, const struct message *message) {
     const struct directives *directives = &message->frame->unit->directives;
+    assert(directives_is_bad(directives));
     if (directives->version == VERSION_OTHER) {
         struct text data;
         text_init(&data);
@@ -222,11 +223,8 @@ bool refuse_header(struct shard *shard, const struct message *message) {
         refuse_field(shard, message, "Custom-Timeout-Ms", "a number from 1 to 3600000");
         return true;
     }
-    if (directives->idle_bad) {
-        refuse_field(shard, message, "Custom-Idle-Timeout-Ms", "a number from 1 to 3600000");
-        return true;
-    }
-    return false;
+    refuse_field(shard, message, "Custom-Idle-Timeout-Ms", "a number from 1 to 3600000");
+    return true;
 }
 
 // Puts a name that nobody bears. A name that was too long to be read is none that could be, which the limit

@@ -57,4 +57,8 @@ void refuse_batch_rest(struct shard *shard, const struct message *batch, struct 
 // it gets no more of them. True when it was refused.
 bool refuse_result(struct shard *shard, const struct message *message);
 // Header fields that are well formed but can't be served. True when the message was refused for one.
-bool refuse_header(struct shard *shard, const struct message *message);
+bool refuse_directives(struct shard *shard, const struct message *message);
+static inline bool refuse_header(struct shard *shard, const struct message *message) {
+    return __builtin_expect(directives_is_bad(&message->frame->unit->directives), false) &&
+           refuse_directives(shard, message);
+}

@@ -92,10 +92,15 @@ static void confine(struct shard *shard, struct peer *peer) {
 }
 
 bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
-    assert(own_bytes <= peer->exchange_bytes);
-    if (__builtin_expect(!slow_reader_is_over(shard, peer) &&
-                             peer->exchange_bytes - own_bytes < slow_reader_bytes_max(shard),
-                         true))
+    uint64_t little = shard_limits(shard)->queue_bytes_max;
+    assert(own_bytes <= peer->exchange_bytes && little <= slow_reader_bytes_max(shard) / 4);
+    if (__builtin_expect(connection_waiting(&peer->connection) < little &&
+                             peer->exchange_bytes - own_bytes < little,
+                         true)) {
+        peer->late_at = 0;
+        return false;
+    }
+    if (!slow_reader_is_over(shard, peer) && peer->exchange_bytes - own_bytes < slow_reader_bytes_max(shard))
         return false;
     peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
     return true;

@@ -22,8 +22,11 @@ static void add_methods(struct feature_set *set, const struct feature *feature) 
         claims++;
     for (const struct feature_method *method = feature->methods; method->name; method++) {
         assert(is_under_hub(method) ? method->answer != NULL : method->take != NULL);
-        if (!is_under_hub(method))
-            set->claims_bytes[claims] = strlen(method->name), set->claims[claims++] = method;
+        if (is_under_hub(method))
+            continue;
+        set->claims_bytes[claims] = strlen(method->name);
+        set->claims_lengths |= UINT64_C(1) << set->claims_bytes[claims] % 64;
+        set->claims[claims++] = method;
         assert(claims < FEATURES_MAX);
     }
 }

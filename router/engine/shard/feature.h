@@ -204,6 +204,7 @@ struct feature_set {
     const struct feature_method *methods[FEATURES_MAX]; // of all that there may be; those with rows
     const struct feature_method *claims[FEATURES_MAX];  // of these, the rows whose names aren't under hub/
     size_t claims_bytes[FEATURES_MAX];
+    uint64_t claims_lengths; // bit i: one has i bytes, or i + 64, and so on
     struct agent *(*choose[FEATURES_MAX + 1])(struct shard *shard, struct peer *peer, struct agent *chosen);
 #define X(function, parameters, arguments) void(*function[FEATURES_MAX + 1]) parameters;
     FEATURE_HOOKS(X)
@@ -228,7 +229,7 @@ const struct feature_method *feature_set_method(const struct feature_set *set, c
 // Returns the row of a feature's method by another name; NULL: there is none.
 static inline const struct feature_method *feature_set_claim(const struct feature_set *set, const char *name,
                                                              size_t bytes) {
-    for (unsigned at = 0; set->claims[at]; at++)
+    for (unsigned at = 0; set->claims_lengths >> bytes % 64 & 1 && set->claims[at]; at++)
         if (set->claims_bytes[at] == bytes && memcmp(set->claims[at]->name, name, bytes) == 0)
             return set->claims[at];
     return NULL;

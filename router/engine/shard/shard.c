@@ -30,6 +30,12 @@ void shard_set_link(struct shard *shard, uint64_t connection) {
     home->leaving = false;
 }
 
+void shard_read_clock(struct shard *shard) {
+    uint64_t now_ns = io_now(shard->io);
+    shard->now_ms = now_ns / 1000000;
+    shard->minute = (uint32_t)(now_ns / UINT64_C(60000000000)) + 1;
+}
+
 bool shard_take_settings(struct shard *shard) {
     const struct hub_edition *edition = atomic_load(&shard->hub->edition);
     const struct hub_settings *before = shard->settings, *settings = &edition->settings;
@@ -142,6 +148,7 @@ static int open_io(struct shard *shard, const char **why) {
     int failed = io_open(&shard->io, &options, why);
     if (failed)
         return failed;
+    shard_read_clock(shard);
     wheel_init(&shard->wheel, shard_now_ms(shard));
     if (shard->index == 0)
         shard->hub->began_ms = shard_now_ms(shard);

@@ -115,6 +115,8 @@ struct shard {
     struct io *io;
     const struct hub_settings *settings; // those in effect in this turn
     const struct feature_set *features;  // of the hub (feature.h)
+    uint64_t now_ms;                     // by io_now (shard_now_ms)
+    uint32_t minute;                     // likewise (shard_minute)
     struct unit_limits unit_limits;
     struct unit_limits unknown_limits; // of those of whom it isn't known who they are
 
@@ -263,12 +265,15 @@ void shard_wake_others(struct shard *shard);
 void shard_note_suppressed(struct shard *shard);
 
 static inline uint64_t shard_now_ms(const struct shard *shard) {
-    return io_now(shard->io) / 1000000;
+    assert(shard->now_ms == io_now(shard->io) / 1000000);
+    return shard->now_ms;
 }
 // The minute, from 1 on.
 static inline uint32_t shard_minute(const struct shard *shard) {
-    return (uint32_t)(io_now(shard->io) / UINT64_C(60000000000)) + 1;
+    return shard->minute;
 }
+// Must be called whenever io_now has changed.
+void shard_read_clock(struct shard *shard);
 // The low bits of it, of which peers keep some: good for times of up to 49 days.
 static inline uint32_t shard_tick(const struct shard *shard) {
     return (uint32_t)shard_now_ms(shard);

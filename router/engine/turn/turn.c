@@ -234,6 +234,7 @@ static void run(struct shard *shard) {
     if (has_news(shard))
         deadline = 0;
     io_run(shard->io, deadline);
+    shard_read_clock(shard);
     atomic_store_explicit(&shard->asleep, false, memory_order_relaxed);
 }
 
