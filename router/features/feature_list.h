@@ -7,6 +7,7 @@
     X(FEATURE_GATE, gate_feature)                                                                            \
     X(FEATURE_CHILDREN, children_feature)                                                                    \
     X(FEATURE_MCP, mcp_feature)                                                                              \
+    X(FEATURE_MCP_CALLS, mcp_calls_feature)                                                                  \
     X(FEATURE_MCP_HTTP, mcp_http_feature)                                                                    \
     X(FEATURE_HCS, hcs_feature)                                                                              \
     X(FEATURE_CLUSTER, cluster_feature)                                                                      \

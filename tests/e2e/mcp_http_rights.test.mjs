@@ -16,6 +16,7 @@ const USERS = {
   one: { call: ['one'], 'deny-call': ['tool:one__b'] },
   tool: { call: ['tool:a', 'tool:two__both'] },
   none: { call: ['elsewhere'] },
+  boss: { admin: true },
 };
 const HOW = { transport: 'http', options: ['--config', config] };
 const bearer = (user) => ({ Authorization: `Bearer ${tokenOf(user)}` });
@@ -88,4 +89,37 @@ withUsers('a user who is gone has no session', USERS, HOW, async (hub) => {
   assert.ok(one);
   await reload(hub, others);
   await stream.end();
+});
+
+const lines = (hub, kind) => readFileSync(hub.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)).filter((line) => line.kind === kind);
+writeFileSync(join(directoryOfUsers, 'journal.ini'), section('one', 'a,slow,failed,refused') + section('two', 'c'));
+const JOURNAL = { transport: 'http', options: ['--config', join(directoryOfUsers, 'journal.ini')] };
+withUsers('each call of a tool has a line in the journal, from whatever transport', USERS, JOURNAL, async (hub) => {
+  const session = await open(hub, 'all', '/mcp/one'), all = await open(hub, 'all', '/mcp'), peer = await known(hub, 'one', 'tcp');
+  const secret = { arguments: { password: 'hidden' } };
+  for (const name of ['a', 'failed', 'refused']) await session.ask('tools/call', { name, ...secret });
+  await all.ask('tools/call', { name: 'c', ...secret });
+  await peer.ask('tools/call', { targetAgent: 'one', name: 'a', ...secret });
+  assertError(await peer.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001); // which has another line
+  const late = await (await session.call('tools/call', { name: 'slow', ...secret }, { 'Custom-Timeout-Ms': '50' })).end();
+  assert.equal(late.answer(session.ids).error.code, -31051);
+  const waiting = session.call('tools/call', { name: 'slow', ...secret });
+  const boss = await known(hub, 'boss', 'tcp');
+  const counts = async () => (await boss.ask('hub/stats')).result;
+  while ((await counts()).pending < 1);
+  await session.notify('notifications/cancelled', { requestId: session.ids });
+  await (await waiting).end();
+  while (lines(hub, 'tool').length < 7);
+  const told = lines(hub, 'tool');
+  assert.deepEqual(told.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), [
+    ['one', 'a', 'ok', 'all'], ['one', 'failed', 'error', 'all'], ['one', 'refused', 'error', 'all'], ['two', 'c', 'ok', 'all'],
+    ['one', 'a', 'ok', 'one'], ['one', 'slow', 'error', 'all'], ['one', 'slow', 'cancelled', 'all']]);
+  for (const line of told) {
+    assert.deepEqual(Object.keys(line), ['time', 'kind', 'source', 'target', 'tool', 'outcome', 'ms']);
+    assert.ok(Number.isInteger(line.ms) && line.ms >= (line.outcome === 'error' && line.tool === 'slow' ? 50 : 0), line.ms);
+  }
+  assert.ok(!readFileSync(hub.journal, 'utf8').includes('hidden'));
+  assert.equal(lines(hub, 'refusal').length, 1);
+  const { mcp_tool_calls_ok: ok, mcp_tool_calls_error: error, mcp_tool_calls_cancelled: cancelled } = await counts();
+  assert.deepEqual([ok, error, cancelled], [3, 3, 1]);
 });

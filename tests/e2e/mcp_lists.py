@@ -5,8 +5,8 @@ usage: mcp_lists.py NAME TOOL,… [--legacy | --modern]
 
 It speaks both eras in one process, or the one that is named. Tools answer with NAME:TOOL; the tool `slow` never does, the
 tool `changed` says that the list is another one, `listed` how often it was asked for each list, and `grow` adds the tool
-`late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head. It
-has the resources `u:same` and `u:NAME`, and knows only the latter, and the prompt `p-NAME`.
+`late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
+`failed` says so in its result, and `refused` is an error. It has the resources `u:same` and `u:NAME`, and knows only the latter, and the prompt `p-NAME`.
 """
 import json
 import sys
@@ -57,6 +57,12 @@ for line in sys.stdin:
             tools.append("late")
         if params["name"] == "changed" or arguments.get("tell"):
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        if params["name"] == "failed":
+            result({"content": [], "isError": True})
+            continue
+        if params["name"] == "refused":
+            error(-32602)
+            continue
         if params["name"] == "listed":
             result({"asked": asked})
             continue

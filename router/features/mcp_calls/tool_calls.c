@@ -1,0 +1,284 @@
+#include "router/features/mcp_calls/tool_calls.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/agents/agents.h"
+#include "core/base/hash_table.h"
+#include "core/lookup/lookup.h"
+#include "core/requests/journal_line.h"
+#include "core/requests/pending.h"
+#include "router/audit/audit.h"
+#include "router/engine/message/message.h"
+#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
+
+// A call in progress, of one of the shard's peers.
+struct tool_call {
+    struct hash_node by_id;
+    uint64_t hub_id;
+    uint64_t began_ms;
+    struct journal_entry *entry;  // its line, which is open; NULL: there is none
+    struct tool_figures *figures; // of its tool; NULL: it isn't told apart
+};
+
+// A shard's state.
+struct tool_calls {
+    struct hash_table calls;      // struct tool_call.by_id
+    struct tool_figures *figures; // TOOL_FIGURES_MAX, of shard 0: all shards write there; NULL elsewhere
+};
+
+enum tool_counter { TOOL_COUNT_OK, TOOL_COUNT_ERROR, TOOL_COUNT_CANCELLED, TOOL_COUNTERS };
+
+static struct tool_calls *calls_of(const struct shard *shard) {
+    return shard->states[FEATURE_MCP_CALLS];
+}
+
+// Hub ids are given out in turn, and by the hub alone.
+static uint64_t hash_of(uint64_t hub_id) {
+    return hash_table_hash(hub_id, UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint64_t hash_of_call(const struct hash_table *calls, const struct hash_node *node) {
+    (void)calls;
+    return hash_of(hash_table_entry(node, struct tool_call, by_id)->hub_id);
+}
+
+// --- Figures
+
+static bool is_named(const struct tool_figures *figures, const char *server, size_t server_bytes,
+                     const char *tool, size_t tool_bytes) {
+    return figures->server_bytes == server_bytes && figures->tool_bytes == tool_bytes &&
+           memcmp(figures->server, server, server_bytes) == 0 && memcmp(figures->tool, tool, tool_bytes) == 0;
+}
+
+// Takes a free place for a tool. Two shards may take one each: both are shown, which says nothing wrong.
+static struct tool_figures *take_figures(struct tool_figures *all, const char *server, size_t server_bytes,
+                                         const char *tool, size_t tool_bytes) {
+    for (unsigned index = 0; index < TOOL_FIGURES_MAX; index++) {
+        uint32_t state = 0;
+        struct tool_figures *figures = &all[index];
+        if (!atomic_compare_exchange_strong_explicit(&figures->state, &state, 1, memory_order_acquire,
+                                                     memory_order_relaxed))
+            continue;
+        memcpy(figures->server, server, server_bytes);
+        memcpy(figures->tool, tool, tool_bytes);
+        figures->server_bytes = (uint32_t)server_bytes;
+        figures->tool_bytes = (uint32_t)tool_bytes;
+        atomic_store_explicit(&figures->state, 2, memory_order_release);
+        return figures;
+    }
+    return NULL;
+}
+
+static struct tool_figures *find_figures(const struct hub *hub, const struct agent *agent, const char *tool,
+                                         size_t bytes) {
+    struct tool_figures *all = calls_of(hub->shards[0])->figures;
+    size_t server_bytes = agent->id_bytes < TOOL_SERVER_BYTES ? agent->id_bytes : TOOL_SERVER_BYTES;
+    size_t tool_bytes = json_cut_at_character(tool, bytes, TOOL_NAME_BYTES);
+    for (unsigned index = 0; index < TOOL_FIGURES_MAX; index++) {
+        uint32_t state = atomic_load_explicit(&all[index].state, memory_order_acquire);
+        if (state == 0)
+            break;
+        if (state == 2 && is_named(&all[index], agent->id, server_bytes, tool, tool_bytes))
+            return &all[index];
+    }
+    return take_figures(all, agent->id, server_bytes, tool, tool_bytes);
+}
+
+static void measure(struct tool_figures *figures, uint64_t ms, bool is_error) {
+    uint64_t most = atomic_load_explicit(&figures->most_ms, memory_order_relaxed);
+    atomic_fetch_add_explicit(&figures->calls, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&figures->errors, is_error, memory_order_relaxed);
+    atomic_fetch_add_explicit(&figures->ms, ms, memory_order_relaxed);
+    while (ms > most && !atomic_compare_exchange_weak_explicit(&figures->most_ms, &most, ms,
+                                                               memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+struct shown {
+    const struct tool_figures *figures;
+    uint64_t calls, mean_ms;
+};
+
+static int compare_shown(const void *one, const void *other) {
+    const struct shown *a = one, *b = other;
+    return a->mean_ms != b->mean_ms ? (a->mean_ms < b->mean_ms ? 1 : -1)
+                                    : (a->calls < b->calls) - (a->calls > b->calls);
+}
+
+static void put_figures(const struct shown *shown, struct text *out) {
+    const struct tool_figures *figures = shown->figures;
+    text_put(out, "{\"server\":");
+    text_string(out, figures->server, figures->server_bytes);
+    text_put(out, ",\"tool\":");
+    text_string(out, figures->tool, figures->tool_bytes);
+    text_put(out, ",\"calls\":");
+    text_number(out, (int64_t)shown->calls);
+    text_put(out, ",\"errors\":");
+    text_number(out, (int64_t)atomic_load_explicit(&figures->errors, memory_order_relaxed));
+    text_put(out, ",\"meanMs\":");
+    text_number(out, (int64_t)shown->mean_ms);
+    text_put(out, ",\"maxMs\":");
+    text_number(out, (int64_t)atomic_load_explicit(&figures->most_ms, memory_order_relaxed));
+    text_put(out, "}");
+}
+
+void tool_calls_put(const struct hub *hub, unsigned most, struct text *out) {
+    const struct tool_calls *calls = calls_of(hub->shards[0]);
+    struct shown shown[TOOL_FIGURES_MAX];
+    unsigned count = 0;
+    text_put(out, "[");
+    for (unsigned index = 0; calls && index < TOOL_FIGURES_MAX; index++) {
+        const struct tool_figures *figures = &calls->figures[index];
+        bool is_there = atomic_load_explicit(&figures->state, memory_order_acquire) == 2;
+        uint64_t number = is_there ? atomic_load_explicit(&figures->calls, memory_order_relaxed) : 0;
+        if (number)
+            shown[count++] = (struct shown){
+                figures, number, atomic_load_explicit(&figures->ms, memory_order_relaxed) / number};
+    }
+    qsort(shown, count, sizeof *shown, compare_shown);
+    for (unsigned index = 0; index < count && index < most; index++) {
+        text_put(out, index ? "," : "");
+        put_figures(&shown[index], out);
+    }
+    text_put(out, "]");
+}
+
+// --- Beginning
+
+// The tool that a message names; SIZE_MAX: none.
+static size_t read_tool(const struct message *message, char *out, size_t capacity) {
+    const struct lookup *lookup = &message->lookup;
+    if (!lookup_has(lookup, KEY_PARAMS) || lookup->type[KEY_PARAMS] != JSON_OBJECT)
+        return SIZE_MAX;
+    return json_member_text(message->body, lookup->value[KEY_PARAMS], "name", out, capacity);
+}
+
+static void tool_call_began(struct shard *shard, const struct message *message, const struct agent *agent,
+                            struct pending *pending, struct parcel *parcel) {
+    char tool[METHOD_BYTES_MAX];
+    (void)parcel;
+    if (!agent || !agent->child || !message_method_is(message, "tools/call") ||
+        !child_record_is_mcp(agent->child))
+        return;
+    size_t bytes = read_tool(message, tool, sizeof tool);
+    struct tool_call *call = quota_take(&shard->quota, sizeof *call);
+    struct journal_entry *entry =
+        call && journal_is_on(shard) ? audit_entry(shard, message, "tool", agent) : NULL;
+    if (journal_is_on(shard) && !entry)
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+    if (!call)
+        return;
+    *call = (struct tool_call){
+        .hub_id = pending_hub_id(&shard->pending, pending), .began_ms = shard_now_ms(shard), .entry = entry};
+    if (entry)
+        journal_line_string(&entry->line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
+    if (bytes != SIZE_MAX)
+        call->figures = find_figures(shard->hub, agent, tool, bytes);
+    if (hash_table_add(&calls_of(shard)->calls, &call->by_id))
+        return;
+    if (entry)
+        journal_entry_destroy(entry);
+    quota_give(&shard->quota, call);
+}
+
+// --- Ending
+
+// A tool says that it has failed in its result, as its model is to read why.
+static bool has_failed(const struct shard *shard, const struct parcel *response) {
+    struct lookup lookup;
+    if (!response->buffer)
+        return false;
+    const uint8_t *body = response->buffer->bytes + response->body.at;
+    lookup_body(&lookup, body, response->body.bytes, shard_limits(shard)->id_bytes_max);
+    return lookup.verdict == LOOKUP_GOOD && lookup_has(&lookup, KEY_RESULT) &&
+           lookup.type[KEY_RESULT] == JSON_OBJECT &&
+           json_member_true(body, lookup.value[KEY_RESULT], "isError");
+}
+
+static enum tool_counter outcome_of(const struct shard *shard, const struct request_end *end) {
+    if (end->response)
+        return end->is_error || has_failed(shard, end->response) ? TOOL_COUNT_ERROR : TOOL_COUNT_OK;
+    if (end->is_abandoned || end->error == ERROR_CANCELLED)
+        return TOOL_COUNT_CANCELLED;
+    return end->error == ERROR_NONE ? TOOL_COUNT_OK : TOOL_COUNT_ERROR;
+}
+
+static void write_line(struct shard *shard, struct journal_entry *entry, enum tool_counter outcome,
+                       uint64_t ms) {
+    static const char *const texts[TOOL_COUNTERS] = {"ok", "error", "cancelled"};
+    journal_line_stamp(&entry->line, io_wall_ms(shard->io));
+    journal_line_string(&entry->line, "outcome", texts[outcome], strlen(texts[outcome]));
+    journal_line_number(&entry->line, "ms", (int64_t)ms);
+    audit_submit(shard, audit_finish(entry));
+}
+
+static bool is_call(const struct pending *pending) {
+    static const char method[] = "tools/call";
+    return pending->method_bytes == sizeof method - 1 &&
+           memcmp(pending->method, method, sizeof method - 1) == 0;
+}
+
+static void tool_call_ended(struct shard *shard, struct pending *pending, const struct request_end *end) {
+    struct hash_table *calls = &calls_of(shard)->calls;
+    if (calls->count == 0 || !is_call(pending))
+        return;
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    struct hash_node *node = hash_table_find(calls, hash_of(hub_id));
+    while (node && hash_table_entry(node, struct tool_call, by_id)->hub_id != hub_id)
+        node = node->next;
+    if (!node)
+        return;
+    struct tool_call *call = hash_table_entry(node, struct tool_call, by_id);
+    enum tool_counter outcome = outcome_of(shard, end);
+    uint64_t ms = shard_now_ms(shard) - call->began_ms;
+    hash_table_remove(calls, node);
+    stats_count_feature(&shard->stats, FEATURE_MCP_CALLS, outcome);
+    if (call->figures)
+        measure(call->figures, ms, outcome == TOOL_COUNT_ERROR);
+    if (call->entry)
+        write_line(shard, call->entry, outcome, ms);
+    quota_give(&shard->quota, call);
+}
+
+// --- The registration
+
+static bool is_on(const struct hub_settings *settings) {
+    return settings->keeper != NULL;
+}
+
+static bool open_calls(struct shard *shard) {
+    struct tool_calls *calls = calls_of(shard);
+    hash_table_init(&calls->calls, hash_of_call, &shard->quota);
+    if (shard->index == 0)
+        calls->figures = memory_take_zeroed(TOOL_FIGURES_MAX, sizeof *calls->figures);
+    return calls->figures || shard->index != 0;
+}
+
+static void close_calls(struct shard *shard) {
+    assert(calls_of(shard)->calls.count == 0);
+    hash_table_deinit(&calls_of(shard)->calls);
+    memory_give(calls_of(shard)->figures);
+}
+
+static const struct stats_row counters[TOOL_COUNTERS + 1] = {
+    [TOOL_COUNT_OK] = {"mcp_tool_calls_ok", "mcp_tool_calls_total", "outcome=\"ok\"",
+                       "Calls of tools of MCP servers, by how they ended."},
+    [TOOL_COUNT_ERROR] = {"mcp_tool_calls_error", "mcp_tool_calls_total", "outcome=\"error\"", NULL},
+    [TOOL_COUNT_CANCELLED] = {"mcp_tool_calls_cancelled", "mcp_tool_calls_total", "outcome=\"cancelled\"",
+                              NULL},
+};
+
+const struct feature mcp_calls_feature = {
+    .name = "mcp calls",
+    .is_on = is_on,
+    .counters = counters,
+    .shard_bytes = sizeof(struct tool_calls),
+    .open = open_calls,
+    .close = close_calls,
+    .request_began = tool_call_began,
+    .request_ended = tool_call_ended,
+};
