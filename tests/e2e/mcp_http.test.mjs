@@ -224,7 +224,9 @@ web('a silent stream has comments', QUICK, async (hub) => {
 web('sessions are bounded', FEW, async (hub) => {
   const [first] = [await Session.open(hub), await Session.open(hub)];
   const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: OPENING };
-  await errorOf(await send(hub, 'POST', '/mcp/server', { body }), 503, -31052);
+  const full = await send(hub, 'POST', '/mcp/server', { body });
+  await errorOf(full, 503, -31052);
+  assert.match(full.fields['retry-after'], /^[1-9][0-9]*$/);
   await first.close();
   await Session.open(hub);
 });
@@ -295,4 +297,34 @@ web('a time runs out', SHARED, async (hub) => {
   assert.equal(answer.answer(1).error.code, -31051);
   await until('cancel', async () => (await seen(session)).find(({ method }) => method === 'notifications/cancelled'));
   assert.equal((await (await session.call('where', {}, { 'Custom-Timeout-Ms': 'x' })).end()).status, 400);
+});
+
+// A reader that takes nothing: what it is told is dropped and counted past --max-queue, and it is closed past twice that.
+const SLOW = { ...SHARED, options: [...SHARED.options, '--max-queue', '64K', '--mcp-history', '0'] };
+web('a slow reader loses notifications, and is closed for what can’t be dropped', SLOW, async (hub) => {
+  const session = await Session.open(hub), other = await Session.open(hub);
+  const client = await Client.open(hub);
+  client.write(request('GET /mcp/server', ['Accept: text/event-stream', `Mcp-Session-Id: ${session.id}`]));
+  await client.response();
+  client.socket.pause();
+  const counts = async () => (await (await hub.peer('tcp')).ask('hub/stats')).result;
+  const x = 'x'.repeat(30000);
+  const note = { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { x } };
+  let told = 0;
+  for (let stats = await counts(); !stats.dropped_notifications_overloaded; stats = await counts()) {
+    for (let n = 0; n < 100; n++, told++) await other.ask('say', { message: note });
+    assert.ok(told < 2000, `${told} notifications of 30,000 bytes, and none was dropped`);
+  }
+  assert.equal((await counts()).closed_slow_readers, 0);
+  // Others aren't touched, and neither is the session.
+  assert.equal((await (await session.call('where')).end()).answer(1).result.era, 'legacy');
+  // What a server asks can't be dropped.
+  const question = { jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { x } };
+  const waiting = session.send({ jsonrpc: '2.0', id: 'w', method: 'wait' }, { Accept: 'application/json' });
+  waiting.then((answer) => answer.drop(), () => {});
+  for (let n = 0; !(await counts()).closed_slow_readers; n++) {
+    await session.notify('say-nothing');
+    await (await session.call('say', { message: { ...question, id: `q${n}` } }, { Accept: 'application/json' })).end();
+    assert.ok(n < 500, `${n} questions, and the reader isn't closed`);
+  }
 });

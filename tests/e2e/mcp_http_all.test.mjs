@@ -210,3 +210,22 @@ web('a subscription to all has one acknowledgement, and ends with the hub', hub(
   await stream.end();
   assert.deepEqual(stream.messages[2], { jsonrpc: '2.0', id: 1, result: { _meta, resultType: 'complete' } });
 });
+
+web('a server that doesn’t acknowledge a subscription in time is left out', hub(both('a') + both('b'), '--mcp-gather', '300ms'), async (on) => {
+  const waiting = modern(on, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  const at = (method, params = {}) => {
+    const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
+    const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
+    return send(on, 'POST', '/mcp/a', { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method } });
+  };
+  let found;
+  while (!found) found = (await (await at('seen')).end()).answer(1).result.messages.find(({ method }) => method === 'subscriptions/listen');
+  const _meta = { [`${META}subscriptionId`]: found.id };
+  await (await at('say', { message: { jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { _meta, notifications: { toolsListChanged: true } } } })).end();
+  const stream = await waiting;
+  await stream.until(({ messages }) => messages.length === 1, 'the acknowledgement');
+  assert.deepEqual(stream.messages[0].params.notifications, { toolsListChanged: true });
+  await (await at('say', { message: { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } } })).end();
+  await stream.until(({ messages }) => messages.length === 2, 'the change');
+  stream.drop();
+});

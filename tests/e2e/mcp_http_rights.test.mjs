@@ -70,6 +70,10 @@ withUsers('a tool is judged by its name, behind its server’s or not', USERS, H
   const denied = await known(hub, 'one', 'tcp');
   assert.equal(said(await denied.ask('tools/call', { targetAgent: 'one', name: 'a' })), 'one:a');
   assertError(await denied.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001);
+  assert.deepEqual(await names({ ask: (method, params) => denied.ask(method, { targetAgent: 'one', ...params }) }), ['a', 'both']);
+  const free = await known(hub, 'all', 'tcp');
+  assert.deepEqual(await names({ ask: (method, params) => free.ask(method, { targetAgent: 'one', ...params }) }), ['a', 'b', 'both']);
+  assert.deepEqual(await names({ ask: (method, params) => free.ask(method, { targetAgent: 'two', ...params }) }), ['both', 'c']);
 });
 
 withUsers('a section names the tools that are there', USERS, HOW, async (hub) => {

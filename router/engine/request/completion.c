@@ -169,8 +169,10 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
     assert(source->name == pending->source);
     parcel->hub_id = 0;
     bool is_local = parcel->mail.detail & ANSWER_BY_HUB;
-    if (__builtin_expect(pending->has_rare, false))
+    if (__builtin_expect(pending->has_rare, false)) {
         audit_answered(shard, pending, parcel);
+        feature_response_came(shard, pending, &parcel);
+    }
     if (pending->latency && !is_local)
         note_latency(shard, pending, parcel);
     completion_end(shard, pending,

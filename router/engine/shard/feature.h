@@ -82,6 +82,9 @@ struct request_end {
     /* A message is refused before it goes anywhere. `error` is enum error. */                                                                                                  \
     X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                                                                                   \
       (shard, message, error))                                                                                                                                                  \
+    /* The response to a request that is marked (pending_mark_rare) is about to go to its source: another parcel may take its place. */                                         \
+    X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),                                                                           \
+      (shard, pending, response))                                                                                                                                               \
     /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */                                                                              \
     X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),                                                                           \
       (shard, pending, end))                                                                                                                                                    \

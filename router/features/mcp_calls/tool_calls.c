@@ -11,17 +11,22 @@
 #include "core/requests/pending.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/message.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
+#include "router/features/mcp_calls/tool_list.h"
 
-// A call in progress, of one of the shard's peers.
+// A call in progress, of one of the shard's peers; or a tools/list whose answer its source sees in part.
 struct tool_call {
     struct hash_node by_id;
     uint64_t hub_id;
     uint64_t began_ms;
     struct journal_entry *entry;  // its line, which is open; NULL: there is none
     struct tool_figures *figures; // of its tool; NULL: it isn't told apart
+    uint32_t server_bytes;        // of a list: whose it is; 0: it is a call
+    char server[];
 };
 
 // A shard's state.
@@ -157,32 +162,55 @@ static size_t read_tool(const struct message *message, char *out, size_t capacit
     return json_member_text(message->body, lookup->value[KEY_PARAMS], "name", out, capacity);
 }
 
+static struct tool_call *add_call(struct shard *shard, const struct pending *pending, const char *server,
+                                  size_t server_bytes) {
+    struct tool_call *call = quota_take(&shard->quota, sizeof *call + server_bytes);
+    if (!call)
+        return NULL;
+    *call = (struct tool_call){.hub_id = pending_hub_id(&shard->pending, pending),
+                               .began_ms = shard_now_ms(shard),
+                               .server_bytes = (uint32_t)server_bytes};
+    memcpy(call->server, server, server_bytes);
+    if (hash_table_add(&calls_of(shard)->calls, &call->by_id))
+        return call;
+    quota_give(&shard->quota, call);
+    return NULL;
+}
+
+static void begin_call(struct shard *shard, const struct message *message, const struct agent *agent,
+                       const struct pending *pending) {
+    char tool[METHOD_BYTES_MAX];
+    size_t bytes = read_tool(message, tool, sizeof tool);
+    struct tool_call *call = add_call(shard, pending, NULL, 0);
+    if (call && journal_is_on(shard))
+        call->entry = audit_entry(shard, message, "tool", agent);
+    if (journal_is_on(shard) && (!call || !call->entry))
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+    if (call && call->entry)
+        journal_line_string(&call->entry->line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
+    if (call && bytes != SIZE_MAX)
+        call->figures = find_figures(shard->hub, agent, tool, bytes);
+}
+
+// Clients over HTTP have lists that are composed for them (router/features/mcp_http).
+static void begin_list(struct shard *shard, const struct message *message, const struct agent *agent,
+                       struct pending *pending) {
+    if (message->peer->transport->gauge == GAUGE_MCP_CLIENT ||
+        !tool_list_may_hide(shard, pending->user, agent->child->name, strlen(agent->child->name)))
+        return;
+    if (add_call(shard, pending, agent->child->name, strlen(agent->child->name)))
+        pending_mark_rare(pending);
+}
+
 static void tool_call_began(struct shard *shard, const struct message *message, const struct agent *agent,
                             struct pending *pending, struct parcel *parcel) {
-    char tool[METHOD_BYTES_MAX];
     (void)parcel;
-    if (!agent || !agent->child || !message_method_is(message, "tools/call") ||
-        !child_record_is_mcp(agent->child))
+    if (!agent || !agent->child || !child_record_is_mcp(agent->child))
         return;
-    size_t bytes = read_tool(message, tool, sizeof tool);
-    struct tool_call *call = quota_take(&shard->quota, sizeof *call);
-    struct journal_entry *entry =
-        call && journal_is_on(shard) ? audit_entry(shard, message, "tool", agent) : NULL;
-    if (journal_is_on(shard) && !entry)
-        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
-    if (!call)
-        return;
-    *call = (struct tool_call){
-        .hub_id = pending_hub_id(&shard->pending, pending), .began_ms = shard_now_ms(shard), .entry = entry};
-    if (entry)
-        journal_line_string(&entry->line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
-    if (bytes != SIZE_MAX)
-        call->figures = find_figures(shard->hub, agent, tool, bytes);
-    if (hash_table_add(&calls_of(shard)->calls, &call->by_id))
-        return;
-    if (entry)
-        journal_entry_destroy(entry);
-    quota_give(&shard->quota, call);
+    if (message_method_is(message, "tools/call"))
+        begin_call(shard, message, agent, pending);
+    else if (message_method_is(message, "tools/list"))
+        begin_list(shard, message, agent, pending);
 }
 
 // --- Ending
@@ -216,32 +244,64 @@ static void write_line(struct shard *shard, struct journal_entry *entry, enum to
     audit_submit(shard, audit_finish(entry));
 }
 
-static bool is_call(const struct pending *pending) {
-    static const char method[] = "tools/call";
-    return pending->method_bytes == sizeof method - 1 &&
-           memcmp(pending->method, method, sizeof method - 1) == 0;
+static bool is_about_tools(const struct pending *pending) {
+    return pending->method_bytes == sizeof "tools/call" - 1 &&
+           (memcmp(pending->method, "tools/call", pending->method_bytes) == 0 ||
+            memcmp(pending->method, "tools/list", pending->method_bytes) == 0);
 }
 
-static void tool_call_ended(struct shard *shard, struct pending *pending, const struct request_end *end) {
-    struct hash_table *calls = &calls_of(shard)->calls;
-    if (calls->count == 0 || !is_call(pending))
-        return;
+static struct tool_call *find_call(const struct shard *shard, const struct pending *pending) {
+    const struct hash_table *calls = &calls_of(shard)->calls;
+    if (calls->count == 0 || !is_about_tools(pending))
+        return NULL;
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     struct hash_node *node = hash_table_find(calls, hash_of(hub_id));
     while (node && hash_table_entry(node, struct tool_call, by_id)->hub_id != hub_id)
         node = node->next;
-    if (!node)
-        return;
-    struct tool_call *call = hash_table_entry(node, struct tool_call, by_id);
+    return node ? hash_table_entry(node, struct tool_call, by_id) : NULL;
+}
+
+static void end_call(struct shard *shard, struct tool_call *call, const struct request_end *end) {
     enum tool_counter outcome = outcome_of(shard, end);
     uint64_t ms = shard_now_ms(shard) - call->began_ms;
-    hash_table_remove(calls, node);
     stats_count_feature(&shard->stats, FEATURE_MCP_CALLS, outcome);
     if (call->figures)
         measure(call->figures, ms, outcome == TOOL_COUNT_ERROR);
     if (call->entry)
         write_line(shard, call->entry, outcome, ms);
+}
+
+static void tool_call_ended(struct shard *shard, struct pending *pending, const struct request_end *end) {
+    struct tool_call *call = find_call(shard, pending);
+    if (!call)
+        return;
+    if (!call->server_bytes)
+        end_call(shard, call, end);
+    hash_table_remove(&calls_of(shard)->calls, &call->by_id);
     quota_give(&shard->quota, call);
+}
+
+// A list goes on without the tools that its source doesn't see. Without memory for that it goes on as it came: nobody can
+// call what isn't shown.
+static void sift_list(struct shard *shard, const struct pending *pending, struct parcel **response) {
+    const struct tool_call *call = find_call(shard, pending);
+    struct text body;
+    if (!call || !call->server_bytes || ((*response)->mail.detail & ANSWER_ERROR))
+        return;
+    text_init(&body);
+    if (!tool_list_sift(shard, pending->user, call->server, call->server_bytes, *response, &body))
+        return;
+    struct parcel *sifted = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!sifted) {
+        text_deinit(&body);
+        return;
+    }
+    sifted->mail.detail = (*response)->mail.detail;
+    sifted->mail.came_us = (*response)->mail.came_us;
+    sifted->lane = (*response)->lane;
+    sifted->body.bytes = (uint32_t)sifted->bytes;
+    send_release(shard, *response);
+    *response = sifted;
 }
 
 // --- The registration
@@ -280,5 +340,6 @@ const struct feature mcp_calls_feature = {
     .open = open_calls,
     .close = close_calls,
     .request_began = tool_call_began,
+    .response_came = sift_list,
     .request_ended = tool_call_ended,
 };

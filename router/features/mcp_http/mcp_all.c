@@ -7,8 +7,8 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
+#include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_answer.h"
-#include "router/features/mcp_http/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_catalog.h"
 #include "router/features/mcp_http/mcp_owner.h"
@@ -540,6 +540,13 @@ static void acknowledge_all(struct shard *shard, struct mcp_gather *gather) {
         acknowledge(shard, gather);
 }
 
+// A server that hasn't acknowledged in time is left out: what it tells later goes on all the same.
+static void acknowledge_late(struct shard *shard, struct mcp_gather *gather) {
+    assert(gather->call->is_listen);
+    if (!gather->is_told)
+        acknowledge(shard, gather);
+}
+
 // An acknowledgement of one server is kept for that of all.
 static bool heard(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel) {
     struct buffer *buffer = buffer_take_sized(&shard->buffers, (uint32_t)parcel->bytes);
@@ -589,6 +596,7 @@ static void listen_to_all(struct shard *shard, struct mcp_gather *gather) {
     gather->call->is_listen = true;
     gather->put = put_same;
     gather->heard = heard;
+    gather->late = acknowledge_late;
     gather->part_ended = acknowledge_all;
     gather->ended = listen_ended;
     mcp_gather_ask(shard, gather);

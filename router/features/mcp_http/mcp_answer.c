@@ -6,8 +6,8 @@
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/features/mcp_http/mcp_body.h"
-#include "router/features/mcp_http/mcp_catalog.h"
+#include "router/features/mcp_calls/mcp_body.h"
+#include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_stream.h"
 
@@ -67,7 +67,7 @@ static struct parcel *sift(struct shard *shard, const struct mcp_call *call, str
     const struct mcp_client *client = call->client;
     struct text body;
     text_init(&body);
-    if (!mcp_catalog_sift(shard, client->user, client->name, client->name_bytes, answer, &body))
+    if (!tool_list_sift(shard, client->user, client->name, client->name_bytes, answer, &body))
         return answer;
     send_release(shard, answer);
     struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);

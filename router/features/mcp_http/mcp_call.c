@@ -15,7 +15,8 @@
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client) {
     struct timer *timer = &client->seat->annex->timer;
     const struct limits *limits = shard_limits(shard);
-    uint64_t pause_ns = limits->mcp_keep_alive_ns;
+    uint64_t pause_ns =
+        limits->mcp_keep_alive_ns < limits->mcp_gather_ns ? limits->mcp_keep_alive_ns : limits->mcp_gather_ns;
     if (client->kind != MCP_CLIENT_REQUEST && limits->mcp_session_idle_ns < pause_ns)
         pause_ns = limits->mcp_session_idle_ns;
     uint64_t at_ms = shard_now_ms(shard) + pause_ns / 1000000;

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "core/child/child_settings.h"
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
+#include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
-#include "router/rights/authz.h"
 
 struct mcp_text {
     struct mcp_body body;
@@ -148,18 +147,6 @@ static void settle(const struct mcp_gather *gather, bool is_uri, bool always, st
     }
 }
 
-bool mcp_catalog_shows(const struct shard *shard, const struct user *user, const char *server,
-                       size_t server_bytes, const char *tool, size_t bytes) {
-    const struct child_settings *settings = shard->settings->children;
-    assert(server_bytes > 0);
-    while (settings &&
-           (strlen(settings->name) != server_bytes || memcmp(settings->name, server, server_bytes) != 0))
-        settings = settings->next;
-    if (settings && !child_settings_has_tool(settings, tool, bytes))
-        return false;
-    return !user || authz_calls_tool(user, server, server_bytes, tool, bytes);
-}
-
 // Takes out those that aren't shown: they are in nobody's way.
 static void hide_tools(const struct shard *shard, const struct mcp_gather *gather,
                        struct mcp_catalog *catalog) {
@@ -167,8 +154,8 @@ static void hide_tools(const struct shard *shard, const struct mcp_gather *gathe
     for (uint32_t index = 0; index < catalog->count; index++) {
         const struct mcp_element *element = &catalog->elements[index];
         const struct mcp_part *part = &gather->parts[element->part];
-        if (mcp_catalog_shows(shard, gather->call->client->user, part->name, part->name_bytes, element->name,
-                              element->name_bytes))
+        if (tool_list_shows(shard, gather->call->client->user, part->name, part->name_bytes, element->name,
+                            element->name_bytes))
             catalog->elements[count++] = *element;
     }
     assert(count <= catalog->count);
@@ -255,51 +242,4 @@ void mcp_catalog_put(const struct mcp_gather *gather, const struct mcp_catalog *
         is_first = false;
     }
     text_put(out, "]");
-}
-
-// --- What is shown
-
-static bool item_shows(const struct shard *shard, const struct user *user, const char *server,
-                       size_t server_bytes, const struct mcp_body *body, const struct json_item *item) {
-    char name[METHOD_BYTES_MAX];
-    struct json_item own = json_member(body->bytes, item->value, "name");
-    size_t bytes =
-        own.type == JSON_STRING ? json_string_decode(body->bytes, own.value, name, sizeof name) : SIZE_MAX;
-    assert(server_bytes > 0);
-    return bytes != SIZE_MAX && mcp_catalog_shows(shard, user, server, server_bytes, name, bytes);
-}
-
-bool mcp_catalog_sift(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
-                      const struct parcel *answer, struct text *out) {
-    struct mcp_body body;
-    struct json_walk walk;
-    struct json_item item;
-    uint32_t hidden = 0;
-    bool is_first = true;
-    assert(out->length == 0);
-    if (!mcp_body_read(shard, answer, &body))
-        return false;
-    struct json_item list = list_of(&body, "tools");
-    if (list.type != JSON_ARRAY) {
-        mcp_body_give(&body);
-        return false;
-    }
-    uint32_t behind = list.value.at + list.value.bytes;
-    text_add(out, body.bytes, list.value.at);
-    text_put(out, "[");
-    for (json_walk_begin(&walk, body.bytes, list.value); json_next(&walk, &item) == JSON_ITEM;) {
-        if (!item_shows(shard, user, server, server_bytes, &body, &item)) {
-            hidden++;
-            continue;
-        }
-        text_put(out, is_first ? "" : ",");
-        text_add(out, body.bytes + item.value.at, item.value.bytes);
-        is_first = false;
-    }
-    text_put(out, "]");
-    text_add(out, body.bytes + behind, body.count - behind);
-    mcp_body_give(&body);
-    if (!hidden)
-        text_deinit(out);
-    return hidden > 0;
 }

@@ -17,14 +17,6 @@ struct mcp_element {
     bool is_hidden;   // another one with its URI is shown
 };
 
-// Whether a tool of a server is shown to a user (NULL: users aren't on): it is there, and the user may call it.
-bool mcp_catalog_shows(const struct shard *shard, const struct user *user, const char *server,
-                       size_t server_bytes, const char *tool, size_t bytes);
-// Writes a body that lists a server's tools with those alone that are shown. False: all of them are, or it is no such list;
-// nothing was written.
-bool mcp_catalog_sift(struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
-                      const struct parcel *answer, struct text *out);
-
 struct mcp_catalog {
     struct mcp_element *elements; // in the order of the configuration
     uint32_t count;

@@ -6,7 +6,7 @@
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_inventory.h"

@@ -5,7 +5,7 @@
 
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/rights/authz.h"

@@ -28,6 +28,8 @@ struct mcp_gather {
     bool (*heard)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
     // A part has been answered, and others haven't. NULL: nothing is to be done.
     void (*part_ended)(struct shard *shard, struct mcp_gather *gather);
+    // The time for all of them (--mcp-gather) is over, and some haven't answered. NULL: each has a time of its own.
+    void (*late)(struct shard *shard, struct mcp_gather *gather);
     uint32_t count, open;
     uint32_t acknowledged; // of parts that listen, how many have been
     uint32_t honoured;     // the kinds of changes of which any part tells, as bits

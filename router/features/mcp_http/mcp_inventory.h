@@ -3,7 +3,7 @@
 // until its server says that the list has changed, or runs as another process. All of it is shard 0's.
 #pragma once
 
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_client_types.h"
 #include "router/features/mcp_http/mcp_post.h"
 

@@ -55,8 +55,10 @@ static void refuse(struct shard *shard, const struct mcp_post *post, unsigned st
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
-    mcp_reply_error(shard, post->exchange, status, post->to,
-                    status == 406 ? ERROR_INVALID_REQUEST : ERROR_OVERLOADED, &data);
+    if (status == 503)
+        mcp_reply_later(shard, post->exchange, status, post->to, 1000, &data);
+    else
+        mcp_reply_error(shard, post->exchange, status, post->to, ERROR_INVALID_REQUEST, &data);
 }
 
 static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {

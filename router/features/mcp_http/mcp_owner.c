@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/child/child_settings.h"
+#include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 
 // The longest prefix counts.
@@ -34,7 +35,7 @@ enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *
             continue;
         is_unknown |= mcp_inventory_state(shard, child->name, own, list) == MCP_INVENTORY_UNKNOWN;
         if (!mcp_inventory_has(shard, child->name, own, list, name, bytes) ||
-            (list == MCP_TOOLS && !mcp_catalog_shows(shard, user, child->name, own, name, bytes)))
+            (list == MCP_TOOLS && !tool_list_shows(shard, user, child->name, own, name, bytes)))
             continue;
         is_several |= owner->server && !is_uri;
         if (!owner->server)

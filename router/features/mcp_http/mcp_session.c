@@ -18,13 +18,18 @@
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
 
+enum { RETRY_MS = 1000 };
+
 static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
                    enum error error, const char *fault) {
     assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
-    mcp_reply_error(shard, exchange, status, to, error, &data);
+    if (error == ERROR_OVERLOADED)
+        mcp_reply_later(shard, exchange, status, to, RETRY_MS, &data);
+    else
+        mcp_reply_error(shard, exchange, status, to, error, &data);
 }
 
 // --- Finding it

@@ -10,7 +10,7 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 #include "router/features/mcp_http/mcp_gather.h"
@@ -414,6 +414,19 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struc
     return http->said_ms + pause_ms;
 }
 
+// Returns when the time of a call to all servers is over.
+static uint64_t end_gather(struct shard *shard, struct mcp_call *call) {
+    struct mcp_gather *gather = call->gather;
+    uint64_t due_ms = call->began_ms + shard_limits(shard)->mcp_gather_ns / 1000000;
+    if (!gather || !gather->late)
+        return UINT64_MAX;
+    if (shard_now_ms(shard) < due_ms)
+        return due_ms;
+    gather->late(shard, gather);
+    gather->late = NULL;
+    return UINT64_MAX;
+}
+
 void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0);
     uint64_t now_ms = shard_now_ms(shard), pause_ms = shard_limits(shard)->mcp_keep_alive_ns / 1000000;
@@ -422,6 +435,8 @@ void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
         struct mcp_call *call = call_of(node);
         uint64_t at_ms =
             has_stream(call) ? keep_alive(shard, client, &call->stream, call->http, pause_ms) : UINT64_MAX;
+        due_ms = at_ms < due_ms ? at_ms : due_ms;
+        at_ms = end_gather(shard, call);
         due_ms = at_ms < due_ms ? at_ms : due_ms;
     }
     if (client->listener) {

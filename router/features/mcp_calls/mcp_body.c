@@ -1,4 +1,4 @@
-#include "router/features/mcp_http/mcp_body.h"
+#include "router/features/mcp_calls/mcp_body.h"
 
 #include <assert.h>
 #include <stdlib.h>
