@@ -22,8 +22,6 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->user = value;
     else if (key_is(bytes, key, "agent"))
         out->agent = value;
-    else if (key_is(bytes, key, "from"))
-        out->from = value;
 }
 
 // The word that begins at `at`, up to a blank or the line's end.
@@ -70,7 +68,7 @@ static char *put(char *to, const void *bytes, size_t count) {
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source) {
     char *to = put(put(out, version, VERSION_BYTES), name, NAME_BYTES);
-    assert(hub->bytes > 0 && source->cut_count <= HUB_CUTS_MAX);
+    assert(hub->bytes > 0);
     to = put(to, hub->text, hub->bytes);
     if (source->time_ms) {
         to = put(to, " time=", 6);
@@ -80,38 +78,7 @@ size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *h
         to = put(put(to, " user=", 6), source->user, strlen(source->user));
     if (source->agent_bytes)
         to = put(put(to, " agent=", 7), source->agent, source->agent_bytes);
-    if (source->is_placed) {
-        to = put(to, " from=", 6);
-        to += text_digits(to, source->body_at);
-    }
-    for (uint32_t at = 0; at < source->cut_count; at++) {
-        *to++ = ',';
-        to += text_digits(to, source->cuts[at].at);
-        *to++ = ':';
-        to += text_digits(to, source->cuts[at].original);
-    }
     to = put(to, "\r\n\r\n", 4);
     assert(to <= out + HUB_HEADER_BYTES_MAX);
     return (size_t)(to - out);
-}
-
-// The number at *at, which moves behind the number and the byte after that.
-static uint64_t take_number(const uint8_t **at, const uint8_t *end) {
-    const uint8_t *begin = *at;
-    uint64_t number;
-    while (*at < end && (uint8_t)(**at - '0') < 10)
-        ++*at;
-    bool good = text_read_digits(begin, (size_t)(*at - begin), UINT32_MAX, &number);
-    *at += *at < end;
-    return good ? number : 0;
-}
-
-uint64_t hub_header_offset(const uint8_t *from, uint32_t bytes, uint64_t offset) {
-    const uint8_t *at = from, *end = from + bytes;
-    uint64_t body_at = take_number(&at, end), original = offset;
-    while (at < end) {
-        uint64_t cut = take_number(&at, end), there = take_number(&at, end);
-        original = offset >= cut ? there + (offset - cut) : original;
-    }
-    return body_at + original;
 }

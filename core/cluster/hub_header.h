@@ -1,7 +1,7 @@
 // What a hub says of a message besides its frame: the one line of NATS headers between hubs.
 //
 //     NATS/1.0
-//     Patchbay: HUB time=29998 user=ci agent=build-agent from=70,27:21
+//     Patchbay: HUB time=29998 user=ci agent=build-agent
 //
 //     Content-Length: 83            the payload: the frame of whoever said it, header block and all
 //     Request-Id: 17
@@ -25,15 +25,7 @@ struct hub_header {
     uint32_t time_ms;    // that is left for a request; 0: nothing is said of that
     struct span user;    // whose the message is; bytes 0: nobody's
     struct span agent;   // the agent of its connection that it names as its source; bytes 0: none
-    struct span
-        from; // where its parts lay in its source's frame (hub_header_offset); bytes 0: nothing is said of that
 };
-
-// From this offset of the body on, bytes are as the source wrote them, at another offset of the source's body.
-struct hub_cut {
-    uint32_t at, original;
-};
-enum { HUB_CUTS_MAX = 4 };
 
 // What is written besides the hub.
 struct hub_header_source {
@@ -41,15 +33,11 @@ struct hub_header_source {
     const char *user;  // NULL: nobody
     const char *agent; // where agent_bytes isn't 0
     size_t agent_bytes;
-    bool is_placed;     // where its parts lay in the source's frame is said:
-    uint32_t body_at;   // in that frame
-    uint32_t cut_count; // in rising order
-    struct hub_cut cuts[HUB_CUTS_MAX];
 };
 
 enum {
-    HUB_HEADER_BYTES_MAX = 10 + 10 + HUB_NAME_BYTES_MAX + 6 + 10 + 6 + USER_NAME_BYTES_MAX + 7 +
-                           AGENT_ID_BYTES_MAX + 4 + (6 + 10 + HUB_CUTS_MAX * 22)
+    HUB_HEADER_BYTES_MAX =
+        10 + 10 + HUB_NAME_BYTES_MAX + 6 + 10 + 6 + USER_NAME_BYTES_MAX + 7 + AGENT_ID_BYTES_MAX + 4
 };
 
 // Reads the headers of a message, which begin with NATS/1.0 (bytes 0: there are none).
@@ -57,5 +45,3 @@ void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_heade
 // Writes the headers, with the empty line that ends them; returns their bytes.
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source);
-// Returns the offset in the source's frame of what lies at this offset of the body. `from`: the text of the key.
-uint64_t hub_header_offset(const uint8_t *from, uint32_t bytes, uint64_t offset);

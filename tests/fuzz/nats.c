@@ -111,9 +111,6 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
         require(!mark.given || mark.user.at + mark.user.bytes <= message.headers.at + message.headers.bytes);
         require(!mark.given ||
                 mark.agent.at + mark.agent.bytes <= message.headers.at + message.headers.bytes);
-        require(!mark.given || mark.from.at + mark.from.bytes <= message.headers.at + message.headers.bytes);
-        if (mark.given)
-            (void)hub_header_offset(copy + mark.from.at, mark.from.bytes, 7);
     }
     free(copy);
     return result;

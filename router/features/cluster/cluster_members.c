@@ -52,11 +52,10 @@ void cluster_members_seen(struct cluster_members *members, struct cluster_member
 }
 
 void cluster_members_count(struct cluster_members *members) {
-    members->served = members->unserved = members->strict = 0;
+    members->served = members->unserved = 0;
     for (const struct list *node = members->all.next; node != &members->all; node = node->next) {
         const struct cluster_member *member = list_entry(node, struct cluster_member, link);
         members->served += member->is_served;
-        members->strict += member->is_strict;
         members->unserved += member->has_beaten && !member->is_served;
     }
 }

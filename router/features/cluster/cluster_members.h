@@ -19,7 +19,6 @@ struct cluster_member {
     uint64_t received_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
-    bool is_strict;        // it judges bodies wholly, as it says
     bool is_new;           // names are to be compared with it
     uint64_t served_since; // the number of a claim or list that was given last when it came to be served
     uint64_t protocol;     // as it says
@@ -35,7 +34,7 @@ struct cluster_members {
     struct cluster_member
         *found;      // last, since most messages are of the hub that said the one before; or NULL
     struct list all; // who was heard longest ago is first
-    uint32_t served, unserved, strict;
+    uint32_t served, unserved;
     struct quota *quota;
 };
 
