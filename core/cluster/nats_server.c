@@ -11,14 +11,6 @@ enum { PORT_MAX = 65535 };
 
 // --- Credentials
 
-// 16: it is none.
-static unsigned digit_of(char letter) {
-    if (letter >= '0' && letter <= '9')
-        return (unsigned)(letter - '0');
-    letter = (char)(letter | 0x20);
-    return letter >= 'a' && letter <= 'f' ? (unsigned)(letter - 'a') + 10 : 16;
-}
-
 // A byte that stands for something else in a URL may be written as %XX.
 static bool decode(const char *text, size_t bytes, char out[NATS_URL_CREDENTIAL_BYTES_MAX + 1]) {
     size_t to = 0;
@@ -27,11 +19,11 @@ static bool decode(const char *text, size_t bytes, char out[NATS_URL_CREDENTIAL_
         if (to == NATS_URL_CREDENTIAL_BYTES_MAX)
             return false;
         if (letter == '%') {
-            unsigned high = bytes - at > 2 ? digit_of(text[at + 1]) : 16;
-            unsigned low = high < 16 ? digit_of(text[at + 2]) : 16;
-            letter = (char)(high << 4 | low);
-            if (low > 15)
+            int high = bytes - at > 2 ? OPENSSL_hexchar2int((unsigned char)text[at + 1]) : -1;
+            int low = high >= 0 ? OPENSSL_hexchar2int((unsigned char)text[at + 2]) : -1;
+            if (low < 0)
                 return false;
+            letter = (char)(high * 16 + low);
             at += 2;
         }
         if (letter == '\0')
@@ -60,7 +52,7 @@ static bool is_of_name(char letter) {
 }
 
 static bool is_of_v6(char letter) {
-    return digit_of(letter) < 16 || letter == ':' || letter == '.';
+    return OPENSSL_hexchar2int((unsigned char)letter) >= 0 || letter == ':' || letter == '.';
 }
 
 bool nats_url_place(const char *text, size_t bytes, struct nats_url *out) {
@@ -235,13 +227,9 @@ static bool is_border(const struct line *line, const char *word) {
 }
 
 static bool is_jwt(const struct line *line) {
-    for (size_t at = 0; at < line->bytes; at++) {
-        char letter = line->text[at];
-        bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                     (letter >= '0' && letter <= '9');
-        if (!plain && letter != '-' && letter != '_' && letter != '.' && letter != '=')
+    for (size_t at = 0; at < line->bytes; at++)
+        if (!is_of_name(line->text[at]) && line->text[at] != '=')
             return false;
-    }
     return line->bytes <= NATS_CREDS_JWT_BYTES_MAX;
 }
 

@@ -30,10 +30,6 @@ struct line {
     struct span rest;             // likewise, all of them
 };
 
-static bool is_blank(uint8_t byte) {
-    return byte == ' ' || byte == '\t';
-}
-
 // Nearly all that comes is what others publish, and as a server writes it.
 static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     if (count == 4 && memcmp(bytes, "HMSG", 4) == 0)
@@ -44,31 +40,26 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     return NATS_VERBS;
 }
 
-// Subjects are long, and each byte of what comes from other hubs counts.
-static uint32_t blank_from(const uint8_t *bytes, uint32_t at, uint32_t end) {
-    const uint8_t *space = memchr(bytes + at, ' ', end - at), *stop = space ? space : bytes + end;
-    const uint8_t *tab = memchr(bytes + at, '\t', (size_t)(stop - (bytes + at)));
-    return (uint32_t)((tab ? tab : stop) - bytes);
-}
-
+// A server puts one blank between two words.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
     assert(at <= end);
     while (at < end) {
         uint32_t word = at;
-        at = blank_from(bytes, at, end);
+        const uint8_t *blank = memchr(bytes + at, ' ', end - at);
+        at = blank ? (uint32_t)(blank - bytes) : end;
         if (at > word && line->count++ < WORDS_MAX)
             line->words[line->count - 1] = (struct span){word, at - word};
-        at += at < end;
+        at += blank != NULL;
     }
 }
 
 static void take_apart(const uint8_t *bytes, uint32_t end, struct line *line) {
     uint32_t at = 0;
-    while (at < end && !is_blank(bytes[at]))
+    while (at < end && bytes[at] != ' ')
         at++;
     line->verb = verb_of(bytes, at);
     line->count = 0;
-    while (at < end && is_blank(bytes[at]))
+    while (at < end && bytes[at] == ' ')
         at++;
     line->rest = (struct span){at, end - at};
     if (line->verb != NATS_VERBS && !verbs[line->verb].has_argument)

@@ -398,25 +398,35 @@ void events_arrived(struct shard *shard, struct mail *mail) {
 
 // --- Presence
 
-static void put_event(struct text *body, const struct presence_change *change, const char *name) {
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"");
-    text_put(body, name);
-    text_put(body, "\",\"data\":{\"agentId\":");
-    text_string(body, change->agent_id, change->agent_id_bytes);
-    if (change->reason != PRESENCE_REGISTERED) {
-        text_put(body, ",\"reason\":\"");
-        text_put(body, presence_reason_text(change->reason));
-        text_put(body, "\"}}}");
-        return;
-    }
+// Other hubs get the capabilities whole, since they judge who may see the agent.
+static void put_data(struct text *body, const struct presence_change *change, bool is_whole) {
     const struct capabilities *capabilities = change->capabilities;
-    if (capabilities && capabilities->bytes <= PRESENCE_TOLD_BYTES_MAX) {
+    bool registered = change->reason == PRESENCE_REGISTERED;
+    reply_data_string(body, "agentId", change->agent_id, change->agent_id_bytes);
+    if (capabilities && (is_whole || (registered && capabilities->bytes <= PRESENCE_TOLD_BYTES_MAX))) {
         text_put(body, ",\"capabilities\":");
         text_add(body, (const char *)capabilities->text, capabilities->bytes);
     }
-    text_put(body, ",\"governanceLevel\":\"");
-    text_put(body, governance_text(change->governance));
-    text_put(body, "\"}}}");
+    if (registered)
+        reply_data_text(body, "governanceLevel", governance_text(change->governance));
+    else
+        reply_data_text(body, "reason", presence_reason_text(change->reason));
+    if (change->hub.bytes)
+        reply_data_string(body, "hub", change->hub.text, change->hub.bytes);
+    text_put(body, "}");
+}
+
+static void put_event(struct text *body, const struct presence_change *change, const char *name) {
+    struct text data;
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":{\"event\":\"");
+    text_put(body, name);
+    text_put(body, "\",\"data\":");
+    text_init(&data);
+    put_data(&data, change, false);
+    text_add(body, data.bytes, data.failed ? 0 : data.length);
+    text_put(body, "}}");
+    body->failed |= data.failed;
+    text_deinit(&data);
 }
 
 // Subscribers to events of this name are told that they have missed so many.
@@ -432,9 +442,7 @@ static void miss(struct shard *shard, const char *name, uint32_t count) {
         missed_events_add(shard, &event, COUNT_DROP_EVENT_NO_MEMORY);
 }
 
-static void publish_change(struct shard *shard, struct presence_change *change) {
-    bool registered = change->reason == PRESENCE_REGISTERED;
-    const char *name = registered ? PRESENCE_REGISTERED_EVENT : PRESENCE_LEFT_EVENT;
+static void publish_here(struct shard *shard, struct presence_change *change, const char *name) {
     struct text body;
     assert(change->references > 0 && change->agent_id_bytes > 0);
     text_init(&body);
@@ -446,9 +454,30 @@ static void publish_change(struct shard *shard, struct presence_change *change) 
     text_deinit(&body);
 }
 
+// Hubs tell of their own agents, and of those alone that can be reached from elsewhere.
+static void publish_remote(struct shard *shard, const struct presence_change *change, const char *name) {
+    struct text data;
+    assert(!change->hub.bytes && !change->here_only);
+    text_init(&data);
+    put_data(&data, change, true);
+    remote_route_announce(shard, name, &data);
+    text_deinit(&data);
+}
+
+static void publish_change(struct shard *shard, struct presence_change *change) {
+    const struct hub *hub = shard->hub;
+    bool registered = change->reason == PRESENCE_REGISTERED,
+         is_own = !change->hub.bytes && !change->here_only;
+    const char *name = registered ? PRESENCE_REGISTERED_EVENT : PRESENCE_LEFT_EVENT;
+    if (is_own && atomic_load_explicit(&hub->presence_hubs, memory_order_acquire))
+        publish_remote(shard, change, name);
+    if (atomic_load_explicit(&hub->presence_subscriptions, memory_order_acquire))
+        publish_here(shard, change, name);
+}
+
 void presence_event_publish(struct shard *shard) {
     struct list *changes = &shard->presence.changes;
-    assert(shard->index + 1 == shard->hub->settings.shard_count);
+    assert(shard->index == 0 || shard->index + 1 == shard->hub->settings.shard_count);
     while (!list_empty(changes) && events_may_announce(shard)) {
         struct presence_change *change = list_entry(changes->next, struct presence_change, link);
         list_remove(&change->link);
@@ -458,5 +487,7 @@ void presence_event_publish(struct shard *shard) {
     struct presence_queue *queue = &shard->presence;
     miss(shard, PRESENCE_REGISTERED_EVENT, queue->missed_came);
     miss(shard, PRESENCE_LEFT_EVENT, queue->missed_went);
+    if (queue->missed_came + queue->missed_went > 0 && atomic_load(&shard->hub->presence_hubs))
+        atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
     queue->missed_came = queue->missed_went = 0;
 }

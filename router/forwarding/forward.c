@@ -57,7 +57,9 @@ static void forward_deliver(struct shard *shard, uint64_t target, struct parcel 
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
-void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel) {
+// False: it was dropped, and counted.
+static bool hand_over(struct shard *shard, uint64_t connection, struct parcel *parcel,
+                      enum mail_delivery detail) {
     assert(parcel->pool == &shard->parcels && !parcel->hub_id);
     uint32_t to = connection_shard(connection);
     const struct peer *peer = to == shard->index ? peer_find(shard, connection) : NULL;
@@ -65,16 +67,20 @@ void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel)
     bool full = peer ? !send_has_room(shard, peer)
                      : !rejected && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
     if (!rejected && !full) {
-        forward_deliver(shard, connection, parcel, MAIL_DELIVERY_PLAIN);
-        return;
+        forward_deliver(shard, connection, parcel, detail);
+        return true;
     }
     drop_one(shard, rejected ? COUNT_DROP_TARGET_GONE : COUNT_DROP_OVERLOADED, connection, parcel->bytes);
     parcel_drop(parcel);
+    return false;
 }
 
-void forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel) {
-    assert(parcel->pool == &shard->parcels && !parcel->hub_id);
-    forward_deliver(shard, link, parcel, MAIL_DELIVERY_EVENT_AWAY);
+void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel) {
+    hand_over(shard, connection, parcel, MAIL_DELIVERY_PLAIN);
+}
+
+bool forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel) {
+    return hand_over(shard, link, parcel, MAIL_DELIVERY_EVENT_AWAY);
 }
 
 struct parcel *forward_without_id(struct shard *shard, const struct message *message) {

@@ -20,9 +20,9 @@ void forward_notification(struct shard *shard, const struct message *message, st
 struct parcel *forward_without_id(struct shard *shard, const struct message *message);
 // Hands a notification of this shard's to a connection, which need be no agent, or counts it as dropped.
 void forward_to(struct shard *shard, uint64_t connection, struct parcel *parcel);
-// Hands an event for other hubs to the link, for which forward_fault found no fault. Where the link's shard finds no room,
+// Hands an event for other hubs to the link. False: it was dropped, and counted. Where the link's shard finds no room,
 // the event counts as one that was not published (hub.events_dropped), of which the other hubs tell their subscribers.
-void forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel);
+bool forward_event_remote(struct shard *shard, uint64_t link, struct parcel *parcel);
 
 // --- Responses
 //

@@ -45,6 +45,13 @@ bool remote_route_takes(struct shard *shard, const struct message *message,
     return true;
 }
 
+// Other hubs are told that events for them are lost.
+static void count_lost(struct shard *shard, bool is_event) {
+    stats_add(&shard->stats, COUNT_EVENTS_DROPPED, is_event);
+    if (is_event)
+        atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
+}
+
 bool remote_route_copy(struct shard *shard, const struct message *message, struct parcel *parcel,
                        const struct remote_target *to) {
     uint64_t bytes, link = remote_target_link(shard);
@@ -54,15 +61,13 @@ bool remote_route_copy(struct shard *shard, const struct message *message, struc
     if (!error)
         error = forward_fault(shard, message, link);
     if (!error) {
-        if (to->kind == SUBJECT_EVENT)
-            forward_event_remote(shard, link, parcel);
-        else
+        if (to->kind != SUBJECT_EVENT)
             forward_to(shard, link, parcel);
+        else if (!forward_event_remote(shard, link, parcel))
+            count_lost(shard, true);
         return true;
     }
-    stats_add(&shard->stats, COUNT_EVENTS_DROPPED, to->kind == SUBJECT_EVENT);
-    if (to->kind == SUBJECT_EVENT)
-        atomic_fetch_add_explicit(&shard->hub->events_dropped, 1, memory_order_relaxed);
+    count_lost(shard, to->kind == SUBJECT_EVENT);
     drop_one(shard, error == ERROR_FRAME_TOO_LARGE ? COUNT_DROP_REFUSED : COUNT_DROP_OVERLOADED, link,
              message->frame->body.bytes);
     if (parcel)
@@ -85,15 +90,17 @@ void remote_route_decision(struct shard *shard, const struct message *message, c
         forward_notification(shard, message, NULL, &to);
 }
 
-void remote_route_approval(struct shard *shard, const struct text *body) {
+void remote_route_announce(struct shard *shard, const char *event, const struct text *body) {
     char subject[SUBJECT_BYTES_MAX];
+    const char *cluster = shard->hub->settings.cluster->name;
     uint64_t bytes, link = remote_target_link(shard);
     if (!link)
         return;
     struct hub_envelope envelope = {.subject = subject, .is_json = true};
     envelope.subject_bytes =
-        subject_write_hub(subject, shard->hub->settings.cluster->name, NULL, SUBJECT_HUBS_APPROVAL, 0);
-    char *copy = memory_take(body->length);
+        event ? subject_write(subject, cluster, &shard->settings->realm, SUBJECT_EVENT, event, strlen(event))
+              : subject_write_hub(subject, cluster, NULL, SUBJECT_HUBS_APPROVAL, 0);
+    char *copy = body->failed ? NULL : memory_take(body->length);
     if (copy)
         memcpy(copy, body->bytes, body->length);
     struct parcel *parcel = copy ? parcel_own(&shard->parcels, copy, body->length) : NULL;
@@ -102,9 +109,13 @@ void remote_route_approval(struct shard *shard, const struct text *body) {
     else
         parcel->lane = LANE_NORMAL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
-        forward_to(shard, link, parcel);
+        if (!event)
+            forward_to(shard, link, parcel);
+        else if (!forward_event_remote(shard, link, parcel))
+            count_lost(shard, true);
         return;
     }
+    count_lost(shard, event != NULL);
     drop_one(shard, COUNT_DROP_NO_MEMORY, link, body->length);
     if (parcel)
         parcel_drop(parcel);

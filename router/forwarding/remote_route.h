@@ -17,7 +17,8 @@ bool remote_route_copy(struct shard *shard, const struct message *message, struc
 // Sends a decision to the hub that holds the message under this checkpoint.
 void remote_route_decision(struct shard *shard, const struct message *message, const struct hub_name *hub,
                            const char *checkpoint, size_t bytes);
-// Tells all other hubs' approvers of what is held: the event's body.
-void remote_route_approval(struct shard *shard, const struct text *body);
+// Tells all other hubs of an event of this hub's own, of that name: its data, as JSON. NULL: of what is held, for
+// approvers: the event's body. An event that can't go is counted, and other hubs are told of that.
+void remote_route_announce(struct shard *shard, const char *event, const struct text *body);
 // Whether a request of this peer's is held under this checkpoint at another hub.
 bool remote_route_holds(const struct peer *peer, const char *checkpoint, size_t bytes);

@@ -87,7 +87,6 @@ bool methods_is_agents(const struct shard *shard, const struct message *message)
 static bool refuse_event_of_hub(struct shard *shard, const struct message *message) {
     static const char prefix[] = "hub-";
     const struct lookup *lookup = &message->lookup;
-    assert(!message->origin);
     if (!message_method_is(message, "event") || !lookup_has(lookup, KEY_EVENT) ||
         lookup->type[KEY_EVENT] != JSON_STRING ||
         !json_string_begins(message->body, lookup->value[KEY_EVENT], prefix))
@@ -119,10 +118,10 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         refuse_for(shard, message, ERROR_NOT_INITIALIZED, "initialize comes first");
         return true;
     }
-    if (message->origin)
-        return answer_remote(shard, message, method);
     if (method == METHODS_COUNT && refuse_event_of_hub(shard, message))
         return true;
+    if (message->origin)
+        return answer_remote(shard, message, method);
     if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
         return false;
     if (refuse_strictly(shard, message) || refuse_passing(shard, message, row) ||

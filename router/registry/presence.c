@@ -5,18 +5,30 @@
 
 #include "router/rights/authz.h"
 
+static const char *const reasons[] = {"", "unregistered", "disconnected", "replaced", "rights", "stopped"};
+#define REASONS (sizeof reasons / sizeof *reasons)
+
 const char *presence_reason_text(enum presence_reason reason) {
-    static const char *const texts[] = {"", "unregistered", "disconnected", "replaced", "rights", "stopped"};
-    assert(reason > PRESENCE_REGISTERED && reason < sizeof texts / sizeof *texts);
-    return texts[reason];
+    assert(reason > PRESENCE_REGISTERED && reason < REASONS);
+    return reasons[reason];
+}
+
+enum presence_reason presence_reason_read(const char *text, size_t bytes) {
+    size_t reason = REASONS - 1;
+    while (reason > PRESENCE_REGISTERED &&
+           (bytes != strlen(reasons[reason]) || memcmp(text, reasons[reason], bytes) != 0))
+        reason--;
+    return (enum presence_reason)reason;
 }
 
 static bool is_last(const struct shard *shard) {
     return shard->index + 1 == shard->hub->settings.shard_count;
 }
 
+// Here, or at other hubs.
 static bool has_subscribers(const struct shard *shard) {
-    return atomic_load_explicit(&shard->hub->presence_subscriptions, memory_order_acquire) > 0;
+    return atomic_load_explicit(&shard->hub->presence_subscriptions, memory_order_acquire) > 0 ||
+           atomic_load_explicit(&shard->hub->presence_hubs, memory_order_acquire) > 0;
 }
 
 // --- Changes
@@ -56,33 +68,50 @@ static struct capabilities *capabilities_needed(const struct shard *shard, const
     return has_subscribers || shard->settings->users ? agent->capabilities : NULL;
 }
 
-// Notes a change. NULL without room or memory: subscribers to such changes are told that they have missed one.
-static struct presence_change *note(struct shard *shard, const struct agent *agent,
-                                    enum presence_reason reason) {
+void presence_miss(struct shard *shard, enum presence_reason reason) {
+    *(reason == PRESENCE_REGISTERED ? &shard->presence.missed_came : &shard->presence.missed_went) += 1;
+}
+
+// Keeps a copy of a change. NULL without room or memory: subscribers to such changes are told that they have missed one.
+static struct presence_change *keep(struct shard *shard, const struct presence_change *noted) {
     struct presence_queue *queue = &shard->presence;
-    assert(is_last(shard) && agent);
-    struct capabilities *capabilities = capabilities_needed(shard, agent, reason);
-    size_t bytes = queue->capabilities_bytes + (capabilities ? capabilities->bytes : 0);
+    size_t bytes = queue->capabilities_bytes + (noted->capabilities ? noted->capabilities->bytes : 0);
     bool has_room = queue->count < PRESENCE_CHANGES_MAX && bytes <= PRESENCE_CAPABILITIES_BYTES_MAX;
     struct presence_change *change = has_room ? quota_take_anyway(&shard->quota, sizeof *change) : NULL;
     if (!change) {
-        *(reason == PRESENCE_REGISTERED ? &queue->missed_came : &queue->missed_went) += 1;
+        presence_miss(shard, noted->reason);
         return NULL;
     }
-    *change = (struct presence_change){
-        .references = 1,
-        .reason = reason,
-        .governance = agent->governance,
-        .connection = agent->home->connection,
-        .capabilities = capabilities ? capabilities_hold(capabilities) : NULL,
-        .agent_id_bytes = agent->pool_bytes ? agent->pool_bytes : (uint32_t)agent->id_bytes,
-    };
-    memcpy(change->agent_id, agent->id, change->agent_id_bytes);
+    *change = *noted;
+    change->references = 1;
+    if (change->capabilities)
+        capabilities_hold(change->capabilities);
     list_init(&change->link);
     list_append(&queue->changes, &change->link);
     queue->count++;
     queue->capabilities_bytes = bytes;
     return change;
+}
+
+void presence_note_remote(struct shard *shard, const struct presence_change *change) {
+    assert(shard->index == 0 && change->hub.bytes && !change->connection);
+    keep(shard, change);
+}
+
+// Notes a change of an agent of this hub; NULL as above.
+static struct presence_change *note(struct shard *shard, const struct agent *agent,
+                                    enum presence_reason reason) {
+    assert(is_last(shard) && agent);
+    struct presence_change change = {
+        .reason = reason,
+        .governance = agent->governance,
+        .connection = agent->home->connection,
+        .here_only = agent->here_only,
+        .capabilities = capabilities_needed(shard, agent, reason),
+        .agent_id_bytes = agent->pool_bytes ? agent->pool_bytes : (uint32_t)agent->id_bytes,
+    };
+    memcpy(change.agent_id, agent->id, change.agent_id_bytes);
+    return keep(shard, &change);
 }
 
 // --- Children

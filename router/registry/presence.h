@@ -4,6 +4,9 @@
 // be reached, one that went can't. It notes such changes, in the order of the registry, and publishes them once a turn
 // (router/events/events.h). Where nobody has subscribed nothing is noted.
 //
+// Agents of other hubs are noted on shard 0 (remote_presence.h), and told with the name of their hub. Other hubs with subscribers get
+// what is noted of this hub's agents, but of those alone that they can reach.
+//
 // A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't left.
 // The instances of a pool are one agent.
 #pragma once
@@ -35,6 +38,8 @@ struct presence_change {
     enum presence_reason reason;
     enum governance governance;
     uint64_t connection; // that the agent is of: it isn\'t told of its own agents
+    bool here_only;      // other hubs can't reach the agent
+    struct hub_name hub; // that has the agent; bytes 0: this one
     struct capabilities
         *capabilities; // one reference; NULL: neither told nor needed to judge who may see the agent
     uint32_t agent_id_bytes;
@@ -47,6 +52,10 @@ struct presence_state {
     struct presence_change *replaced; // another connection had it: that this is so; or NULL
 };
 
+// Notes a change of an agent of another hub, on shard 0. The capabilities may be NULL, and get another reference.
+void presence_note_remote(struct shard *shard, const struct presence_change *change);
+// Subscribers are told that they have missed such a change.
+void presence_miss(struct shard *shard, enum presence_reason reason);
 // Before and after a registration is applied on this shard.
 void presence_prepare(struct shard *shard, const struct order *order, struct presence_state *previous);
 void presence_follow(struct shard *shard, const struct order *order, const struct presence_state *previous);
@@ -61,3 +70,5 @@ void presence_drop(struct shard *shard, struct presence_change *change);
 bool presence_is_seen(const struct presence_change *change, const struct user *user);
 // Static text.
 const char *presence_reason_text(enum presence_reason reason);
+// PRESENCE_REGISTERED: the text is none of them.
+enum presence_reason presence_reason_read(const char *text, size_t bytes);

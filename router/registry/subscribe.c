@@ -229,6 +229,8 @@ void subscribe(struct shard *shard, const struct message *message) {
     if (!make_entries(shard, message, list))
         return;
     set_asked(shard, message, list, true);
+    if (shard->hub->settings.cluster && shard->index)
+        shard_wake(shard, 0); // it says to other hubs that somebody listens to presence
     answer_in_force(shard, message);
 }
 

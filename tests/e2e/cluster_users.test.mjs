@@ -202,3 +202,26 @@ between('with --takeover, who has an agentId may have it at another hub, and nob
   await again.register('a');
   assert.equal((await first.next()).json.method, 'hub/replaced');
 }, [1], ['--takeover']);
+
+const WATCHER = { watcher: { call: ['a-*', '@review'], 'deny-call': ['a-secret'], subscribe: ['hub-*'] } };
+between('of agents at another hub those hear who may see them, and of none any more once that hub is a stranger', [WATCHER], async (x, y) => {
+  const watcher = await known(x, 'watcher'), agent = await known(y, 'root');
+  await until('they are together', async () => (await agent.ask('hub/stats')).result.cluster_hubs === 1);
+  await watcher.ask('hub/subscribe', { events: ['hub-agent-*'] });
+  for (const id of ['a-1', 'b-1']) await agent.register(id, {});
+  for (const id of ['a-secret', 'b-2']) await agent.register(id, { tasks: ['review'] });
+  await agent.register('b-3', { tasks: ['review'], text: 'x'.repeat(5000) });
+  const heard = async () => {
+    const { event, data } = (await watcher.find((one) => one.json.method === 'event', 'an event')).json.params;
+    assert.match(data.hub, /^[0-9a-f]{32}-1$/);
+    assert.equal('capabilities' in data, event === 'hub-agent-registered' && data.agentId !== 'b-3');
+    return `${data.agentId} ${data.reason ?? 'registered'}`;
+  };
+  for (const id of ['a-1', 'b-2', 'b-3']) assert.equal(await heard(), `${id} registered`);
+  for (const id of ['b-1', 'b-2']) await agent.ask('agent/unregister', { agentId: id });
+  assert.equal(await heard(), 'b-2 unregistered');
+  await reload(x, { root: ROOT, ...WATCHER, other: {} });
+  assert.deepEqual([await heard(), await heard()].sort(), ['a-1 disconnected', 'b-3 disconnected']);
+  await reload(y, { root: ROOT, ...WATCHER, other: {} });
+  assert.deepEqual([await heard(), await heard()].sort(), ['a-1 registered', 'b-3 registered']);
+});

@@ -43,8 +43,7 @@ static bool naive_size(const char *word, size_t *out) {
 static struct naive naive_message(char *line, size_t line_bytes, bool has_headers) {
     struct naive naive = {.bad = true};
     char *words[8] = {0}, *rest = NULL;
-    for (char *word = strtok_r(line, " \t", &rest); word && naive.words < 8;
-         word = strtok_r(NULL, " \t", &rest))
+    for (char *word = strtok_r(line, " ", &rest); word && naive.words < 8; word = strtok_r(NULL, " ", &rest))
         words[naive.words++] = word;
     size_t headers = 0, all = 0;
     unsigned sizes = has_headers ? 2 : 1;
@@ -76,7 +75,7 @@ static struct naive naive_unit(const uint8_t *text, size_t bytes) {
         return naive;
     char *line = strndup((const char *)text, line_bytes - 2);
     require(line != NULL);
-    size_t verb = strcspn(line, " \t");
+    size_t verb = strcspn(line, " ");
     if ((verb == 3 && strncasecmp(line, "MSG", 3) == 0) || (verb == 4 && strncasecmp(line, "HMSG", 4) == 0)) {
         naive = naive_message(line, line_bytes, verb == 4);
     } else {

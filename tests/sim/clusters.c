@@ -451,6 +451,7 @@ static void end(void) {
     pass(ENDING_S * SECOND);
     arrive();
     probe();
+    told_check();
     for (unsigned tag = 0; tag < stage.letter_count; tag++)
         letter_check(tag);
     journals_check();
@@ -529,12 +530,13 @@ int main(int argc, char **argv) {
            " approved, %" PRIu64 " turned down, %" PRIu64 " children asked, %" PRIu64
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
            " refusals in journals, %" PRIu64 " hubs frozen, %" PRIu64 " without beats, %" PRIu64
-           " beats of another protocol, %" PRIu64 " of a former link\n",
+           " beats of another protocol, %" PRIu64 " of a former link, %" PRIu64 " told of agents, %" PRIu64
+           " in the end\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
            sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
            sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
            sums.calls, sums.started, sums.starts, sums.journaled, sums.frozen, sums.unbeaten,
-           sums.foreign_beats, sums.late_beats);
+           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure);
     return 0;
 }

@@ -31,6 +31,7 @@ enum {
     NAME_COMMAND = 1, // and who has this one a command
     CALLERS = 8,
     SESSIONS_MAX = 256,
+    TOLD_MAX = 4, // hubs at which a name is told to be
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
@@ -117,6 +118,13 @@ struct guest {
     bool list_complete;
     uint32_t listed; // bits: names in the last one
     bool watching;   // it is told what is held
+    bool hears;      // of all agents, and has missed none since
+    uint64_t heard_ns;
+    unsigned heard_edition;
+    struct told {
+        bool is_there;
+        char hub[HUB_NAME_BYTES_MAX + 1]; // empty: its own
+    } told[NAMES][TOLD_MAX];
 };
 
 // A request over HTTP.
@@ -206,7 +214,7 @@ struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, frozen, unbeaten,
         cancels, progress, strays, strays_sure, foreign_beats, late_beats, orders, orders_crossed, denied,
         foreign, strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask,
-        calls, starts, started, journaled;
+        calls, starts, started, journaled, presence, presence_sure;
 };
 extern struct sums sums;
 
@@ -374,6 +382,16 @@ void call_leave(unsigned by);
 // --- clusters_journal.c
 
 void journals_check(void);
+
+// --- clusters_presence.c
+
+// A guest's subscriptions are in force.
+void told_begin(unsigned by);
+// It may have missed a change.
+void told_miss(unsigned by);
+void told_hear(unsigned by, struct bit body);
+// All is well, and everybody knows of all.
+void told_check(void);
 
 // --- clusters_strays.c
 

@@ -494,6 +494,7 @@ static void take_own(unsigned by, unsigned id, struct bit body) {
             kernel_fail("guest %u at hub %u may %s, and is told otherwise", by, guest->site,
                         may ? "subscribe" : "not subscribe");
         guest->listening = good ? guest->wanted : 0;
+        told_begin(by);
         stage_disturb(false);
     } else if (id == ID_WATCH) {
         guest->watching = good;
@@ -519,13 +520,6 @@ static void say_it(unsigned by, struct bit body) {
                 (const char *)body.bytes);
 }
 
-// Of agents at its own hub, which it may see there.
-static void take_presence(unsigned by, struct bit body) {
-    struct bit agent = naive_find(body, "params.data.agentId");
-    if (!agent.bytes || !naive_find(body, "params.data").bytes)
-        kernel_fail("guest %u was told of an agent badly", by);
-}
-
 // Whether some hub could not publish an event: the link was full, or the event is larger than the server takes.
 static bool has_dropped_events(void) {
     bool any = false;
@@ -548,7 +542,7 @@ static void take(unsigned by, const struct naive_frame *frame) {
         gate_notice(by, body);
     else if (bit_is(naive_find(body, "params.event"), "\"hub-agent-registered\"") ||
              bit_is(naive_find(body, "params.event"), "\"hub-agent-left\""))
-        take_presence(by, body);
+        told_hear(by, body);
     else if (bit_is(method, "\"event\"") || bit_is(method, "\"m/2\""))
         take_copy(by, frame, (unsigned)bit_number(naive_find(body, "params.tag")));
     else if (bit_is(method, "\"m/1\""))
@@ -567,9 +561,12 @@ static void take(unsigned by, const struct naive_frame *frame) {
         sums.progress++;
     } else if (bit_is(method, "\"$/cancelRequest\""))
         take_cancel(by, naive_find(body, "params.id"));
-    else if (bit_is(method, "\"hub/dropped\"") && !stage.had_faults && !has_dropped_events())
-        kernel_fail("guest %u is told of events that it has missed though nothing was wrong", by);
-    else if (!method.bytes)
+    else if (bit_is(method, "\"hub/dropped\"")) {
+        if (!stage.had_faults && !has_dropped_events())
+            kernel_fail("guest %u is told of events that it has missed though nothing was wrong", by);
+        if (bit_number(naive_find(body, "params.count")) > 0)
+            told_miss(by);
+    } else if (!method.bytes)
         take_answer(by, id, body);
 }
 

@@ -102,7 +102,7 @@ void guest_leave(unsigned by) {
     guest->http_owner = (struct voice){0};
     guest->count = guest->late_count = guest->listening = guest->wanted = 0;
     guest->lists_asked = guest->lists_got = 0;
-    guest->entered = guest->watching = false;
+    guest->entered = guest->watching = guest->hears = false;
     for (unsigned name = 0; name < NAMES; name++)
         if (guest->holds[name] || guest->claims[name].open)
             stage.freed_ns[name] = stage.fleet.now_ns;

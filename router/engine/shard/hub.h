@@ -172,6 +172,7 @@ struct hub {
     _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
     _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
     _Atomic uint32_t presence_subscriptions; // of all shards, to events that the hub publishes of agents
+    _Atomic uint32_t presence_hubs;          // other hubs with such subscriptions; shard 0 sets it
     struct subscriber_count *demand;         // all of them, counted by all shards; NULL: users aren't on
     // Of large frames near the bound of memory (pressure.c).
     _Atomic uint64_t *slowest;            // of [shard]: the rank of its slowest sender, set by the shard

@@ -8,6 +8,7 @@
 #include "core/base/list.h"
 #include "core/base/quota.h"
 #include "core/cluster/subject.h"
+#include "router/registry/remote_presence.h"
 
 enum { CLUSTER_MEMBERS_MAX = 1024, CLUSTER_MEMBER_NAME_BYTES_MAX = 64 };
 
@@ -20,11 +21,13 @@ struct cluster_member {
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
     bool is_new;           // names are to be compared with it
+    bool listens;          // somebody there has subscribed to presence, as it says
     uint64_t served_since; // the number of a claim or list that was given last when it came to be served
     uint64_t protocol;     // as it says
     struct realm realm;    // likewise
     uint64_t dropped;      // events that it could not publish, as it says
     uint64_t logged_ms;    // when it was last said that it isn't served; 0: it wasn't
+    struct remote_presence presence; // of its agents
     uint8_t name_bytes;
     char name[CLUSTER_MEMBER_NAME_BYTES_MAX]; // --hub-name
 };
@@ -34,7 +37,7 @@ struct cluster_members {
     struct cluster_member
         *found;      // last, since most messages are of the hub that said the one before; or NULL
     struct list all; // who was heard longest ago is first
-    uint32_t served, unserved;
+    uint32_t served, unserved, listeners;
     struct quota *quota;
 };
 
@@ -51,5 +54,5 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
 void cluster_members_seen(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms);
 // Counts anew who is served, and who has beaten and isn't.
 void cluster_members_count(struct cluster_members *members);
-// It owes nothing, and has asked nothing.
+// It owes nothing, has asked nothing, and none of its agents is known.
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member);

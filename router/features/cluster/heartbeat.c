@@ -10,6 +10,7 @@
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/features/cluster/outbound_request.h"
+#include "router/features/cluster/remote_directory.h"
 
 enum { UNSERVED_LOG_MS = 60 * 1000 };
 
@@ -46,24 +47,26 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
 // --- Who is there
 
 // What other shards are told of them.
-static void publish_counts(struct link *link) {
+void heartbeat_count(struct link *link) {
     struct shard *shard = link->shard;
     cluster_members_count(&link->members);
     stats_gauge(&shard->stats, GAUGE_HUBS, link->members.served);
     stats_gauge(&shard->stats, GAUGE_HUBS_UNSERVED, link->members.unserved);
     atomic_store_explicit(&shard->hub->hubs_unserved, link->members.unserved, memory_order_relaxed);
+    atomic_store_explicit(&shard->hub->presence_hubs, link->members.listeners, memory_order_release);
 }
 
 static void lose(struct link *link, struct cluster_member *member) {
     outbound_request_lose(link, member);
     inbound_request_lose(link, member);
+    remote_presence_lose(link->shard, &member->presence, &member->hub);
     assert(list_empty(&member->owes));
 }
 
 void heartbeat_end(struct link *link, struct cluster_member *member) {
     outbound_request_lose(link, member);
     inbound_request_end(link, member);
-    assert(list_empty(&member->owes));
+    lose(link, member);
 }
 
 // Requests that it asked and that aren't forwarded yet are ended first.
@@ -71,7 +74,7 @@ static void forget(struct link *link, struct cluster_member *member) {
     assert(link->peer);
     lose(link, member);
     cluster_members_remove(&link->members, member);
-    publish_counts(link);
+    heartbeat_count(link);
 }
 
 // A link of that hub's has come after the one that is known.
@@ -83,6 +86,7 @@ static void replace(struct link *link, struct cluster_member *member, const stru
     log_member(member, "replaced", what);
     member->hub = *hub;
     member->is_new = true;
+    member->has_beaten = false;
     member->served_since = link->numbers;
 }
 
@@ -103,6 +107,41 @@ struct cluster_member *heartbeat_receive(struct link *link, const struct hub_nam
     return member;
 }
 
+// --- Presence
+
+// A hub tells of its agents from when it is asked for them, and while this hub's beats say that somebody listens.
+static void ask_agents(struct link *link, struct cluster_member *member) {
+    if (!link->listens || member->presence.list_number || !link_is_open(link))
+        return;
+    member->presence.is_partial = true; // until the list has come
+    member->presence.list_number = remote_directory_ask(link, member, "{\"presence\":true}");
+}
+
+// What a beat says has changed.
+static void follow_listeners(struct link *link, bool listens) {
+    struct list *all = &link->members.all;
+    if (listens == link->listens)
+        return;
+    link->listens = listens;
+    for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
+        struct cluster_member *member = list_entry(node, struct cluster_member, link);
+        member->presence.is_news = !listens || !member->is_served;
+        if (!listens)
+            remote_presence_forget(link->shard, &member->presence);
+        else if (member->is_served)
+            ask_agents(link, member);
+    }
+}
+
+static bool is_listened_to(const struct link *link) {
+    return atomic_load_explicit(&link->shard->hub->presence_subscriptions, memory_order_acquire) > 0;
+}
+
+void heartbeat_follow(struct link *link) {
+    if (!link->listens && link_is_open(link) && is_listened_to(link))
+        heartbeat_beat(link);
+}
+
 // --- Beats
 
 static void take_served(struct link *link, struct cluster_member *member) {
@@ -111,7 +150,7 @@ static void take_served(struct link *link, struct cluster_member *member) {
     member->has_beaten = true;
     member->is_served =
         member->protocol == CLUSTER_PROTOCOL && realm_same(&member->realm, &link->shard->settings->realm);
-    publish_counts(link);
+    heartbeat_count(link);
     if (!was_served)
         member->served_since = link->numbers;
     if (!member->is_served)
@@ -120,6 +159,10 @@ static void take_served(struct link *link, struct cluster_member *member) {
         log_member(member, "there", "is there");
     if (!was_known)
         heartbeat_beat(link); // who has just come knows nobody yet
+    if (!member->is_served)
+        remote_presence_lose(link->shard, &member->presence, &member->hub);
+    else
+        ask_agents(link, member);
 }
 
 // A string, as far as it has room; else none.
@@ -145,6 +188,7 @@ bool heartbeat_take(struct link *link, const struct hub_message *message) {
     member->protocol = json_member_whole(message->body, message->json, "protocol");
     member->realm.bytes = read_text(message, "realm", member->realm.text, sizeof member->realm.text);
     member->name_bytes = (uint8_t)read_text(message, "name", member->name, sizeof member->name);
+    member->listens = json_member_true(message->body, message->json, "presence");
     uint64_t dropped = json_member_whole(message->body, message->json, "dropped");
     // It could not publish some events since: who has subscribed here is told, once a second at most.
     link->is_missing |= member->has_beaten && dropped > member->dropped;
@@ -156,6 +200,7 @@ bool heartbeat_take(struct link *link, const struct hub_message *message) {
 static void publish_beat(struct link *link, bool leaves) {
     const struct shard *shard = link->shard;
     const struct realm *realm = &shard->settings->realm;
+    bool listens = is_listened_to(link);
     struct text json;
     assert(link->state == LINK_UP);
     text_init(&json);
@@ -166,8 +211,10 @@ static void publish_beat(struct link *link, bool leaves) {
     reply_data_number(&json, "dropped",
                       (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
     reply_data_text(&json, "name", shard->hub->settings.cluster->hub_name);
+    text_put(&json, listens ? ",\"presence\":true" : "");
     text_put(&json, leaves ? ",\"leaving\":true}" : "}");
     nats_publish(link, &(struct hub_words){.kind = SUBJECT_HUBS_BEAT}, &json);
+    follow_listeners(link, listens);
 }
 
 void heartbeat_beat(struct link *link) {
@@ -215,21 +262,14 @@ static void expire(struct link *link) {
     }
 }
 
-// --- What other hubs have lost
-
-static void tell_missing(struct link *link) {
-    assert(link->state == LINK_UP);
-    if (!link->is_missing)
-        return;
-    link->is_missing = false;
-    hub_lose_events(link->shard->hub);
-    shard_wake_others(link->shard);
-}
-
 void heartbeat_tick(struct link *link) {
     expire(link);
     if (link->peer->state != PEER_OPEN || shard_now_ms(link->shard) - link->beat_ms < CLUSTER_BEAT_MS)
         return;
     heartbeat_beat(link);
-    tell_missing(link);
+    if (link->is_missing) {
+        hub_lose_events(link->shard->hub);
+        shard_wake_others(link->shard);
+    }
+    link->is_missing = false;
 }

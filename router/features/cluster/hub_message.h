@@ -30,7 +30,3 @@ bool hub_message_is_array(const struct hub_message *message);
 const struct user *hub_message_user(const struct link *link, const struct hub_message *message);
 // Under which number its hub takes the answer; 0: nowhere.
 uint64_t hub_message_reply(const struct hub_message *message);
-// What came can't be read, or isn't for anybody here.
-static inline void hub_message_count_unreadable(struct shard *shard) {
-    stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
-}

@@ -361,7 +361,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     struct origin origin;
     assert(!message->header.given == !message->member);
     if (!read_place(link, message, &place)) {
-        hub_message_count_unreadable(shard);
+        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
         return;
     }
     stats_count(&shard->stats, COUNT_REQUESTS_FROM_HUBS);
@@ -372,7 +372,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     if (!error && shard->settings->users && message->header.given && !origin.user)
         error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
     if (error) {
-        hub_message_count_unreadable(shard);
+        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
         refuse(link, &place, error, message->excess);
         return;
     }

@@ -10,6 +10,7 @@
 #include "core/log/log_secret.h"
 #include "io/log.h"
 #include "router/engine/shard/feature.h"
+#include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/outbound_request.h"
 #include "router/features/feature_list.h"
@@ -243,7 +244,7 @@ void link_entered(struct link *link, struct peer *peer) {
     assert(!link->peer && peer->name);
     link->peer = peer;
     link->state = LINK_GREETING;
-    link->has_left = link->is_missing = false;
+    link->has_left = link->is_missing = link->listens = false;
     link->pings = link->pongs = 0;
     link->entered_ms = shard_now_ms(link->shard);
     hub_node(hub, node);
@@ -274,13 +275,12 @@ static void forget_members(struct link *link) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
         outbound_request_forget(&link->outbound, &member->owes);
         inbound_request_lose(link, member);
+        remote_presence_lose(link->shard, &member->presence, &member->hub);
         cluster_members_remove(&link->members, member);
     }
     outbound_request_forget(&link->outbound, &link->outbound.unacked);
     inbound_request_forget_all(&link->inbound);
-    stats_gauge(&link->shard->stats, GAUGE_HUBS, 0);
-    stats_gauge(&link->shard->stats, GAUGE_HUBS_UNSERVED, 0);
-    atomic_store_explicit(&link->shard->hub->hubs_unserved, 0, memory_order_relaxed);
+    heartbeat_count(link);
 }
 
 void link_lost(struct link *link) {

@@ -131,6 +131,7 @@ struct link {
     struct reconnect_backoff backoff;            // the pause before the next dial
     struct timer timer;
     bool has_left;                     // it has said that it goes
+    bool listens;                      // somebody here has subscribed to presence, as its last beat said
     bool is_missing;                   // other hubs have lost events for subscribers here, who are to be told
     struct peer *peer;                 // from GREETING on
     struct hub_name hub;               // this hub's name, as long as the peer lives

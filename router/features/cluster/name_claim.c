@@ -9,12 +9,17 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
+#include "router/features/cluster/remote_directory.h"
 #include "router/registry/claim_table.h"
 #include "router/registry/registry.h"
 #include "router/routing/remote_attach.h"
 
 static struct order *order_at(struct list *node) {
     return list_entry(node, struct order, by_table);
+}
+
+static struct attach_query *attach_at(struct list *node) {
+    return list_entry(node, struct attach_query, link);
 }
 
 // --- Saying
@@ -187,12 +192,10 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
 
 static struct attach_query *attach_of(const struct shard *shard, uint64_t number) {
     const struct list *all = &shard->attach_queries;
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct attach_query *query = list_entry(node, struct attach_query, link);
-        if (query->number == number)
-            return query;
-    }
-    return NULL;
+    struct list *node = all->next;
+    while (node != all && attach_at(node)->number != number)
+        node = node->next;
+    return node == all ? NULL : attach_at(node);
 }
 
 void name_claim_answer(struct link *link, const struct hub_message *message) {
@@ -242,7 +245,7 @@ static void ask_attachments(struct link *link) {
     struct list *all = &link->shard->attach_queries;
     assert(link_is_open(link));
     for (struct list *node = all->next; node != all; node = node->next) {
-        struct attach_query *query = list_entry(node, struct attach_query, link);
+        struct attach_query *query = attach_at(node);
         struct text json;
         if (query->number)
             continue;
@@ -254,14 +257,12 @@ static void ask_attachments(struct link *link) {
     }
 }
 
-static void close_all(struct link *link) {
-    struct shard *shard = link->shard;
-    assert(!link_is_open(link));
-    while (!list_empty(&shard->claims->orders))
-        registry_claimed(shard, order_at(shard->claims->orders.next), false);
-    while (!list_empty(&shard->attach_queries))
-        remote_attach_over(shard, list_entry(shard->attach_queries.next, struct attach_query, link),
-                           ATTACH_DOWN);
+static void close_all(struct shard *shard) {
+    struct list *orders = &shard->claims->orders, *queries = &shard->attach_queries;
+    while (!list_empty(orders))
+        registry_claimed(shard, order_at(orders->next), false);
+    while (!list_empty(queries))
+        remote_attach_over(shard, attach_at(queries->next), ATTACH_DOWN);
 }
 
 // --- The answer to a registration waits for the server
@@ -311,7 +312,7 @@ void name_claim_follow(struct link *link) {
     assert(link->shard->index == 0);
     claims->open = link_is_open(link);
     if (!claims->open) {
-        close_all(link);
+        close_all(link->shard);
         follow_confirmations(link);
         return;
     }
@@ -344,7 +345,7 @@ static void expire(struct link *link) {
             registry_confirmed(shard, order);
     }
     for (struct list *node = attach->next, *next; node != attach; node = next) {
-        struct attach_query *query = list_entry(node, struct attach_query, link);
+        struct attach_query *query = attach_at(node);
         next = node->next;
         if (query->number && now_ms - query->asked_ms >= CLUSTER_CLAIM_MS)
             remote_attach_over(shard, query, ATTACH_NOBODY);
@@ -380,17 +381,11 @@ static void compare_new(struct link *link) {
     assert(link_is_open(link));
     for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
         struct cluster_member *member = list_entry(node, struct cluster_member, link);
-        struct hub_words words = {.kind = SUBJECT_AGENTS, .hub = &member->hub};
-        struct text json;
         bool is_asked = member->is_new && member->is_served && is_lesser(link, member);
         if (member->is_served)
             member->is_new = false;
-        if (!is_asked)
-            continue;
-        words.number = ++link->numbers;
-        text_init(&json);
-        text_put(&json, "{\"brief\":true}");
-        nats_publish(link, &words, &json);
+        if (is_asked)
+            remote_directory_ask(link, member, "{\"brief\":true}");
     }
 }
 

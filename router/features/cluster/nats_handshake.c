@@ -1,6 +1,7 @@
 #include "router/features/cluster/nats_handshake.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/cluster/nats_server.h"
@@ -59,30 +60,23 @@ static void put_services(struct text *out, const struct link *link, uint32_t sid
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
     assert(sid > 0);
+    const struct hub_name *hub = &link->hub;
+    char line[64 + 2 * HUB_NAME_BYTES_MAX];
     for (unsigned at = 0; at < 9; at++) { // each hub gets one
-        text_put(out, "SUB $SRV.");
-        text_put(out, verbs[at / 3]);
-        text_put(out, names[at % 3]);
-        text_add(out, link->hub.text, at % 3 == 2 ? link->hub.bytes : 0);
-        text_put(out, " ");
-        text_add(out, link->hub.text, link->hub.bytes);
-        text_put(out, " ");
-        text_number(out, sid + at);
-        text_put(out, "\r\n");
+        snprintf(line, sizeof line, "SUB $SRV.%s%s%.*s %.*s %u\r\n", verbs[at / 3], names[at % 3],
+                 at % 3 == 2 ? hub->bytes : 0, hub->text, hub->bytes, hub->text, sid + at);
+        text_put(out, line);
     }
 }
 
 // What all hubs say, and what is said to this one alone.
 static void put_own(struct text *out, const struct link *link) {
     const char *cluster = link->shard->hub->settings.cluster->name;
+    char lines[64 + HUB_NAME_BYTES_MAX + 2 * CLUSTER_NAME_BYTES_MAX];
     assert(link->hub.bytes);
-    text_put(out, "SUB patchbay.");
-    text_put(out, cluster);
-    text_put(out, ".hub.");
-    text_add(out, link->hub.text, link->hub.bytes);
-    text_put(out, ".> 1\r\nSUB patchbay.");
-    text_put(out, cluster);
-    text_put(out, ".hubs.> 2\r\n");
+    snprintf(lines, sizeof lines, "SUB patchbay.%s.hub.%.*s.> 1\r\nSUB patchbay.%s.hubs.> 2\r\n", cluster,
+             link->hub.bytes, link->hub.text, cluster);
+    text_put(out, lines);
 }
 
 // A hub that drains has no names any more.

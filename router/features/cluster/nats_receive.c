@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/agents/topics.h"
 #include "core/rights/rights.h"
 #include "io/log.h"
 #include "router/engine/shard/annex.h"
@@ -65,15 +66,19 @@ static void nats_revoke(struct shard *shard, struct peer *peer) {
 
 // --- Messages
 
-static bool is_realm(const struct realm *realm, const struct hub_message *message) {
-    struct span text = message->subject.realm;
-    return realm->bytes && realm->bytes == text.bytes &&
-           memcmp(realm->text, message->bytes + text.at, text.bytes) == 0;
+static bool span_is(const struct hub_message *message, struct span span, const char *text, size_t bytes) {
+    return bytes > 0 && span.bytes == bytes && memcmp(message->bytes + span.at, text, bytes) == 0;
 }
 
-static bool is_for_hub(const struct link *link, const struct hub_message *message) {
-    return message->subject.hub.bytes == link->hub.bytes &&
-           memcmp(message->bytes + message->subject.hub.at, link->hub.text, link->hub.bytes) == 0;
+static bool is_realm(const struct realm *realm, const struct hub_message *message) {
+    return span_is(message, message->subject.realm, realm->text, realm->bytes);
+}
+
+// Whether it is an event that hubs themselves publish.
+static bool is_of_hubs(const struct hub_message *message) {
+    enum { BYTES = sizeof EVENT_OF_HUB - 1 };
+    struct span name = message->subject.token;
+    return name.bytes > BYTES && span_is(message, (struct span){name.at, BYTES}, EVENT_OF_HUB, BYTES);
 }
 
 // Whether the payload is JSON, which then is known.
@@ -118,19 +123,23 @@ static bool take_progress(struct link *link, struct hub_message *message) {
     return true;
 }
 
+// An event that a hub tells of its agents.
+static bool take_presence(struct link *link, struct hub_message *message) {
+    struct cluster_member *member = message->member;
+    return member && judge_json(message) &&
+           (!link->listens || !member->is_served ||
+            remote_presence_take(link->shard, &member->presence, &member->hub, message->body, message->json));
+}
+
 // Approvers hear of what a hub holds that has this hub's REALM, or had it before.
 static bool take_approval(struct link *link, const struct hub_message *message) {
     const struct cluster_member *member = message->member;
-    struct text text;
+    const struct text body = {.bytes = (char *)message->body, .length = message->json.bytes};
     assert(message->json.bytes);
     if (!member->has_beaten ||
         !(realm_same(&member->realm, &link->realm) || realm_same(&member->realm, &link->former)))
         return true;
-    text_init(&text);
-    text_add(&text, message->body, message->json.bytes);
-    if (!text.failed)
-        events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &text);
-    text_deinit(&text);
+    events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &body);
     return true;
 }
 
@@ -148,6 +157,8 @@ static bool take_json(struct link *link, const struct hub_message *message) {
         return name_claim_yield(link, message);
     case SUBJECT_AGENTS:
     case SUBJECT_HUBS_AGENTS:
+        message->member->listens |= json_member_true(message->body, message->json, "presence");
+        heartbeat_count(link);
         return remote_directory_answer(link, message);
     case SUBJECT_HUBS_APPROVAL:
         return take_approval(link, message);
@@ -162,8 +173,9 @@ static bool take_known(struct link *link, struct hub_message *message) {
     bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
     if (kind == SUBJECT_KINDS_COUNT)
         return nats_service_take(link, message->bytes, message->said);
-    bool is_ours = is_named ? is_realm(&link->realm, message) || is_realm(&link->former, message)
-                            : is_hubs || is_for_hub(link, message);
+    bool is_ours = is_named
+                       ? is_realm(&link->realm, message) || is_realm(&link->former, message)
+                       : is_hubs || span_is(message, message->subject.hub, link->hub.text, link->hub.bytes);
     if (link->state < LINK_JOINING || !is_ours)
         return false;
     if (kind == SUBJECT_HUBS_BEAT)
@@ -172,6 +184,8 @@ static bool take_known(struct link *link, struct hub_message *message) {
         return true; // of a link that has ended
     if (kind == SUBJECT_ANSWER)
         return take_answer(link, message);
+    if (kind == SUBJECT_EVENT && is_of_hubs(message))
+        return take_presence(link, message);
     if (kind <= SUBJECT_NOTICE || kind == SUBJECT_DECIDE) {
         inbound_request_take(link, message);
         return true;
@@ -200,7 +214,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
     if (!take_known(link, &message))
-        hub_message_count_unreadable(shard);
+        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
 }
 
 // All shards are told, and that it ends, when it does.
@@ -350,21 +364,30 @@ static void follow_settings(struct link *link) {
         heartbeat_realm(link);
 }
 
+// Names are subscribed before other hubs are told that their agents are there.
+static void follow_names(struct shard *shard) {
+    struct link *link = shard->link;
+    if (!link || link->state < LINK_JOINING || link->peer->state != PEER_OPEN)
+        return;
+    bool serves = shard->phase == HUB_SERVING;
+    if (serves)
+        follow_settings(link);
+    if (serves ? nats_subscriptions_is_behind(&link->subscriptions, &shard->agents)
+               : !list_empty(&link->subscriptions.all))
+        nats_follow_registry(link);
+}
+
 static void nats_follow(struct shard *shard) {
     struct link *link = shard->link;
     if (!link)
         return;
     if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
         nats_handshake_secure(link);
-    bool is_joined = link->state >= LINK_JOINING && link->peer->state == PEER_OPEN;
-    bool serves = shard->phase == HUB_SERVING;
-    if (is_joined && serves)
-        follow_settings(link);
-    if (is_joined && (serves ? nats_subscriptions_is_behind(&link->subscriptions, &shard->agents)
-                             : !list_empty(&link->subscriptions.all)))
-        nats_follow_registry(link);
+    follow_names(shard);
+    heartbeat_follow(link);
     name_claim_follow(link);
     remote_directory_follow(link);
+    bool is_joined = link->state >= LINK_JOINING && link->peer->state == PEER_OPEN;
     if (is_joined && !timer_armed(&link->timer))
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
@@ -424,6 +447,7 @@ const struct feature cluster_feature = {
     .timer = nats_tick,
     .event = cluster_event,
     .turn_begins = nats_awake,
+    .turn = follow_names,
     .turn_ends = nats_follow,
     .drain = cluster_drain,
     .holds_phase = cluster_holds_phase,

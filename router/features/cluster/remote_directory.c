@@ -22,7 +22,7 @@ static void finish(struct link *link, struct directory_query *query, bool is_par
     directory_query_end(link->shard, query);
 }
 
-static void ask(struct link *link, struct directory_query *query) {
+static void begin_query(struct link *link, struct directory_query *query) {
     struct hub_words words = {.kind = SUBJECT_HUBS_AGENTS, .user = query->user ? query->user->name : NULL};
     struct text json;
     assert(!query->number);
@@ -41,6 +41,15 @@ static void ask(struct link *link, struct directory_query *query) {
     nats_publish(link, &words, &json);
 }
 
+uint64_t remote_directory_ask(struct link *link, const struct cluster_member *member, const char *json) {
+    struct hub_words words = {.kind = SUBJECT_AGENTS, .hub = &member->hub, .number = ++link->numbers};
+    struct text text;
+    text_init(&text);
+    text_put(&text, json);
+    nats_publish(link, &words, &text);
+    return words.number;
+}
+
 void remote_directory_follow(struct link *link) {
     struct list *all = &link->shard->directory_queries;
     assert(link->shard->index == 0);
@@ -54,7 +63,7 @@ void remote_directory_follow(struct link *link) {
             query->overloaded = true;
             finish(link, query, true);
         } else if (!query->number) {
-            ask(link, query);
+            begin_query(link, query);
         }
     }
 }
@@ -72,17 +81,24 @@ void remote_directory_tick(struct link *link) {
 
 void remote_directory_take(struct link *link, const struct hub_message *message, struct span agents) {
     struct list *all = &link->shard->directory_queries, *node = all->next;
-    assert(message->member);
+    struct cluster_member *member = message->member;
+    bool is_cut = json_member_true(message->body, message->json, "cut"),
+         is_last = !json_member_true(message->body, message->json, "more");
+    if (member->presence.list_number == message->subject.number) {
+        remote_presence_list(link->shard, &member->presence, &member->hub, message->body, agents,
+                             is_last && !is_cut);
+        return;
+    }
     while (node != all && query_at(node)->number != message->subject.number)
         node = node->next;
     if (node == all) // it comes too late
         return;
     struct directory_query *query = query_at(node);
     directory_query_add(link->shard, query, message->body + agents.at, agents.bytes);
-    query->partial |= json_member_true(message->body, message->json, "cut");
+    query->partial |= is_cut;
     // Who has come since isn't waited for.
-    bool is_awaited = message->member->is_served && message->member->served_since < query->number;
-    if (is_awaited && query->awaited_hubs > 0 && !json_member_true(message->body, message->json, "more"))
+    bool is_awaited = member->is_served && member->served_since < query->number;
+    if (is_awaited && query->awaited_hubs > 0 && is_last)
         query->awaited_hubs--;
     if (!query->awaited_hubs || query->too_large || query->overloaded)
         finish(link, query, false);
@@ -104,10 +120,8 @@ static void send_part(struct parts *parts, bool more) {
     text_init(&json);
     text_put(&json, parts->is_brief ? "{\"brief\":true" : "{\"brief\":false");
     text_put(&json, more ? ",\"more\":true" : "");
-    text_put(&json, parts->is_cut ? ",\"cut\":true" : "");
-    text_put(&json, ",\"agents\":[");
-    if (parts->part.length)
-        text_add(&json, parts->part.bytes, parts->part.length);
+    text_put(&json, parts->is_cut ? ",\"cut\":true,\"agents\":[" : ",\"agents\":[");
+    text_add(&json, parts->part.bytes, parts->part.length);
     text_put(&json, "]}");
     json.failed |= parts->part.failed;
     text_deinit(&parts->part);
@@ -163,7 +177,9 @@ static bool put_agents(struct link *link, struct parts *parts, const struct hub_
     const struct user *user = hub_message_user(link, message);
     size_t bytes = json_member_text(message->body, message->json, "capability", name, sizeof name);
     bool is_other = json_member(message->body, message->json, "capability").type != JSON_STRING;
-    if ((bytes == SIZE_MAX && !is_other) || (link->shard->settings->users && !user))
+    bool is_presence =
+        json_member_true(message->body, message->json, "presence"); // the hub judges who may see them
+    if ((bytes == SIZE_MAX && !is_other) || (link->shard->settings->users && !user && !is_presence))
         return true; // nobody here can have it, or may be seen
     return directory_each(link->shard, user, name, is_other ? 0 : bytes, &link->hub, put_one, parts);
 }

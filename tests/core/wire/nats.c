@@ -115,7 +115,7 @@ static void payloads_are_found(void **state) {
                 "MSG[a.b][9][]0[hello];MSG[a.b][9][to.me]0[];PING;");
     assert_said("HMSG a 1 12 14\r\nNATS/1.0\r\n\r\nhi\r\n", UNIT_WHOLE, "HMSG[a][1][]12[hi];");
     assert_said("HMSG a 1 r 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", UNIT_WHOLE, "HMSG[a][1][r]16[];");
-    assert_said("msg  a\t1   4\r\n\r\n\r\n\r\n", UNIT_WHOLE, "MSG[a][1][]0[\r\n\r\n];");
+    assert_said("msg  a 1   4\r\n\r\n\r\n\r\n", UNIT_WHOLE, "MSG[a][1][]0[\r\n\r\n];");
 }
 
 static void what_isnt_whole_is_waited_for(void **state) {

@@ -1,0 +1,36 @@
+// Whom each other hub has, as long as somebody here has subscribed to presence: told as the agents come and go, and as
+// having left once their hub is gone. On shard 0.
+//
+// A hub is asked for its agents, and tells from then on what changes. Those that it had before anybody here listened are no
+// news; those of a hub that comes later are. Without memory an agent isn't known, and when its hub goes subscribers are told
+// that they have missed one.
+#pragma once
+
+#include "core/agents/name_map.h"
+#include "core/base/list.h"
+#include "router/engine/shard/shard.h"
+
+struct remote_presence {
+    struct name_map by_id;
+    struct list all;      // of agents
+    bool is_partial;      // agents may be missing
+    bool is_news;         // the hub came after somebody had subscribed here
+    uint64_t list_number; // under which the hub was asked for its agents; 0: it wasn't
+};
+
+static inline void remote_presence_init(struct remote_presence *presence, const struct siphash_key *key,
+                                        struct quota *quota) {
+    *presence = (struct remote_presence){.is_news = true};
+    name_map_init(&presence->by_id, key, quota);
+    list_init(&presence->all);
+}
+// A change that the hub tells: an object of a valid text with agentId, and reason or governanceLevel. False: it can't be read.
+bool remote_presence_take(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub,
+                          const uint8_t *text, struct span change);
+// A part of the list of its agents: an array of objects as hub/agents has them, of a valid text; or the last part.
+void remote_presence_list(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub,
+                          const uint8_t *text, struct span agents, bool is_last);
+// The hub is gone: all of its agents have left.
+void remote_presence_lose(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub);
+// Nobody here listens any more: nothing of the hub's is kept.
+void remote_presence_forget(struct shard *shard, struct remote_presence *presence);
