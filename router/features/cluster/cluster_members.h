@@ -34,9 +34,8 @@ struct cluster_member {
 
 struct cluster_members {
     struct name_map by_node;
-    struct cluster_member
-        *found;      // last, since most messages are of the hub that said the one before; or NULL
-    struct list all; // who was heard longest ago is first
+    struct cluster_member *found; // last: most messages are of the hub that said the one before; or NULL
+    struct list all;              // who was heard longest ago is first
     uint32_t served, unserved, listeners;
     struct quota *quota;
 };

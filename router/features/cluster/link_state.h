@@ -26,11 +26,8 @@ enum link_state {
     LINK_UP
 };
 
-// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND).
-enum {
-    CLUSTER_TOKEN_LINK,
-    CLUSTER_TOKEN_RESOLVER
-}; // the link's socket, until it is a peer's; who looks names up
+// Kinds of the cluster's own tokens and timers (FEATURE_TOKEN, FEATURE_KIND). The link's socket has one until it is a peer's.
+enum { CLUSTER_TOKEN_LINK, CLUSTER_TOKEN_RESOLVER };
 enum { CLUSTER_TIMER_LINK };
 
 enum {
