@@ -3,22 +3,21 @@
 #include <stdbool.h>
 
 #include "core/json/simdjson.h"
+#include "core/log/log_event.h"
 
 enum { REPLACEMENT = 0xfffd };
 
-// U+2028 to U+202E, and U+2066 to U+2069: what comes behind them isn't shown where it stands.
-static unsigned turning(const uint8_t *text, size_t length) {
-    if (length != 3 || text[0] != 0xe2) {
-        return 0;
+// Returns the character of `length` bytes of UTF-8.
+static unsigned character_of(const uint8_t *text, size_t length) {
+    unsigned character = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+    for (size_t at = 1; at < length; at++) {
+        character = character << 6 | (text[at] & 0x3fu);
     }
-    unsigned character = 0x2000u | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
-    bool turns = (character >= 0x2028 && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
-    return turns ? character : 0;
+    return character;
 }
 
 // Returns the character at the text's start and how many bytes it takes. Each byte that is no UTF-8 is a
-// U+FFFD. Only the number of a control, and of a character that turns a line's order, is told, any other
-// character as the space.
+// U+FFFD. Only the number of a control, and of a hidden character, is told, any other character as the space.
 static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
     uint8_t lead = text[0];
     size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
@@ -31,10 +30,19 @@ static size_t next(const uint8_t *text, size_t bytes, unsigned *character) {
         *character = lead;
     } else if (lead == 0xc2 && text[1] < 0xa0) {
         *character = text[1];
-    } else if (turning(text, length)) {
-        *character = turning(text, length);
+    } else if (log_is_hidden(character_of(text, length))) {
+        *character = character_of(text, length);
     }
     return length;
+}
+
+// Writes the escape of JSON, which has two of them for a character past U+FFFF. Returns how many bytes it has.
+static size_t put_escape(FILE *out, unsigned character) {
+    if (character < 0x10000) {
+        return (size_t)fprintf(out, "\\u%04x", character);
+    }
+    unsigned rest = character - 0x10000;
+    return (size_t)fprintf(out, "\\u%04x\\u%04x", 0xd800u + (rest >> 10), 0xdc00u + (rest & 0x3ff));
 }
 
 void output_line(FILE *out, const uint8_t *text, size_t bytes) {
@@ -42,7 +50,7 @@ void output_line(FILE *out, const uint8_t *text, size_t bytes) {
     for (size_t at = 0, length; at < bytes; at += length) {
         length = next(text + at, bytes - at, &character);
         if (character > 0x20) {
-            fprintf(out, "\\u%04x", character);
+            put_escape(out, character);
         } else if (character < 0x20) {
             putc(' ', out);
         } else {
@@ -59,8 +67,8 @@ size_t output_text(FILE *out, const uint8_t *text, size_t bytes) {
         length = next(text + at, bytes - at, &character);
         if (character == ' ') {
             fwrite(text + at, 1, length, out);
-        } else if (turning(text + at, length)) {
-            count += (size_t)fprintf(out, "\\u%04x", character) - 1;
+        } else if (character != REPLACEMENT && log_is_hidden(character)) {
+            count += put_escape(out, character) - 1;
         } else {
             putc('?', out);
         }
@@ -73,7 +81,7 @@ void output_escaped(FILE *out, const uint8_t *text, size_t bytes) {
     for (size_t at = 0, length; at < bytes; at += length) {
         length = next(text + at, bytes - at, &character);
         if (character != ' ') {
-            fprintf(out, "\\u%04x", character);
+            put_escape(out, character);
         } else {
             fwrite(text + at, 1, length, out);
         }

@@ -192,6 +192,21 @@ size_t log_event_format(const struct log_record *record, enum log_format format,
 
 // --- Escapes
 
+bool log_is_hidden(uint32_t point) {
+    static const struct range {
+        uint32_t first, last;
+    } ranges[] = {
+        {0xad, 0xad},     {0x61c, 0x61c},   {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
+        {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfeff, 0xfeff},
+        {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    };
+    assert(point <= 0x10ffff);
+    for (size_t at = 0; at < sizeof ranges / sizeof *ranges && point >= ranges[at].first; at++)
+        if (point <= ranges[at].last)
+            return true;
+    return false;
+}
+
 size_t log_printable(const uint8_t *bytes, size_t count) {
     uint8_t first = bytes[0];
     assert(count > 0);
@@ -207,7 +222,8 @@ size_t log_printable(const uint8_t *bytes, size_t count) {
             return 0;
         point = point << 6 | (bytes[at] & 0x3f);
     }
-    return point < least || point > 0x10ffff || (point >= 0xd800 && point < 0xe000) ? 0 : length;
+    bool is_character = point >= least && point <= 0x10ffff && (point < 0xd800 || point >= 0xe000);
+    return is_character && !log_is_hidden(point) ? length : 0;
 }
 
 size_t log_escape(const uint8_t *bytes, size_t count, char *out) {

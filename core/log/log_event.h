@@ -95,9 +95,12 @@ size_t log_event_format(const struct log_record *record, enum log_format format,
 
 // --- Escapes
 //
-// Escapes text from outside for a log: control characters, and bytes that aren't UTF-8, are written as \xNN, so
+// Escapes text from outside for a log: control characters, hidden ones, and bytes that aren't UTF-8, are written as \xNN, so
 // that nobody can forge a line or speak to a terminal.
 
+// Returns whether a character can't be seen or changes the order in which a line is shown: marks of direction, separators of lines,
+// characters without width, tags. Control characters are others. Selectors of variants (U+FE00 to U+FE0F) are shown.
+bool log_is_hidden(uint32_t point);
 // Returns how many bytes the character at `bytes` has, of which `count` (at least 1) are there. 0: it must be escaped.
 size_t log_printable(const uint8_t *bytes, size_t count);
 // Escapes `count` bytes to `out`, which has room for four times as many; returns how many there are.

@@ -419,12 +419,12 @@ scenario('agents: a table, or the answer as it is', EVERYWHERE, async (hub) => {
 });
 
 // U+007F to U+009F are controls as U+0000 to U+001F are. À has the byte of one, U+0080, in it.
-// U+2028 to U+202E and U+2066 to U+2069 change the order in which a line is shown.
-const STEERING = '\u0080\u009b31mRED\u009d0;title\u009c\u007f\u0085À\u2028\u202a\u202e\u2066\u2069\u2027';
-const ESCAPED = '"\\u0080\\u009b31mRED\\u009d0;title\\u009c\\u007f\\u0085À\\u2028\\u202a\\u202e\\u2066\\u2069\u2027"';
+// U+2028 to U+202E and U+2066 to U+2069 change the order in which a line is shown; what follows them here isn't shown at all.
+const STEERING = '\u0080\u009b31mRED\u009d0;title\u009c\u007f\u0085À\u2028\u202a\u202e\u2066\u2069\u2027\u00ad\u061c\u200b\u200f\ufeff\u{e0041}';
+const ESCAPED = '"\\u0080\\u009b31mRED\\u009d0;title\\u009c\\u007f\\u0085À\\u2028\\u202a\\u202e\\u2066\\u2069\u2027\\u00ad\\u061c\\u200b\\u200f\\ufeff\\udb40\\udc41"';
 
 function harmless(client) {
-  for (const text of [client.stdout, client.stderr]) assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/);
+  for (const text of [client.stdout, client.stderr]) assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\u{e0000}-\u{e0fff}]/u);
 }
 
 scenario('agents: what peers wrote does not steer the terminal', ON_TCP, async (hub) => {

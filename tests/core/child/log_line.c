@@ -51,9 +51,12 @@ static void what_is_escaped(void **state) {
     } table[] = {
         {"plain \\ text", "plain \\ text"},
         {"\t\x7f", "\\x09\\x7f"},
-        {"\xc2\x9b", "\\xc2\\x9b"}, // a control character of two bytes
-        {"\xc2\xa0", "\xc2\xa0"},   // the first that is none
-        {"\xc0\xaf", "\\xc0\\xaf"}, // too long for what it means
+        {"\xc2\x9b", "\\xc2\\x9b"},                                  // a control character of two bytes
+        {"\xc2\xa0", "\xc2\xa0"},                                    // the first that is none
+        {"\xe2\x80\xae", "\\xe2\\x80\\xae"},                         // turns the order of what follows
+        {"\xe2\x80\x8b\xe2\x80\xa7", "\\xe2\\x80\\x8b\xe2\x80\xa7"}, // has no width; a point that has
+        {"\xf3\xa0\x81\x81", "\\xf3\\xa0\\x81\\x81"},                // a tag, which nobody sees
+        {"\xc0\xaf", "\\xc0\\xaf"},                                  // too long for what it means
         {"\xe0\x80\xaf", "\\xe0\\x80\\xaf"},
         {"\xed\xa0\x80", "\\xed\\xa0\\x80"}, // half a pair
         {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
