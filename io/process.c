@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -31,6 +32,17 @@ void process_name_set(const char *name) {
         return;
     memset(arguments, 0, arguments_bytes);
     memcpy(arguments, name, bytes < arguments_bytes ? bytes : arguments_bytes - 1);
+}
+
+int process_fill_streams(void) {
+    int file;
+    do
+        file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (file >= 0 && file <= STDERR_FILENO);
+    if (file < 0)
+        return -errno;
+    close(file);
+    return 0;
 }
 
 // --- Signals

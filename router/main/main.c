@@ -553,6 +553,8 @@ static bool fork_helpers(struct program *program, struct config *config) {
 int main(int argc, char **argv) {
     static struct program program;
     struct config *config = &program.config;
+    if (process_fill_streams())
+        return STATUS_FAILED;
     log_begin();
     memory_begin();
     tls_begin();

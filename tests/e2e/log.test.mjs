@@ -1,7 +1,7 @@
 // The log: each event in each format, whatever peers, children and operators put into it, and no secret in any line.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { fstatSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, fstatSync, mkdtempSync, openSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -257,4 +257,21 @@ test('a log that nobody reads holds up nobody', async () => {
     hub.stderr.resume();
   });
   judge(said, 'json');
+});
+
+test('a hub without standard streams serves, and none of its descriptors gets the log', async () => {
+  const socket = join(folder, 'hub.sock');
+  const config = at('streams.ini', `[child a]\ncommand = sh -c 'echo >${folder}/started; exec cat'\n`);
+  const hub = spawn('sh', ['-c', 'exec "$0" "$@" <&- >&- 2>&-', process.env.PATCHBAYD, '--listen', `unix://${socket}`, '--http', 'off', '--log-level', 'debug', '--config', config]);
+  const ended = new Promise((resolve) => hub.on('close', (code) => resolve(code)));
+  try {
+    for (let tries = 0; tries < 200 && !existsSync(join(folder, 'started')); tries++) await new Promise((done) => setTimeout(done, 25));
+    assert.ok(existsSync(join(folder, 'started')), 'the child was not started');
+    assert.deepEqual([0, 1, 2].map((number) => readlinkSync(`/proc/${hub.pid}/fd/${number}`)), ['/dev/null', '/dev/null', '/dev/null']);
+    hub.kill('SIGTERM');
+    assert.equal(await ended, 0);
+  } finally {
+    hub.kill('SIGKILL');
+    await ended;
+  }
 });
