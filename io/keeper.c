@@ -37,6 +37,7 @@ struct keeper_child {
     uint64_t kill_at_ms; // SIGKILL to the group; 0: not yet
     int complaints;      // its standard error; -1: at its end
     char *secrets;       // io/keeper_secrets.h
+    size_t secrets_bytes;
     struct secret_filter filter;
     struct log_lines lines;
     char name[256];
@@ -47,6 +48,7 @@ struct keeper_state {
     int signals; // SIGCHLD
     struct keeper_shared *shared;
     struct keeper_child *children;
+    char *secrets; // of all children, for the filter of each; NULL: none
     bool hub_gone;
     uint64_t sample_at_ms;
     pid_t watcher; // who waits for the keeper's end; 0: nobody
@@ -489,6 +491,26 @@ static pid_t fork_program(const struct keeper_program *program, const int socket
     return -1;
 }
 
+// Gives the filters of all children the secrets of all: a program may say what another one was given. Without memory each keeps the
+// secrets that it has.
+static void share_secrets(struct keeper_state *state) {
+    char *joined = NULL;
+    size_t bytes = 0;
+    bool good = true;
+    for (struct keeper_child *child = state->children; child && good; child = child->next)
+        good = keeper_secrets_join(&joined, &bytes, child->secrets, child->secrets_bytes);
+    if (!good) {
+        free(joined);
+        return;
+    }
+    for (struct keeper_child *child = state->children; child; child = child->next) {
+        child->filter.secrets = joined;
+        child->filter.secrets_bytes = bytes;
+    }
+    free(state->secrets);
+    state->secrets = joined;
+}
+
 static void start(struct keeper_state *state, const struct keeper_command *command, char *text,
                   const char *end, const int sockets[2]) {
     struct keeper_child *child = calloc(1, sizeof *child);
@@ -503,7 +525,7 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     program.variables = text;
     bool has_memory = child && words &&
                       keeper_secrets_read(program.variables, program.variable_count, &child->secrets,
-                                          &child->filter.secrets_bytes);
+                                          &child->secrets_bytes);
     pid_t process = has_memory ? fork_program(&program, sockets, &child->complaints) : -1;
     int error = has_memory ? errno : ENOMEM;
     free(words);
@@ -520,9 +542,11 @@ static void start(struct keeper_state *state, const struct keeper_command *comma
     atomic_store(&state->shared->places[command->place].group, (int32_t)process);
     child->end_ms = command->value;
     child->filter.secrets = child->secrets;
+    child->filter.secrets_bytes = child->secrets_bytes;
     snprintf(child->name, sizeof child->name, "%s", program.name);
     child->next = state->children;
     state->children = child;
+    share_secrets(state);
     report(state, KEEPER_STARTED, command->place, command->serial, (int32_t)process);
 }
 

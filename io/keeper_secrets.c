@@ -8,6 +8,7 @@
 
 #include "core/child/secret_filter.h"
 #include "core/log/log_secret.h"
+#include "core/log/secret_variant.h"
 #include "io/plain_file.h"
 
 enum { FILE_BYTES_MAX = 64 << 10 };
@@ -18,7 +19,8 @@ struct secrets {
     bool failed;
 };
 
-static void add(struct secrets *secrets, const char *text, size_t count) {
+static void add_spelling(void *context, const char *text, size_t count) {
+    struct secrets *secrets = context;
     bool is_hidden = count >= LOG_SECRET_BYTES_MIN && count <= SECRET_FILTER_SECRET_BYTES_MAX;
     char *texts = is_hidden ? realloc(secrets->texts, secrets->bytes + count + 1) : NULL;
     secrets->failed |= is_hidden && !texts;
@@ -28,6 +30,12 @@ static void add(struct secrets *secrets, const char *text, size_t count) {
     texts[secrets->bytes + count] = '\0';
     secrets->texts = texts;
     secrets->bytes += count + 1;
+}
+
+static void add(struct secrets *secrets, const char *text, size_t count) {
+    add_spelling(secrets, text, count);
+    if (count >= LOG_SECRET_BYTES_MIN)
+        secret_variants(text, count, add_spelling, secrets);
 }
 
 // A secret of several lines, such as a key, is one of each line: a log has lines.
@@ -69,4 +77,28 @@ bool keeper_secrets_read(const char *variables, uint32_t count, char **texts, si
     *texts = secrets.texts;
     *bytes = secrets.bytes;
     return !secrets.failed;
+}
+
+static bool has_text(const char *texts, size_t bytes, const char *text) {
+    for (const char *at = texts; bytes > 0 && at < texts + bytes; at += strlen(at) + 1)
+        if (strcmp(at, text) == 0)
+            return true;
+    return false;
+}
+
+bool keeper_secrets_join(char **joined, size_t *joined_bytes, const char *texts, size_t bytes) {
+    if (bytes == 0)
+        return true;
+    char *room = realloc(*joined, *joined_bytes + bytes);
+    if (!room)
+        return false;
+    *joined = room;
+    for (const char *text = texts; text < texts + bytes; text += strlen(text) + 1) {
+        size_t count = strlen(text) + 1;
+        if (has_text(*joined, *joined_bytes, text))
+            continue;
+        memcpy(*joined + *joined_bytes, text, count);
+        *joined_bytes += count;
+    }
+    return true;
 }

@@ -1,5 +1,5 @@
 // What a program was given that nobody else may read: values that its section sets, and the lines of files that its section has
-// read into variables. For the log, which must not show it.
+// read into variables; each also in hex and in base64. For the log, which must not show it.
 #pragma once
 
 #include <stdbool.h>
@@ -10,3 +10,7 @@
 // and how many bytes they are; the caller frees *texts, NULL where there is none. A file that can't be read has none.
 // False: memory is used up.
 bool keeper_secrets_read(const char *variables, uint32_t count, char **texts, size_t *bytes);
+
+// Adds to *joined, which may be NULL, of `bytes` texts those that aren't among its *joined_bytes. False: memory is used up, and
+// nothing has changed.
+bool keeper_secrets_join(char **joined, size_t *joined_bytes, const char *texts, size_t bytes);

@@ -9,6 +9,7 @@
 #include "core/base/memory.h"
 #include "core/base/text.h"
 #include "core/log/log_secret.h"
+#include "core/log/secret_variant.h"
 
 // --- Command lines
 
@@ -435,13 +436,26 @@ bool restart_ended(struct restart *restart, const struct restart_policy *policy,
 
 // --- Secrets
 
+struct shown_text {
+    char *text;
+    size_t bytes;
+};
+
+static void hide_one(void *context, const char *secret, size_t bytes) {
+    struct shown_text *shown = context;
+    shown->bytes = log_hide_secret(shown->text, shown->bytes, secret, bytes, true);
+}
+
 size_t child_settings_hide(const struct child_settings *settings, char *text, size_t bytes) {
+    struct shown_text shown = {text, bytes};
     const char *variable = settings->variables.bytes;
     for (size_t left = settings->variable_count; left > 0; left--, variable += strlen(variable) + 1) {
         const char *value = *variable == 'S' ? strchr(variable, '=') + 1 : "";
-        bytes = log_hide_secret(text, bytes, value, strlen(value), true);
+        hide_one(&shown, value, strlen(value));
+        if (strlen(value) >= LOG_SECRET_BYTES_MIN)
+            secret_variants(value, strlen(value), hide_one, &shown);
     }
-    return bytes;
+    return shown.bytes;
 }
 
 bool child_settings_has_files(const struct child_settings *settings) {

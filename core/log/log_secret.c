@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/log/secret_variant.h"
+
 enum { STARS = 3, BEARER_BYTES_MIN = 8, JWT_BYTES_MIN = 20, SEED_BYTES = 58, TOKEN_BYTES_MIN = 40 };
 
 // Puts stars in the place of `count` bytes at `at`, and moves *bytes. Returns what follows the stars.
@@ -42,6 +44,28 @@ static size_t bearer_bytes(const char *text, size_t bytes) {
     return at >= BEARER_BYTES_MIN ? at : 0;
 }
 
+static int base64_value(char byte) {
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = byte ? strchr(alphabet, byte) : NULL;
+    return found ? (int)(found - alphabet) : -1;
+}
+
+// NAME:PASSWORD in base64. A word without a colon in it, such as `authentication`, is none.
+static size_t basic_bytes(const char *text, size_t bytes) {
+    unsigned bits = 0, held = 0;
+    bool has_colon = false;
+    size_t at = 0;
+    for (; at < bytes && base64_value(text[at]) >= 0; at++) {
+        bits = (bits << 6 | (unsigned)base64_value(text[at])) & 0xffff;
+        held += 6;
+        if (held >= 8)
+            has_colon |= (bits >> (held -= 8) & 0xff) == ':';
+    }
+    while (at < bytes && text[at] == '=')
+        at++;
+    return has_colon ? at : 0;
+}
+
 // As `patchbay token new` makes them.
 static size_t token_bytes(const char *text, size_t bytes) {
     size_t at = 0;
@@ -71,9 +95,9 @@ static const struct form {
     bool is_own, is_word; // is_word: it begins a word
     size_t (*bytes)(const char *text, size_t bytes);
 } forms[] = {
-    {"://", false, false, url_bytes}, {"bearer ", false, true, bearer_bytes},
-    {"pb_", true, true, token_bytes}, {"eyJ", true, true, jwt_bytes},
-    {"S", true, true, seed_bytes},
+    {"://", false, false, url_bytes},     {"bearer ", false, true, bearer_bytes},
+    {"basic ", false, true, basic_bytes}, {"pb_", true, true, token_bytes},
+    {"eyJ", true, true, jwt_bytes},       {"S", true, true, seed_bytes},
 };
 
 static bool stands_at(const struct form *form, const char *text, size_t bytes, size_t at) {
@@ -108,12 +132,26 @@ static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size
     return count >= LOG_SECRET_BYTES_MIN ? count : 0;
 }
 
+// Hides the places where the secret is spelled otherwise. Only a text with an escape, or with a blank in the secret, can have one.
+static size_t hide_spelled(char *text, size_t bytes, const char *secret, size_t secret_bytes) {
+    bool has_blank = memchr(secret, ' ', secret_bytes) != NULL;
+    if (!has_blank && !memchr(text, '%', bytes) && !memchr(text, '\\', bytes))
+        return bytes;
+    for (size_t at = 0; at < bytes;) {
+        bool may_begin = text[at] == *secret || text[at] == '%' || text[at] == '\\' || has_blank;
+        size_t count = may_begin ? secret_variant_bytes(text + at, bytes - at, secret, secret_bytes) : 0;
+        at = count > 0 ? put_stars(text, &bytes, at, count) : at + 1;
+    }
+    return bytes;
+}
+
 size_t log_hide_secret(char *text, size_t bytes, const char *secret, size_t secret_bytes, bool is_cut) {
     if (secret_bytes < LOG_SECRET_BYTES_MIN)
         return bytes;
     char *found;
     for (size_t at = 0; (found = memmem(text + at, bytes - at, secret, secret_bytes));)
         at = put_stars(text, &bytes, (size_t)(found - text), secret_bytes);
+    bytes = hide_spelled(text, bytes, secret, secret_bytes);
     size_t cut = !is_cut ? 0 : cut_bytes(text, bytes, secret, secret_bytes);
     if (cut > 0)
         put_stars(text, &bytes, bytes - cut, cut);

@@ -275,3 +275,22 @@ test('a hub without standard streams serves, and none of its descriptors gets th
     await ended;
   }
 });
+
+test('what one child was given is in no line of any child, however it is encoded', async () => {
+  const key = 's3cr"t/K\\y é-1';
+  const program = at('encoded.py', `import base64, json, os, sys, urllib.parse
+key = os.environ.get('KEY') or sys.argv[1]
+for text in (key, json.dumps(key), json.dumps(key, ensure_ascii=False), urllib.parse.quote(key, safe=''), urllib.parse.quote_plus(key), repr(key), key.encode().hex(), key.encode().hex().upper(), 'end'):
+    print('<', text, '>', file=sys.stderr)
+for before in ('', 'u:', 'us:', 'use:'):
+    print('Basic', base64.b64encode((before + key).encode()).decode(), file=sys.stderr)
+print('done', file=sys.stderr)
+sys.stderr.flush()
+sys.stdin.read()
+`);
+  const config = at('encoded.ini', `[child given]\ncommand = python3 ${program}\nset KEY = ${key}\n[child other]\ncommand = python3 ${program} '${key.replaceAll("'", "'\\''")}'\n`);
+  const { said } = await run(['--log', 'json', '--config', config], ({ says }) => says(/given: done[^]*other: done|other: done[^]*given: done/));
+  const lines = judge(said, 'json').filter(({ event }) => event === 'child_said').map(({ line }) => line);
+  assert.equal(lines.filter((line) => line.startsWith('< ') && line.includes('***')).length, 16, said);
+  for (const line of lines) assert.doesNotMatch(line, /s3cr|733363|zM2Ny|czNj|M3Jid/i, line);
+});

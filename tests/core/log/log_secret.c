@@ -26,6 +26,8 @@ static void credentials_by_their_form(void **state) {
         {"://", "://"},
         {"Authorization: Bearer abcdefgh", "Authorization: Bearer ***"},
         {"a bearer of news", "a bearer of news"},
+        {"Authorization: Basic dTpzM2NyZXQ=\"", "Authorization: Basic ***\""},
+        {"basic authentication", "basic authentication"},
         {"jwt eyJhbGciOiJFZERTQSJ9.eyJzdWIi.c2ln,", "jwt ***,"},
         {"keyJournal eyJ", "keyJournal eyJ"},
         {"pb_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq", "***"},
@@ -53,13 +55,15 @@ static void a_secret_that_is_known(void **state) {
         {"it ends in s3c", "s3cret", "it ends in s3c"},
         {"s3cret", "s3cret", "***"},
         {"", "s3cret", ""},
+        {"{\"key\": \"a\\\"\\\\\\n\\u00e9\"}", "a\"\\\n\xc3\xa9", "{\"key\": \"***\"}"},
+        {"?a%22%5c%C3%A9&", "a\"\\\xc3\xa9", "?***&"},
         {"aaaaaaaaa", "aaaa", "*********"},
     };
     for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
         char text[64];
         strcpy(text, table[at].before);
         text[log_hide_secret(text, strlen(text), table[at].secret, strlen(table[at].secret), true)] = '\0';
-        if (at == 6)
+        if (strcmp(table[at].secret, "aaaa") == 0)
             assert_string_equal(text, "******a");
         else
             assert_string_equal(text, table[at].after);
