@@ -79,6 +79,7 @@ static void judge_roles(struct making *making) {
     for (uint32_t at = 0; at < sections->roles.count; at++)
         if (!find_role(making, &sections_roles(sections)[at]))
             sections_fault(sections, sections_roles(sections)[at].line, "roles that are there");
+    sections->key = NULL;
 }
 
 static int compare_credentials_and_lines(const void *left, const void *right) {
@@ -89,17 +90,21 @@ static int compare_credentials_and_lines(const void *left, const void *right) {
 
 // Leaves them sorted, each once.
 static void judge_credentials(struct sections *sections) {
+    static const char *const keys[] = {
+        [CREDENTIAL_TOKEN] = "token", [CREDENTIAL_CERTIFICATE] = "certificate", [CREDENTIAL_UID] = "uid"};
     struct section_credential *list = sections_credentials(sections);
     uint32_t kept = 0;
     if (sections->credentials.count > 0)
         qsort(list, sections->credentials.count, sizeof *list, compare_credentials_and_lines);
     for (uint32_t at = 0; at < sections->credentials.count; at++) {
         bool again = kept > 0 && section_credentials_compare(&list[kept - 1], &list[at]) == 0;
+        sections->key = keys[list[at].kind];
         if (again && list[kept - 1].section != list[at].section)
             sections_fault(sections, list[at].line, "a credential that no other user has");
         if (!again)
             list[kept++] = list[at];
     }
+    sections->key = NULL;
     sections->credentials.count = kept;
 }
 

@@ -98,8 +98,11 @@ static void check_journal(struct config *config) {
 static void complain(struct config *config, const struct child_settings *child, const char *key,
                      const char *what, int error) {
     const struct config_place place = config_place_of_child(config, child->name, key);
-    config_fault(&place, "child %s: %s: %s", child->name, what, strerror(error));
-    config->faults++;
+    if (config->check)
+        config_fault(&place, "child %s: %s: %s", child->name, what, strerror(error));
+    else
+        config_warn(&place, "child %s: %s: %s", child->name, what, strerror(error));
+    config->faults += config->check;
 }
 
 // What a variable of the child's is set to; NULL: it isn't, or comes from a file.
@@ -117,8 +120,8 @@ static const char *find_variable(const struct child_settings *child, const char 
     return found;
 }
 
-// In the folder that the child starts in.
-static bool is_program(const struct child_settings *child, const char *folder, size_t folder_bytes,
+// In the folder that the child starts in. Returns 0, or an errno.
+static int try_program(const struct child_settings *child, const char *folder, size_t folder_bytes,
                        const char *name) {
     char path[PATH_MAX];
     struct stat status;
@@ -126,21 +129,28 @@ static bool is_program(const struct child_settings *child, const char *folder, s
     const char *base = is_relative && child->directory ? child->directory : "";
     int count = snprintf(path, sizeof path, "%s%s%.*s%s%s", base, *base ? "/" : "", (int)folder_bytes, folder,
                          folder_bytes ? "/" : "", name);
-    return count > 0 && (size_t)count < sizeof path && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-           access(path, X_OK) == 0;
+    if (count < 0 || (size_t)count >= sizeof path)
+        return ENAMETOOLONG;
+    if (stat(path, &status) < 0)
+        return errno;
+    return !S_ISREG(status.st_mode) ? EACCES : access(path, X_OK) == 0 ? 0 : errno;
 }
 
-static bool is_found(const struct child_settings *child, const char *name) {
+// Returns 0, or an errno: what is there, but can't be run, is told before what isn't.
+static int find_program(const struct child_settings *child, const char *name) {
     if (strchr(name, '/'))
-        return *name == '/' ? is_program(child, "/", 1, name) : is_program(child, "", 0, name);
+        return *name == '/' ? try_program(child, "/", 1, name) : try_program(child, "", 0, name);
     const char *folders = find_variable(child, "PATH");
+    int error = ENOENT;
     for (folders = folders ? folders : "/usr/local/bin:/usr/bin:/bin"; folders;
          folders = strchr(folders, ':')) {
         folders += *folders == ':';
-        if (is_program(child, folders, strcspn(folders, ":"), name))
-            return true;
+        int failed = try_program(child, folders, strcspn(folders, ":"), name);
+        if (failed == 0)
+            return 0;
+        error = failed == EACCES ? EACCES : error;
     }
-    return false;
+    return error;
 }
 
 static void check_secrets(struct config *config, const struct child_settings *child) {
@@ -163,15 +173,27 @@ static void check_child(struct config *config, const struct child_settings *chil
         complain(config, child, "directory", child->directory, errno);
     else if (child->directory && !S_ISDIR(status.st_mode))
         complain(config, child, "directory", child->directory, ENOTDIR);
-    if (!is_found(child, child->command.bytes))
-        complain(config, child, "command", child->command.bytes, ENOENT);
+    int error = find_program(child, child->command.bytes);
+    if (error)
+        complain(config, child, "command", child->command.bytes, error);
     check_secrets(config, child);
+}
+
+void config_check_children(struct config *config) {
+    for (const struct child_settings *child = config->children.first; child; child = child->next)
+        check_child(config, child);
 }
 
 bool config_check(struct config *config) {
     bool is_free = check_listeners(config);
     check_journal(config);
-    for (const struct child_settings *child = config->children.first; child; child = child->next)
-        check_child(config, child);
+    config_check_children(config);
     return is_free;
+}
+
+bool config_check_start(struct config *config) {
+    uint32_t before = config->faults;
+    check_journal(config);
+    config_check_children(config);
+    return config->faults == before;
 }

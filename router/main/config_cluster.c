@@ -34,7 +34,8 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
     switch (names_scheme ? nats_url_read(text, bytes, &server->url)
                          : nats_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
     case NATS_URL_BAD_SCHEME:
-        return fail(config, "servers as nats:// or tls://[USER:PASSWORD@|TOKEN@]HOST:PORT");
+        return fail(config, "servers as nats:// or tls:// and HOST:PORT, with USER:PASSWORD or TOKEN and an "
+                            "at sign before HOST");
     case NATS_URL_BAD_CREDENTIAL:
         return fail(config,
                     "a server's USER:PASSWORD or TOKEN of 1 to 255 bytes each, in which %XX is a byte");

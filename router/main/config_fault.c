@@ -36,6 +36,13 @@ void config_fault(const struct config_place *place, const char *format, ...) {
     va_end(arguments);
 }
 
+void config_warn(const struct config_place *place, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    tell(LOG_CONFIG_WARNING, place, format, arguments);
+    va_end(arguments);
+}
+
 static const char *file_of(const struct config *config, uint32_t source) {
     assert(source <= config->files);
     return source ? config->files_read[source - 1] : NULL;

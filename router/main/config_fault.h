@@ -12,6 +12,9 @@ struct config_place {
 // Names a fault on standard error. The text must hold no secret.
 void config_fault(const struct config_place *place, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Names what the hub can do without, or until it is mended.
+void config_warn(const struct config_place *place, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 // Names and counts a fault of the option that is being read. Returns false.
 bool config_complain(struct config *config, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

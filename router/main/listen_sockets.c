@@ -8,6 +8,7 @@
 
 #include "io/log.h"
 #include "io/passed_sockets.h"
+#include "router/main/config_fault.h"
 
 // A hub that was killed leaves its sockets to the kernel, which takes a moment to tear its rings down: an
 // address in use may be free before a second is over.
@@ -22,7 +23,13 @@ static int open_patiently(struct listener *listener, const struct address *addre
     return failed;
 }
 
-bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
+// Whether the next start may do better with the same configuration.
+static bool may_pass(int failed) {
+    return failed == -EADDRINUSE || failed == -EADDRNOTAVAIL || failed == -EMFILE || failed == -ENFILE ||
+           failed == -ENOBUFS || failed == -ENOMEM;
+}
+
+bool listen_sockets_open(struct listen_sockets *listening, struct config *config,
                          const struct privdrop_user *user) {
     assert(config->listener_count > 0 && config->listener_count <= LISTENERS_MAX);
     for (uint32_t index = 0; index < config->listener_count; index++) {
@@ -39,16 +46,18 @@ bool listen_sockets_open(struct listen_sockets *listening, const struct config *
         if (failed) {
             char uri[160];
             address_format(&config->listeners[index], uri, sizeof uri);
+            if (!may_pass(failed))
+                return config_complain_of(config, config_option_of_listener(config, index), "%s: %s: %s", uri,
+                                          why, strerror(-failed));
             log_write(LOG_FAILED, LOG_NO_FIELDS, "can't listen on %s: %s: %s", uri, why, strerror(-failed));
             return false;
         }
         listening->count++;
         failed = listener_share(&listening->listeners[index]);
-        if (failed) {
-            log_write(LOG_FAILED, LOG_NO_FIELDS, "the socket's file can't be given its mode and group: %s",
-                      failed == -ENOENT ? "there is no such group" : strerror(-failed));
-            return false;
-        }
+        if (failed)
+            return config_complain_of(config, config_option_of_listener(config, index),
+                                      "the socket's file can't be given its mode and group: %s",
+                                      failed == -ENOENT ? "there is no such group" : strerror(-failed));
         failed = user ? listener_give(&listening->listeners[index], user->user) : 0;
         if (failed)
             log_write(LOG_NOTICE, LOG_NO_FIELDS, "the socket stays its maker's: %s", strerror(-failed));

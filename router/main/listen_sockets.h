@@ -12,8 +12,8 @@ struct listen_sockets {
 };
 
 // Opens what the configuration names; the files of Unix sockets are the account's, if there is one. False when one can't be: it has
-// been said.
-bool listen_sockets_open(struct listen_sockets *listening, const struct config *config,
+// been said, and counts among config->faults where the configuration is to blame.
+bool listen_sockets_open(struct listen_sockets *listening, struct config *config,
                          const struct privdrop_user *user);
 // Closes what is open.
 void listen_sockets_close(struct listen_sockets *listening);

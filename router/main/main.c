@@ -22,6 +22,7 @@
 #include "io/log.h"
 #include "io/notify.h"
 #include "io/passed_sockets.h"
+#include "io/plain_file.h"
 #include "io/process.h"
 #include "io/resolver.h"
 #include "io/sandbox_layer.h"
@@ -339,12 +340,33 @@ static void note_http(struct hub_settings *settings, const struct listener *list
     settings->http_port = (uint16_t)strtoul(colon + 1, NULL, 10);
 }
 
+// Names each file of TLS that can't be read, where its option stands.
+static bool are_files_there(const struct config *config) {
+    const struct {
+        const char *option, *path;
+    } files[] = {{"tls-certificate", config->tls_certificate},
+                 {"tls-key", config->tls_key},
+                 {"tls-clients", config->tls_clients}};
+    bool all = true;
+    for (size_t at = 0; at < sizeof files / sizeof *files; at++) {
+        int failed = config_is_given(config, files[at].option) ? plain_file_check(files[at].path) : 0;
+        const struct config_place place = config_place_of(config, files[at].option);
+        if (failed)
+            config_fault(&place, "TLS: %s: %s", files[at].path, strerror(-failed));
+        all = all && !failed;
+    }
+    return all;
+}
+
 // Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,
 // and says so.
 static bool read_keys(const struct config *config, struct secure_source **secure) {
     const struct tls_files files = {config->tls_certificate, config->tls_key,
                                     config->tls_clients[0] ? config->tls_clients : NULL};
     char why[PATH_MAX + 128];
+    *secure = NULL;
+    if (!are_files_there(config))
+        return false;
     *secure = files.certificate[0] ? tls_read(&files, why, sizeof why) : NULL;
     if (*secure || !files.certificate[0])
         return true;
@@ -411,6 +433,7 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         good &= read_keys(config, &fresh->secure);
         good &= read_users_again(program, config, fresh);
         good &= are_limits_fit(program, config);
+        config_check_children(config);
     }
     if (good)
         bound_connections(config, program->connections_most);
@@ -576,13 +599,13 @@ int main(int argc, char **argv) {
     enum config_result result = config_read(config, argc, program.argv, (uint32_t)CPU_COUNT(&program.cores));
     if (config->check)
         return check(&program, config, result == CONFIG_RUN);
-    if (result == CONFIG_BAD) {
-        (void)are_names_fit(config);
-        return STATUS_UNUSABLE;
-    }
-    if (config->prints) {
+    if (config->prints && result != CONFIG_BAD) {
         config_print(config);
         return 0;
+    }
+    if (!config_check_start(config) || result == CONFIG_BAD) {
+        (void)are_names_fit(config);
+        return STATUS_UNUSABLE;
     }
     if (!sandbox_plan(&program.sandbox, config) || !has_descriptors(config))
         return STATUS_UNUSABLE;
@@ -596,7 +619,7 @@ int main(int argc, char **argv) {
     route_signals();
     raise_limits();
     bool listens = listen_sockets_open(&program.listening, config, sandbox_user(&program.sandbox));
-    int status = listens ? serve(&program, config) : STATUS_FAILED;
+    int status = listens ? serve(&program, config) : config->faults > 0 ? STATUS_UNUSABLE : STATUS_FAILED;
     if (program.keeper.process)
         keeper_close(&program.keeper);
     if (program.resolver.process)

@@ -448,11 +448,11 @@ test('two hubs may write to one file', async () => {
   assert.equal(told.length, 4000);
 });
 
-test('a journal that can not be opened ends the hub with one line and status 1', async () => {
-  for (const [path, why] of [['/nowhere/at/all', 'No such file or directory'], [directory, 'Is a directory'], ['/dev/null', 'Operation not supported']]) {
+test('a journal that can not be opened ends the hub with one line and status 2', async () => {
+  for (const [path, why] of [['/nowhere/at/all', 'No such file or directory'], [directory, 'Is a directory'], ['/dev/null', 'expected a regular file']]) {
     const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', '--audit', path]);
-    assert.deepEqual(await within(hub.exit, 'its end'), { code: 1, signal: null });
-    assert.equal(hub.stderr, `patchbayd: ${path}: ${why}\n`);
+    assert.deepEqual(await within(hub.exit, 'its end'), { code: 2, signal: null });
+    assert.equal(hub.stderr, `--audit: ${path}: ${why}\n`);
   }
 });
 

@@ -1,6 +1,6 @@
 // --check: every fault of the configuration, and of what it names, has its place; and nothing is bound, written or told to anybody.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
@@ -103,6 +103,44 @@ test('what a start would not find is named where the key stands', inFolder(async
   assert.equal(check('--listen', `tcp://127.0.0.1:${port}`, '--share-addresses').status, 0);
   assert.equal(check('--listen', `tcp://[::1]:${port}`).status, 0);
   taken.close();
+}));
+
+test('a start, and SIGHUP, name what --check names: the journal as a fault, programs as warnings', inFolder(async (folder, write) => {
+  const child = ['[child a]', 'command = no-such-program', `directory = ${folder}/nowhere`, 'secret KEY = /no-such-secret', '[child b]', 'command = /etc/passwd', ''];
+  const start = (...options) => spawn(process.env.PATCHBAYD, [...ANY, '--http', 'off', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const told = (line) => [`hub.ini:${line + 2}: directory: child a: nowhere: No such file or directory`, `hub.ini:${line + 1}: command: child a: no-such-program: No such file or directory`,
+    `hub.ini:${line + 3}: secret KEY: child a: /no-such-secret: No such file or directory`, `hub.ini:${line + 5}: command: child b: /etc/passwd: Permission denied`];
+  const faulty = write('hub.ini', [`audit = ${folder}/none/journal`, 'users = /no-such-users', 'tls-certificate = /no-such-certificate', 'tls-key = /no-such-key', ...child].join('\n'));
+  const ended = spawnSync(process.env.PATCHBAYD, [...ANY, '--config', faulty], { encoding: 'utf8' });
+  assert.equal(ended.status, 2);
+  const expected = ['hub.ini:1: audit: none/journal: No such file or directory', "hub.ini:2: users: can't read /no-such-users: No such file or directory",
+    'hub.ini:3: tls-certificate: TLS: /no-such-certificate: No such file or directory', 'hub.ini:4: tls-key: TLS: /no-such-key: No such file or directory'];
+  assert.deepEqual(linesOf(ended.stderr, folder).map((line) => line.replace(/^patchbayd: /, '')).sort(), [...expected, ...told(5)].sort());
+  assert.deepEqual(linesOf(check('--config', faulty).stderr, folder).sort(), [...expected, ...told(5)].sort());
+  const hub = start('--config', write('hub.ini', '# no child yet\n'));
+  try {
+    let said = '';
+    hub.stderr.setEncoding('utf8').on('data', (text) => { said += text; });
+    const says = async (what) => {
+      for (let tries = 0; tries < 400 && !what.test(said); tries++) await new Promise((done) => { setTimeout(done, 25); });
+      assert.match(said, what);
+    };
+    await says(/listening/);
+    write('hub.ini', child.join('\n'));
+    said = '';
+    hub.kill('SIGHUP');
+    await says(/was read again/);
+    for (const line of told(1)) assert.ok(said.replaceAll(`${folder}/`, '').includes(line), said);
+  } finally {
+    hub.kill('SIGKILL');
+  }
+}));
+
+test('a users file is blamed at the key that is at fault', inFolder((folder, write) => {
+  const token = `token = sha256:${createHash('sha256').update('t').digest('hex')}`;
+  const users = (text) => linesOf(check(...ANY, '--users', write('users', text)).stderr, folder);
+  assert.deepEqual(users(`[user a]\n${token}\nuid = 7\n[user b]\n${token}\nuid = 7\n`), ['users:5: token: expected a credential that no other user has', 'users:6: uid: expected a credential that no other user has']);
+  assert.deepEqual(users(''), ['users: expected at least one user']);
 }));
 
 test('nothing is bound, connected to or written', inFolder((folder) => {
