@@ -134,7 +134,7 @@ static bool request(struct route_stage *stage, uint32_t index) {
     struct rules_message message = {.method = method, .source = 2};
     message.method_bytes = json_string_decode(body, lookup.value[KEY_METHOD], method, sizeof method);
     message.target = (struct rules_field){
-        .given = true,
+        .is_present = true,
         .is_string = lookup.type[KEY_TARGET_AGENT] == JSON_STRING,
         .text = target,
         .bytes = json_string_decode(body, lookup.value[KEY_TARGET_AGENT], target, sizeof target),

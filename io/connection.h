@@ -54,7 +54,7 @@ struct connection {
     enum receiving receiving : 2;
     unsigned lag : 2;    // lag_after
     bool hurries : 1;    // something went ahead of others while it lagged: the kernel keeps little for it
-    bool held : 1;       // nothing of the outbox is sent, as long as its owner doesn't say so
+    bool paused : 1;     // nothing of the outbox is sent, as long as its owner doesn't say so
     bool cancelling : 1; // its end has been asked for
     bool large : 1;      // the last frame had memory of its own
     bool ended : 1;      // nothing more comes: the peer's end, or an error

@@ -173,7 +173,7 @@ int socket_send(struct operation *operation, uint64_t *entries) {
 void worker_init(struct worker *worker, int doorbell) {
     *worker = (struct worker){.doorbell = doorbell};
     pthread_mutex_init(&worker->lock, NULL);
-    pthread_cond_init(&worker->given, NULL);
+    pthread_cond_init(&worker->assigned, NULL);
     list_init(&worker->jobs);
     list_init(&worker->finished);
 }
@@ -183,11 +183,11 @@ void worker_deinit(struct worker *worker) {
     if (worker->started) {
         pthread_mutex_lock(&worker->lock);
         worker->over = true;
-        pthread_cond_signal(&worker->given);
+        pthread_cond_signal(&worker->assigned);
         pthread_mutex_unlock(&worker->lock);
         pthread_join(worker->thread, NULL);
     }
-    pthread_cond_destroy(&worker->given);
+    pthread_cond_destroy(&worker->assigned);
     pthread_mutex_destroy(&worker->lock);
 }
 
@@ -204,7 +204,7 @@ static void work(struct operation *operation) {
 // The next job, or NULL when there will be none. Called and left with the lock held.
 static struct list *wait_for_job(struct worker *worker) {
     while (list_empty(&worker->jobs) && !worker->over)
-        pthread_cond_wait(&worker->given, &worker->lock);
+        pthread_cond_wait(&worker->assigned, &worker->lock);
     return list_take(&worker->jobs);
 }
 
@@ -233,7 +233,7 @@ void worker_give(struct worker *worker, struct operation *operation) {
     }
     pthread_mutex_lock(&worker->lock);
     list_append(&worker->jobs, &operation->link);
-    pthread_cond_signal(&worker->given);
+    pthread_cond_signal(&worker->assigned);
     pthread_mutex_unlock(&worker->lock);
 }
 

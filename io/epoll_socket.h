@@ -107,7 +107,7 @@ int socket_send(struct operation *operation, uint64_t *entries);
 
 struct worker {
     pthread_mutex_t lock;
-    pthread_cond_t given;
+    pthread_cond_t assigned;
     // Under the lock:
     struct list jobs;     // struct operation.link
     struct list finished; // likewise

@@ -45,17 +45,17 @@ static inline struct span capabilities_span(const struct capabilities *capabilit
 }
 
 // Bits that tell the agents of one home apart. Only a name in an error's data depends on them.
-enum { AGENT_MARK_BITS = 28 };
+enum { AGENT_TAG_BITS = 28 };
 
 struct home {
     uint64_t connection;
-    struct list agents;  // struct agent.by_home
-    struct list pending; // struct pending.by_target: this shard's requests that it owes
-    struct list streams; // of HCS sessions that live on this shard and that it produces
-    struct list link;    // of the table's homes in one hash chain
-    uint64_t kept_bytes; // of its agents
-    uint64_t told;       // the last notification that went to all who name it (agents.tellings)
-    bool leaving;        // its connection is gone, and nothing more is asked of it
+    struct list agents;   // struct agent.by_home
+    struct list pending;  // struct pending.by_target: this shard's requests that it owes
+    struct list streams;  // of HCS sessions that live on this shard and that it produces
+    struct list link;     // of the table's homes in one hash chain
+    uint64_t quota_bytes; // of its agents
+    uint64_t told;        // the last notification that went to all who name it (agents.tellings)
+    bool leaving;         // its connection is gone, and nothing more is asked of it
 };
 
 // Records of the router, which agents point to: of a child, where the agent is a program that the hub keeps,
@@ -69,7 +69,7 @@ struct agent {
     struct list link; // in the table, by the order of registration
     enum governance governance;
     uint64_t serial;                   // of its registration
-    uint64_t holder;                   // for whom kept_bytes are counted (quota.h); 0: nobody
+    uint64_t holder;                   // for whom quota_bytes are counted (quota.h); 0: nobody
     uint64_t connected_since_ms;       // of the wall clock
     uint64_t held_since_ms;            // by one clock for all agents, that no one sets
     struct capabilities *capabilities; // one reference
@@ -78,7 +78,7 @@ struct agent {
     size_t membership_count;
     struct subscription **subscriptions; // that its capabilities are a reason for
     size_t subscription_count;
-    uint64_t kept_bytes;              // what it takes, on all shards for which it was judged
+    uint64_t quota_bytes;             // what it takes, on all shards for which it was judged
     const struct child_record *child; // NULL: it is none; else it stays with its home
     const struct user *owner;         // or NULL
     struct capabilities *answer;      // to its initialize, of which it offers what its buttons name; or NULL
@@ -87,7 +87,7 @@ struct agent {
     bool resting;        // it isn't running now: what is for it alone waits
     bool absent;         // it won't run again: nobody finds it
     bool here_only;      // it is for who is at this hub: nobody at another one finds it
-    uint32_t mark;       // of its id (AGENT_MARK_BITS), not 0: tells which of its home's it is
+    uint32_t tag;        // of its id (AGENT_TAG_BITS), not 0: tells which of its home's it is
     uint64_t
         told; // of a child's, on the last shard: of what subscribers know of it (router/registry/presence.h); 0: it isn't
     size_t id_bytes;

@@ -125,7 +125,7 @@ static struct home *home_at(struct agents *agents, uint64_t connection) {
     home = quota_take(agents->quota, sizeof *home);
     if (!home)
         return NULL;
-    home->kept_bytes = home->told = 0;
+    home->quota_bytes = home->told = 0;
     home->leaving = false;
     home->connection = connection;
     list_init(&home->agents);
@@ -147,9 +147,9 @@ static void agent_free(struct agents *agents, struct agent *agent) {
     quota_give(agents->quota, agent);
 }
 
-static uint32_t mark_of(const struct agents *agents, const struct agent_profile *profile) {
+static uint32_t tag_of(const struct agents *agents, const struct agent_profile *profile) {
     uint64_t hash = siphash_table(&agents->by_id.hash_key, profile->id, profile->id_bytes);
-    return (uint32_t)(hash >> (64 - AGENT_MARK_BITS)) | 1;
+    return (uint32_t)(hash >> (64 - AGENT_TAG_BITS)) | 1;
 }
 
 static struct agent *agent_make(struct agents *agents, const struct agent_profile *profile) {
@@ -173,7 +173,7 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
     agent->held_since_ms = profile->held_since_ms;
     agent->id_bytes = profile->id_bytes;
     memcpy(agent->id, profile->id, profile->id_bytes);
-    agent->mark = mark_of(agents, profile);
+    agent->tag = tag_of(agents, profile);
     list_init(&agent->by_home);
     list_init(&agent->link);
     return agent;
@@ -181,12 +181,12 @@ static struct agent *agent_make(struct agents *agents, const struct agent_profil
 
 // Takes an agent out of the table: it can't be found any more.
 static void agents_take_out(struct agents *agents, struct agent *agent) {
-    assert(agents->count > 0 && agent->home->kept_bytes >= agent->kept_bytes);
+    assert(agents->count > 0 && agent->home->quota_bytes >= agent->quota_bytes);
     list_remove(&agent->by_home);
     list_remove(&agent->link);
-    agent->home->kept_bytes -= agent->kept_bytes;
+    agent->home->quota_bytes -= agent->quota_bytes;
     if (agent->holder)
-        quota_shares_give(agents->shares, agent->holder, agent->kept_bytes);
+        quota_shares_give(agents->shares, agent->holder, agent->quota_bytes);
     agents->count--;
     agents->changes++;
     found_forget(agents, agent);
@@ -202,7 +202,7 @@ static void shrink(struct agents *agents) {
 static void drop_home_if_idle(struct agents *agents, struct home *home) {
     if (!list_empty(&home->agents) || !list_empty(&home->pending) || !list_empty(&home->streams))
         return;
-    assert(home->kept_bytes == 0);
+    assert(home->quota_bytes == 0);
     list_remove(&home->link);
     quota_give(agents->quota, home);
 }
@@ -247,7 +247,7 @@ static void take_place(struct agents *agents, struct agent *agent, struct agent 
     }
     list_append(&agent->home->agents, &agent->by_home);
     list_append(&agents->all, &agent->link);
-    agent->home->kept_bytes += agent->kept_bytes;
+    agent->home->quota_bytes += agent->quota_bytes;
     agents->count++;
     agents->changes++;
     assert(agents->count == agents->by_id.count);
@@ -263,8 +263,8 @@ static bool count_share(struct agents *agents, struct agent *agent, const struct
     if (!agents->shares || !holder)
         return true;
     if (old && old->holder == holder)
-        max += old->kept_bytes;
-    if (!quota_shares_take(agents->shares, holder, agent->kept_bytes, max)) {
+        max += old->quota_bytes;
+    if (!quota_shares_take(agents->shares, holder, agent->quota_bytes, max)) {
         agents->beyond++;
         return false;
     }
@@ -274,7 +274,7 @@ static bool count_share(struct agents *agents, struct agent *agent, const struct
 
 static void uncount_share(struct agents *agents, struct agent *agent) {
     if (agent->holder)
-        quota_shares_give(agents->shares, agent->holder, agent->kept_bytes);
+        quota_shares_give(agents->shares, agent->holder, agent->quota_bytes);
     agent->holder = 0;
 }
 
@@ -283,11 +283,11 @@ static bool is_within_bounds(struct agents *agents, struct agent *agent, const s
                              const struct agent_profile *profile, int64_t taken) {
     assert(profile->judged_for > 0 && profile->set_aside);
     uint64_t here = taken > 0 ? (uint64_t)taken : 0, others = here * (profile->judged_for - 1);
-    agent->kept_bytes = here + others + agent->capabilities->bytes;
-    uint64_t home_bytes = agent->home->kept_bytes + agent->kept_bytes;
+    agent->quota_bytes = here + others + agent->capabilities->bytes;
+    uint64_t home_bytes = agent->home->quota_bytes + agent->quota_bytes;
     if (old && old->home == agent->home)
-        home_bytes -= old->kept_bytes;
-    assert(home_bytes >= agent->kept_bytes); // it had the old one's
+        home_bytes -= old->quota_bytes;
+    assert(home_bytes >= agent->quota_bytes); // it had the old one's
     if (!count_share(agents, agent, old, profile, home_bytes + others) ||
         !quota_is_fair(agents->quota, home_bytes + others) || !quota_set_aside(agents->quota, others)) {
         uncount_share(agents, agent);
@@ -347,7 +347,7 @@ void agents_remove_home(struct agents *agents, struct home *home) {
            agents_home(agents, home->connection) == home);
     while (!list_empty(&home->agents))
         agents_remove(agents, list_entry(home->agents.next, struct agent, by_home));
-    assert(home->kept_bytes == 0);
+    assert(home->quota_bytes == 0);
     list_remove(&home->link);
     quota_give(agents->quota, home);
 }

@@ -50,7 +50,7 @@ bool rules_read_command(const struct rules_message *message) {
 }
 
 bool rules_is_event(const struct rules_message *message) {
-    return !message->target.given && method_is(message, "event");
+    return !message->target.is_present && method_is(message, "event");
 }
 
 // One of a pool has no name of its own that anybody could say: the pool has one.
@@ -65,7 +65,7 @@ static struct agent *named(const struct rules_query *query, const struct rules_f
 
 static inline void by_target(const struct rules_query *query, struct rules_verdict *verdict) {
     const struct rules_field *target = &query->message->target;
-    assert(target->given && (target->is_string || !target->text));
+    assert(target->is_present && (target->is_string || !target->text));
     struct agent *agent = NULL;
     if (!target->is_string) {
         not_a_string(verdict, "params.targetAgent");
@@ -109,7 +109,7 @@ struct rules_verdict rules_route(struct agents *agents, const struct rules_messa
     assert(!rules_is_event(message) && message->required < GOVERNANCE_COUNT);
     struct rules_query query = {agents, message, load, context};
     struct rules_verdict verdict = {0};
-    if (message->target.given)
+    if (message->target.is_present)
         by_target(&query, &verdict);
     else if (rules_read_tool(message))
         by_tool(&query, &verdict);

@@ -18,7 +18,7 @@
 
 // A field of params, decoded.
 struct rules_field {
-    bool given;
+    bool is_present;
     bool is_string;
     const char *text; // NULL when it is no string, or longer than any name can be
     size_t bytes;

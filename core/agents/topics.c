@@ -223,16 +223,16 @@ bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *
     agent->subscriptions = quota_take(topics->quota, count * sizeof(struct subscription *));
     if (!agent->subscriptions)
         return false;
-    topics->mark++;
+    topics->listing++;
     for (size_t bytes; (bytes = next_pattern(&listing, pattern));) {
         struct subscription *subscription = topics_hold(topics, subscriber, pattern, bytes);
         if (!subscription) {
             topics_leave(topics, agent);
             return false;
         }
-        if (subscription->mark == topics->mark) // listed twice
+        if (subscription->listing == topics->listing) // listed twice
             continue;
-        subscription->mark = topics->mark;
+        subscription->listing = topics->listing;
         subscription->agents++;
         assert(agent->subscription_count < count);
         agent->subscriptions[agent->subscription_count++] = subscription;
@@ -256,20 +256,20 @@ size_t topics_predict_count(struct topics *topics, const struct subscriber *subs
     struct name_list listing;
     char pattern[EVENT_BYTES_MAX];
     size_t count = subscriber->count;
-    topics->mark++;
+    topics->listing++;
     if (events.bytes)
         name_list_begin(&listing, text, events);
     for (size_t bytes; events.bytes && (bytes = next_pattern(&listing, pattern));) {
         struct subscription *subscription = topics_find(topics, subscriber, pattern, bytes);
         if (subscription)
-            subscription->mark = topics->mark;
+            subscription->listing = topics->listing;
         else
             count++;
     }
     for (size_t index = 0; old && index < old->subscription_count; index++) {
         const struct subscription *subscription = old->subscriptions[index];
         assert(subscription->key.subscriber == subscriber && count > 0);
-        if (!subscription->asked && subscription->agents == 1 && subscription->mark != topics->mark)
+        if (!subscription->asked && subscription->agents == 1 && subscription->listing != topics->listing)
             count--;
     }
     return count;

@@ -49,9 +49,9 @@ struct subscription {
         struct topic *topic;
         struct subscriber *subscriber;
     } key;
-    bool asked;      // by the subscriber
-    uint32_t agents; // that list it
-    uint64_t mark;   // the last listing that named it
+    bool asked;       // by the subscriber
+    uint32_t agents;  // that list it
+    uint64_t listing; // the last listing that named it
 };
 
 struct topics {
@@ -60,7 +60,7 @@ struct topics {
     struct name_map pairs;                  // key → struct subscription
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
-    uint64_t mark;
+    uint64_t listing;
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
     struct quota *quota;             // the account of their memory
     struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere

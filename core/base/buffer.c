@@ -79,7 +79,7 @@ static struct buffer *buffer_make(struct buffer_pool *pool, uint32_t capacity, e
 
 static void buffer_unmake(struct buffer *buffer) {
     assert(buffer->references == 0);
-    buffer->pool->given_back++;
+    buffer->pool->returned++;
     buffer_budget_give(buffer->pool->budget, buffer_footprint(buffer->capacity));
     memory_give(buffer);
 }
@@ -104,7 +104,7 @@ void buffer_pool_trim(struct buffer_pool *pool) {
 
 void buffer_pool_shrink(struct buffer_pool *pool) {
     assert(pool->idle_count <= pool->free_count);
-    pool->given_back = 0;
+    pool->returned = 0;
     buffer_keep(pool, pool->free_count - pool->idle_count);
 }
 

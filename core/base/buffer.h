@@ -62,7 +62,7 @@ struct buffer_pool {
     uint32_t idle_count; // of them, how many weren't needed since buffer_pool_shrink
     uint32_t made;       // receive buffers in being, at rest or not
     uint32_t out_large;  // other buffers in being
-    uint32_t given_back; // to the allocator since buffer_pool_shrink was called, or by it
+    uint32_t returned;   // to the allocator since buffer_pool_shrink was called, or by it
     struct buffer_budget *budget;
 };
 

@@ -188,7 +188,7 @@ static void add_variable(struct child_settings *settings, char kind, const char 
 }
 
 static const char *set_passed(struct child_settings *settings, const char *value) {
-    settings->pass_given = true;
+    settings->has_pass = true;
     for (value += strspn(value, separators); *value; value += strspn(value, separators)) {
         size_t bytes = strcspn(value, separators);
         if (!is_variable(value, bytes))
@@ -245,7 +245,7 @@ static const char *set_choice(struct child_settings *settings, const char *key, 
     if (strcmp(key, "framing") == 0) {
         choice = one_of(value, framings);
         settings->lines = choice == 1;
-        settings->lines_given = true;
+        settings->has_lines = true;
         return choice < 0 ? "content-length or lines" : NULL;
     }
     if (strcmp(key, "cancel") == 0) {
@@ -312,7 +312,7 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     bool may_be_off = false;
     uint64_t *time = time_of(settings, key, &may_be_off);
     if (time) {
-        settings->start_given |= time == &settings->start_ms;
+        settings->has_start |= time == &settings->start_ms;
         return set_time(time, value, may_be_off);
     }
     if (begins_with_word(key, "set") || begins_with_word(key, "secret"))
@@ -382,11 +382,11 @@ static bool has_failed(const struct child_settings *settings) {
 }
 
 const char *child_settings_finish(struct child_settings *settings) {
-    if (!settings->pass_given)
+    if (!settings->has_pass)
         set_passed(settings, PASSED);
-    if (!settings->lines_given)
+    if (!settings->has_lines)
         settings->lines = settings->protocol == CHILD_MCP;
-    if (!settings->start_given && settings->protocol == CHILD_MCP)
+    if (!settings->has_start && settings->protocol == CHILD_MCP)
         settings->start_ms = 60000;
     settings->on_demand |= settings->each;
     if (settings->restart.delay_max_ms < settings->restart.delay_ms)

@@ -53,7 +53,7 @@ struct child_settings {
     char name[AGENT_ID_BYTES_MAX + 1];
     enum child_protocol protocol;
     bool lines; // else frames
-    bool lines_given;
+    bool has_lines;
     bool on_demand;
     bool each;              // an instance a peer that uses it
     bool cancels_acp;       // what the hub cancels itself is said as $/cancel_request
@@ -62,7 +62,7 @@ struct child_settings {
     uint32_t instances_max; // of each, which is on demand
     uint64_t idle_ms;       // 0: off
     uint64_t start_ms, stop_ms, end_ms;
-    bool start_given;
+    bool has_start;
     struct restart_policy restart;
     enum governance level;
     char *directory, *data, *user; // NULL: not given
@@ -72,7 +72,7 @@ struct child_settings {
     // A start's command may have "Oname=value", too: set by the hub, and no secret.
     struct text variables;
     size_t variable_count;
-    bool pass_given;
+    bool has_pass;
     struct text methods, tools; // JSON strings with commas between
     struct text all;            // key, value and a zero byte behind each, as they came: to tell a change
 };

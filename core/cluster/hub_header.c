@@ -14,7 +14,7 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
 
 static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct hub_header *out) {
     uint64_t time_ms;
-    assert(out->given);
+    assert(out->is_present);
     if (key_is(bytes, key, "time"))
         out->time_ms =
             text_read_digits(bytes + value.at, value.bytes, TIME_MS_MAX, &time_ms) ? (uint32_t)time_ms : 0;
@@ -43,7 +43,7 @@ static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct h
 }
 
 void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out) {
-    *out = (struct hub_header){.given = false};
+    *out = (struct hub_header){.is_present = false};
     uint32_t at = headers.at + VERSION_BYTES;
     if (headers.bytes < VERSION_BYTES + NAME_BYTES ||
         memcmp(bytes + headers.at, version, VERSION_BYTES) != 0 || memcmp(bytes + at, name, NAME_BYTES) != 0)
@@ -55,8 +55,8 @@ void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_heade
         return;
     end--;
     struct span hub = word_at(bytes, at, end);
-    out->given = hub_name_read(&out->hub, bytes + hub.at, hub.bytes);
-    if (out->given)
+    out->is_present = hub_name_read(&out->hub, bytes + hub.at, hub.bytes);
+    if (out->is_present)
         take_words(bytes, hub.at + hub.bytes, end, out);
 }
 

@@ -20,7 +20,7 @@
 #include "core/rights/users.h"
 
 struct hub_header {
-    bool given;          // the line is there, and can be read
+    bool is_present;     // the line is there, and can be read
     struct hub_name hub; // that says so
     uint32_t time_ms;    // that is left for a request; 0: nothing is said of that
     struct span user;    // whose the message is; bytes 0: nobody's

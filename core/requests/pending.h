@@ -58,7 +58,7 @@ struct pending {
     struct request_index *index; // of its source, in which it counts; or NULL. Taken out before the end
     uint32_t bytes;              // that are kept for it
     uint16_t id_bytes, query_bytes;
-    unsigned agent : 28; // which of its target's it is for: agent.mark
+    unsigned agent : 28; // which of its target's it is for: agent.tag
     unsigned level : 4;  // enum governance, that a request to other hubs requires
     uint32_t body_bytes;
 

@@ -25,7 +25,7 @@ void request_index_init(struct request_index *index) {
 }
 
 void request_index_deinit(struct request_index *index) {
-    assert(list_empty(&index->requests) && index->kept_bytes == 0 && !index->table);
+    assert(list_empty(&index->requests) && index->quota_bytes == 0 && !index->table);
     (void)index;
 }
 
@@ -123,7 +123,7 @@ static void table_make(struct request_index *index, const struct siphash_key *ke
 
 void request_index_add(struct request_index *index, struct pending *pending) {
     assert(pending->used && !pending->index && list_empty(&pending->by_source));
-    index->kept_bytes += pending->bytes;
+    index->quota_bytes += pending->bytes;
     pending->index = index;
     list_append(&index->requests, &pending->by_source);
     if (index->table)
@@ -134,14 +134,14 @@ void request_index_remove(struct pending *pending) {
     struct request_index *index = pending->index;
     if (!index)
         return;
-    assert(index->kept_bytes >= pending->bytes);
-    index->kept_bytes -= pending->bytes;
+    assert(index->quota_bytes >= pending->bytes);
+    index->quota_bytes -= pending->bytes;
     pending->index = NULL;
     list_remove(&pending->by_source);
     if (!index->table)
         return;
     table_remove(index->table, pending);
-    if (index->kept_bytes == 0) // the requests of a source that has left lie in another list
+    if (index->quota_bytes == 0) // the requests of a source that has left lie in another list
         table_drop(index);
 }
 
@@ -154,7 +154,7 @@ static bool is_long(const struct list *list) {
 
 struct pending *request_index_find(struct request_index *index, const uint8_t *text, struct span id,
                                    const struct siphash_key *key, struct quota *quota) {
-    assert(list_empty(&index->requests) == (index->kept_bytes == 0));
+    assert(list_empty(&index->requests) == (index->quota_bytes == 0));
     if (!index->table && is_long(&index->requests))
         table_make(index, key, quota);
     if (index->table) {

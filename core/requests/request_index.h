@@ -24,7 +24,7 @@ struct request_table;
 struct request_index {
     struct list requests;        // struct pending.by_source, oldest first
     struct request_table *table; // NULL: there is none
-    uint64_t kept_bytes;         // for the requests
+    uint64_t quota_bytes;        // for the requests
 };
 
 void request_index_init(struct request_index *index);

@@ -31,7 +31,7 @@ static uint32_t line_of(const struct pattern *pattern) {
 static const struct pattern *find_grant(const struct user *user, enum right right, enum right_kind kind,
                                         const char *name, size_t bytes) {
     assert(right < RIGHTS_COUNT && kind < KINDS_COUNT);
-    const struct pattern_set *set = &users_rights(user)->given[right][kind];
+    const struct pattern_set *set = &users_rights(user)->granted[right][kind];
     return pattern_set_is_empty(set) ? NULL : patterns_match(users_rights(user)->patterns, set, name, bytes);
 }
 
@@ -80,11 +80,11 @@ struct verdict rights_publish(const struct user *user, const char *event, size_t
 // --- Messages
 
 struct verdict rights_call(const struct user *user, const struct right_call *call) {
-    assert(call->by <= KIND_METHOD && call->names[call->by].given);
+    assert(call->by <= KIND_METHOD && call->names[call->by].is_present);
     for (enum right_kind kind = KIND_AGENT; kind <= KIND_METHOD; kind++) {
         const struct right_name *name = &call->names[kind];
         const struct pattern *deny =
-            name->given ? denied(user, RIGHT_CALL, kind, name->text, name->bytes) : NULL;
+            name->is_present ? denied(user, RIGHT_CALL, kind, name->text, name->bytes) : NULL;
         if (deny)
             return refuse(deny);
     }
@@ -102,7 +102,7 @@ uint32_t rights_hold(const struct user *user, const struct right_call *call) {
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++) {
         const struct right_name *name = &call->names[kind];
         const struct pattern *held =
-            name->given ? find_grant(user, RIGHT_HOLD, kind, name->text, name->bytes) : NULL;
+            name->is_present ? find_grant(user, RIGHT_HOLD, kind, name->text, name->bytes) : NULL;
         if (held)
             return held->line;
     }
@@ -116,8 +116,8 @@ uint32_t rights_hold_agent(const struct user *user, const char *agent, size_t by
 bool rights_hold_any(const struct user *user) {
     bool any = false;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        any |= users_rights(user)->given[RIGHT_HOLD][kind].prefix_count +
-                   users_rights(user)->given[RIGHT_HOLD][kind].exact_count >
+        any |= users_rights(user)->granted[RIGHT_HOLD][kind].prefix_count +
+                   users_rights(user)->granted[RIGHT_HOLD][kind].exact_count >
                0;
     return any;
 }
@@ -138,7 +138,7 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
     if (pattern[bytes - 1] != '*')
         return subscribe_one(user, pattern, bytes);
     const struct pattern_set *deny = &users_rights(user)->denied[RIGHT_SUBSCRIBE][KIND_EVENT];
-    const struct pattern_set *give = &users_rights(user)->given[RIGHT_SUBSCRIBE][KIND_EVENT];
+    const struct pattern_set *give = &users_rights(user)->granted[RIGHT_SUBSCRIBE][KIND_EVENT];
     const struct pattern *met = patterns_meet(users_rights(user)->patterns, deny, pattern, bytes - 1);
     if (met)
         return refuse(met);

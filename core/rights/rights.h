@@ -31,7 +31,7 @@ struct verdict {
 
 // A name that a message bears, decoded. `text` is NULL for one that is longer than any can be.
 struct right_name {
-    bool given;
+    bool is_present;
     const char *text;
     size_t bytes;
 };

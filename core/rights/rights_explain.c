@@ -45,7 +45,7 @@ static const char *read_message(struct words *words, enum right right, struct ri
         const char *expected = read_name(words, right, &kind, &name);
         if (expected)
             return expected;
-        if (message->names[kind].given)
+        if (message->names[kind].is_present)
             return "one name of a kind";
         message->names[kind] = name;
         message->by = first ? kind : message->by;
@@ -61,7 +61,7 @@ static const char *ask_call(const struct user *user, struct words *words,
     if (expected)
         return expected;
     answer->verdict = rights_call(user, &call);
-    assert(call.names[call.by].given && !call.names[KIND_EVENT].given);
+    assert(call.names[call.by].is_present && !call.names[KIND_EVENT].is_present);
     answer->held = answer->verdict.allowed ? rights_hold(user, &call) : 0;
     return NULL;
 }

@@ -62,7 +62,7 @@ struct user_rights {
     uint32_t admin_line, level_line; // 0: not given
     struct account_limits limits;
     const struct pattern *patterns;
-    struct pattern_set given[RIGHTS_COUNT][KINDS_COUNT];
+    struct pattern_set granted[RIGHTS_COUNT][KINDS_COUNT];
     struct pattern_set denied[RIGHTS_COUNT][KINDS_COUNT];
 };
 

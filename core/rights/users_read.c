@@ -250,11 +250,11 @@ static bool make_user(struct making *making, const struct section *section, uint
     set_singles(making, section, rights);
     for (enum right right = 0; right < RIGHTS_COUNT; right++)
         for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++) {
-            rights->given[right][kind] = make_set(making, section, right, kind, false);
+            rights->granted[right][kind] = make_set(making, section, right, kind, false);
             rights->denied[right][kind] = make_set(making, section, right, kind, true);
         }
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        find_hold(making->users, &rights->given[RIGHT_HOLD][kind]);
+        find_hold(making->users, &rights->granted[RIGHT_HOLD][kind]);
     if (making->users->list[number])
         making->users->places[making->users->list[number]->place] = rights;
     return making->users->list[number] != NULL;

@@ -310,7 +310,7 @@ static inline void directives_read_version(struct directives *directives, struct
 static inline void directives_read_governance(struct directives *directives, struct field_text value) {
     assert(value.start <= value.end);
     enum governance level = governance_parse((const char *)value.start, (size_t)(value.end - value.start));
-    directives->governance_given = true;
+    directives->has_governance = true;
     directives->governance_bad = level == GOVERNANCE_COUNT;
     if (!directives->governance_bad)
         directives->governance = level;
@@ -326,12 +326,12 @@ static inline bool directives_read_time(struct field_text value, uint32_t *out) 
 }
 
 static inline void directives_read_timeout(struct directives *directives, struct field_text value) {
-    directives->timeout_given = true;
+    directives->has_timeout = true;
     directives->timeout_bad = !directives_read_time(value, &directives->timeout_ms);
 }
 
 static inline void directives_read_idle(struct directives *directives, struct field_text value) {
-    directives->idle_given = true;
+    directives->has_idle = true;
     directives->idle_bad = !directives_read_time(value, &directives->idle_ms);
 }
 

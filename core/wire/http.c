@@ -57,7 +57,7 @@ static void http_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) {
 
 static bool has_seen(const struct unit *unit, enum field field) {
     assert(field < FIELD_OTHER);
-    return field == FIELD_IDLE ? unit->directives.idle_given : unit->seen & 1u << field;
+    return field == FIELD_IDLE ? unit->directives.has_idle : unit->seen & 1u << field;
 }
 
 // --- Fields

@@ -79,7 +79,7 @@ void http_read(const uint8_t *head, const struct unit *unit, struct http_request
             out->repeated |= 1u << field;
         else
             out->fields[field] = line.value;
-        out->given |= 1u << field;
+        out->present |= 1u << field;
         if (field == HTTP_CONNECTION && http_list_has(head, line.value, "close"))
             out->keep_alive = false;
     }

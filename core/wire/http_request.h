@@ -66,8 +66,8 @@ enum http_field {
 struct http_request {
     enum http_method method;
     bool is_1_0;
-    bool keep_alive; // of HTTP/1.1, unless Connection says close
-    uint32_t given;  // a bit for each enum http_field
+    bool keep_alive;  // of HTTP/1.1, unless Connection says close
+    uint32_t present; // a bit for each enum http_field
     uint32_t repeated;
     struct http_line line;
     struct http_authority authority;       // Host
@@ -78,7 +78,7 @@ struct http_request {
 void http_read(const uint8_t *head, const struct unit *unit, struct http_request *out);
 
 static inline bool http_has_field(const struct http_request *request, enum http_field field) {
-    return request->given & 1u << field;
+    return request->present & 1u << field;
 }
 static inline bool http_repeated(const struct http_request *request, enum http_field field) {
     return request->repeated & 1u << field;

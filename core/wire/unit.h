@@ -81,9 +81,9 @@ struct directives {
     uint32_t idle_ms;    // likewise: for which neither an answer nor progress may come
     enum unit_version version : 8;
     enum governance governance : 8; // when given and not bad
-    bool governance_given : 1, governance_bad : 1;
-    bool timeout_given : 1, timeout_bad : 1;
-    bool idle_given : 1, idle_bad : 1;
+    bool has_governance : 1, governance_bad : 1;
+    bool has_timeout : 1, timeout_bad : 1;
+    bool has_idle : 1, idle_bad : 1;
     bool timeout_is_left : 1; // the time is what another hub leaves: the source has given none
 };
 

@@ -225,7 +225,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
-    pending->agent = agent ? agent->mark & ((1u << AGENT_MARK_BITS) - 1) : 0;
+    pending->agent = agent ? agent->tag & ((1u << AGENT_TAG_BITS) - 1) : 0;
     describe(shard, pending, message, agent);
     request_index_add(&message->peer->request_index, pending);
     list_append(&home->pending, &pending->by_target);
@@ -239,7 +239,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
                                      const struct progress_tokens *tokens) {
     struct reply_to answer = message_reply_to(message);
     assert(message_is_request(message));
-    bool within_share = quota_is_fair(&shard->quota, message->peer->request_index.kept_bytes);
+    bool within_share = quota_is_fair(&shard->quota, message->peer->request_index.quota_bytes);
     struct pending *pending = within_share ? pending_add(&shard->pending, answer.id, answer.id_bytes) : NULL;
     if (pending && save_tokens(shard, pending, message, tokens) &&
         (!to || error_target_save(&shard->pending, pending, to->kind, to->token, to->bytes)))

@@ -18,17 +18,17 @@ enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 
 // support less than the message requires, others of their group may support it: of one agent there is no other.
 static struct rules_field name_of(const struct rules_message *criteria, const struct rules_verdict *verdict,
                                   bool skips_first, struct remote_target *out) {
-    static const struct rules_field no_field = {.given = false};
+    static const struct rules_field no_field = {.is_present = false};
     bool by_group = verdict->error == ERROR_GOVERNANCE_VIOLATION;
     struct rules_field name = criteria->target;
     out->kind = SUBJECT_AGENT;
-    if (name.given && name.text && name.bytes && name.text[0] == '@') {
+    if (name.is_present && name.text && name.bytes && name.text[0] == '@') {
         out->kind = SUBJECT_CAPABILITY;
         name.text++;
         name.bytes--;
         return name;
     }
-    if (name.given)
+    if (name.is_present)
         return by_group ? no_field : name;
     if (rules_read_tool(criteria)) {
         out->kind = SUBJECT_TOOL;

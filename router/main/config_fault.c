@@ -11,8 +11,8 @@
 
 enum { FAULT_BYTES_MAX = 2048 };
 
-__attribute__((format(printf, 3, 0))) static void tell(enum log_event event, const struct config_place *place,
-                                                       const char *format, va_list arguments) {
+__attribute__((format(printf, 3, 0))) static void
+print(enum log_event event, const struct config_place *place, const char *format, va_list arguments) {
     char head[700], text[FAULT_BYTES_MAX];
     size_t used = 0;
     head[0] = '\0';
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 0))) static void tell(enum log_event event, con
 void config_fault(const struct config_place *place, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    tell(LOG_CONFIG_FAULT, place, format, arguments);
+    print(LOG_CONFIG_FAULT, place, format, arguments);
     va_end(arguments);
 }
 
@@ -53,7 +53,7 @@ bool config_complain(struct config *config, const char *key, const char *format,
     const struct config_place place = {file_of(config, config->source), config->line, key};
     va_list arguments;
     va_start(arguments, format);
-    tell(LOG_CONFIG_FAULT, &place, format, arguments);
+    print(LOG_CONFIG_FAULT, &place, format, arguments);
     va_end(arguments);
     config->faults++;
     return false;
@@ -95,7 +95,7 @@ bool config_complain_of(struct config *config, const char *option, const char *f
     struct config_place place = config_place_of(config, option);
     va_list arguments;
     va_start(arguments, format);
-    tell(LOG_CONFIG_FAULT, &place, format, arguments);
+    print(LOG_CONFIG_FAULT, &place, format, arguments);
     va_end(arguments);
     config->faults++;
     return false;

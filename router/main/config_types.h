@@ -33,7 +33,7 @@ struct config {
     uint32_t listener_count;
     uint32_t listeners_from; // the source (below) that named them
     struct address http;     // its transport is empty where there is none
-    bool http_given;
+    bool has_http;
     uint32_t hosts_from, origins_from; // as listeners_from
     uint32_t source;                   // what is being read: 0 the command line, n the n-th file
     uint32_t line;                     // of that file

@@ -131,7 +131,7 @@ static bool set_listener(struct config *config, const struct option *option, con
 
 static bool set_http(struct config *config, const struct option *option, const char *text) {
     char uri[128] = "";
-    config->http_given = true;
+    config->has_http = true;
     config->http = (struct address){0};
     if (strcmp(text, "off") == 0)
         return true;
@@ -255,14 +255,14 @@ static bool add_passed(struct config *config) {
 static bool add_defaults(struct config *config) {
     char uri[160];
     uint32_t passed;
-    bool is_http_given = config->http_given;
+    bool is_http_given = config->has_http;
     const struct option *listen = option_find("listen"), *http = option_find("http");
     passed_sockets_all(&passed);
     if (address_default_unix(uri, sizeof uri))
         return config_complain(config, listen->name, "the path of the default Unix socket is too long");
     if (!set_listener(config, listen, DEFAULT_TCP) || !set_listener(config, listen, uri))
         return false;
-    if (!config->http_given && !set_http(config, http, DEFAULT_HTTP))
+    if (!config->has_http && !set_http(config, http, DEFAULT_HTTP))
         return false;
     if (passed == 0)
         return true;

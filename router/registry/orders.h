@@ -55,10 +55,10 @@ struct order {
     bool over_share;          // it would be more than its holder's half of the quota
     bool revoked;             // it ends what its user may not have any more, and is told
     bool hermes, resting, absent, here_only;
-    bool down;        // of ORDER_REST: the child isn't started again
-    bool removed;     // of ORDER_LEAVE: nobody has its name any more, for what waited, too
-    uint64_t *spared; // of ORDER_REST: what waits on (struct spared); memory of its own
-    size_t spared_count;
+    bool down;           // of ORDER_REST: the child isn't started again
+    bool removed;        // of ORDER_LEAVE: nobody has its name any more, for what waited, too
+    uint64_t *survivors; // of ORDER_REST: what waits on (struct spared); memory of its own
+    size_t survivor_count;
     bool requests_wait; // likewise: requests that haven't gone out are among that
     // Likewise, unless all ends: called on its connection's shard once each shard has marked its requests to
     // the connection until then, and all of these have arrived. Only marked requests end.

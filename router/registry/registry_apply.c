@@ -144,11 +144,12 @@ static void apply_resign(struct shard *shard, struct order *order) {
 
 static void apply_rest(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
-    struct spared spared = {order->spared, order->spared_count, order->others_wait, order->on_marked != NULL};
+    struct survivors survivors = {order->survivors, order->survivor_count, order->others_wait,
+                                  order->on_marked != NULL};
     if (home)
-        order->ended += completion_target_restarts(shard, home, &spared);
+        order->ended += completion_target_restarts(shard, home, &survivors);
     if (home)
-        feature_home_rests(shard, home, &spared, &order->ended);
+        feature_home_rests(shard, home, &survivors, &order->ended);
     apply_resign(shard, order);
 }
 

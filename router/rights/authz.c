@@ -47,14 +47,14 @@ static bool is_plain(const struct message *message) {
 // Whether any line says of tools what a message that goes elsewhere may not name, or what of it is held.
 static bool restricts_tools(const struct user *user) {
     return !pattern_set_is_empty(&users_rights(user)->denied[RIGHT_CALL][KIND_TOOL]) ||
-           !pattern_set_is_empty(&users_rights(user)->given[RIGHT_HOLD][KIND_TOOL]);
+           !pattern_set_is_empty(&users_rights(user)->granted[RIGHT_HOLD][KIND_TOOL]);
 }
 
 // The tool that a message names, whatever its method is; decoded into `text`.
 static void read_tool(const struct user *user, const struct message *message, struct right_call *call,
                       char text[METHOD_BYTES_MAX]) {
     const struct lookup *lookup = &message->lookup;
-    if (call->names[KIND_TOOL].given || !restricts_tools(user) || !lookup_has(lookup, KEY_TOOL) ||
+    if (call->names[KIND_TOOL].is_present || !restricts_tools(user) || !lookup_has(lookup, KEY_TOOL) ||
         lookup->type[KEY_TOOL] != JSON_STRING)
         return;
     size_t bytes = json_string_decode(message->body, lookup->value[KEY_TOOL], text, METHOD_BYTES_MAX);
@@ -69,11 +69,11 @@ static bool read_call(const struct shard *shard, const struct rules_message *cri
     const struct agent *named;
     call->by = KIND_METHOD;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        call->names[kind].given = false; // and nothing more is read of it
+        call->names[kind].is_present = false; // and nothing more is read of it
     call->names[KIND_METHOD] = (struct right_name){true, criteria->method, criteria->method_bytes};
     if (criteria->tool.is_string)
         call->names[KIND_TOOL] = name_of(&criteria->tool, 0);
-    if (criteria->target.given) {
+    if (criteria->target.is_present) {
         bool group = is_capability(&criteria->target);
         call->by = group ? KIND_CAPABILITY : KIND_AGENT;
         call->names[call->by] = name_of(&criteria->target, group);
@@ -102,9 +102,9 @@ bool authz_in_reach(const void *user, const struct agent *agent) {
 static void restrict_to_approver(const struct user *user, const struct right_call *call,
                                  struct rules_message *criteria) {
     struct right_call by_method = *call;
-    assert(call->by == KIND_AGENT && !criteria->target.given);
+    assert(call->by == KIND_AGENT && !criteria->target.is_present);
     by_method.by = KIND_METHOD;
-    by_method.names[KIND_AGENT].given = false;
+    by_method.names[KIND_AGENT].is_present = false;
     criteria->by_name_only = !rights_call(user, &by_method).allowed;
 }
 
@@ -123,7 +123,7 @@ static bool is_unchanged_target(const struct message *message) {
 // Whether a message goes to a server of MCP of this hub, by its name.
 static bool is_for_server(const struct shard *shard, const struct rules_message *criteria) {
     const struct rules_field *target = &criteria->target;
-    if (!target->given || !target->text || is_capability(target))
+    if (!target->is_present || !target->text || is_capability(target))
         return false;
     const struct child_record *record = child_record_find(shard->hub, target->text, target->bytes);
     return record && child_record_is_mcp(record);
@@ -143,7 +143,7 @@ static size_t put_full_name(const char *name, size_t bytes, const char *tool, si
 static bool may_call_tool(const struct user *user, struct right_call *call, const struct right_name *tool) {
     char full[AGENT_ID_BYTES_MAX + 2 + METHOD_BYTES_MAX];
     const struct right_name *server = &call->names[KIND_AGENT];
-    struct right_name names[2] = {*tool, {.given = true}};
+    struct right_name names[2] = {*tool, {.is_present = true}};
     bool allowed = false;
     if (tool->text && server->text)
         names[1] = (struct right_name){
@@ -222,7 +222,7 @@ static __attribute__((noinline)) bool may_call_described(struct shard *shard, co
     if (__builtin_expect(is_for_server(shard, criteria), false))
         return may_call_server(message, user, &call);
     bool allowed = rights_call(user, &call).allowed;
-    if (allowed && call.by == KIND_AGENT && !criteria->target.given)
+    if (allowed && call.by == KIND_AGENT && !criteria->target.is_present)
         restrict_to_approver(user, &call, criteria);
     if (allowed && is_known)
         authz_cache_keep_call(&shard->quota, identity, user, message, criteria);
@@ -241,7 +241,7 @@ static bool names_remote_agent(const struct shard *shard, const struct message *
                                const struct rules_message *criteria) {
     const struct rules_field *approver = &criteria->approver;
     bool skips_first = message->retry && message->retry->first_over;
-    return shard->hub->settings.cluster && !message->origin && !skips_first && !criteria->target.given &&
+    return shard->hub->settings.cluster && !message->origin && !skips_first && !criteria->target.is_present &&
            rules_read_approver(criteria) && approver->text &&
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
@@ -405,7 +405,7 @@ static bool may_call(const struct user *user, enum right_kind kind, const char *
 }
 
 bool authz_calls_server(const struct user *user, const char *name, size_t bytes) {
-    const struct pattern_set *tools = &users_rights(user)->given[RIGHT_CALL][KIND_TOOL];
+    const struct pattern_set *tools = &users_rights(user)->granted[RIGHT_CALL][KIND_TOOL];
     if (may_call(user, KIND_AGENT, name, bytes))
         return true;
     return !pattern_set_is_empty(tools) && rights_reach(user, name, bytes).allowed;

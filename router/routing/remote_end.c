@@ -25,10 +25,10 @@ static void set_remaining_time(const struct shard *shard, const struct pending *
     uint64_t now_ms = shard_now_ms(shard), due_ms = pending->idle ? pending->limit_ms : pending->timer.due_ms;
     assert(timer_armed(&pending->timer));
     if (pending->idle) {
-        copy->unit.directives.idle_given = true;
+        copy->unit.directives.has_idle = true;
         copy->unit.directives.idle_ms = pending->timeout_ms;
     }
-    copy->unit.directives.timeout_given = true;
+    copy->unit.directives.has_timeout = true;
     copy->unit.directives.timeout_ms = due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 1;
 }
 

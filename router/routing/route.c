@@ -240,7 +240,7 @@ static bool may_name_source(struct shard *shard, const struct message *message) 
 // No method of it is the hub's own, and nothing of it is for many.
 static void route_to_one(struct shard *shard, const struct message *message,
                          const struct route_query *query) {
-    assert(message->peer->transport->is_attached && query->criteria.target.given);
+    assert(message->peer->transport->is_attached && query->criteria.target.is_present);
     if (!feature_before_route(shard, message, &query->criteria))
         route_to(shard, message, query);
 }
@@ -537,14 +537,14 @@ void route_query_read_method(struct message *message) {
 static struct rules_field attached_target(const struct attachment *attachment) {
     assert(attachment->bytes > 0);
     return (struct rules_field){
-        .given = true, .is_string = true, .text = attachment->agent, .bytes = attachment->bytes};
+        .is_present = true, .is_string = true, .text = attachment->agent, .bytes = attachment->bytes};
 }
 
 // Decodes a field of params into `out`. A field that doesn't fit is longer than any name that is known here.
 static void read_field(const struct message *message, enum lookup_key key, struct rules_field *field,
                        char *out, size_t capacity) {
-    *field = (struct rules_field){.given = lookup_has(&message->lookup, key)};
-    field->is_string = field->given && message->lookup.type[key] == JSON_STRING;
+    *field = (struct rules_field){.is_present = lookup_has(&message->lookup, key)};
+    field->is_string = field->is_present && message->lookup.type[key] == JSON_STRING;
     if (!field->is_string)
         return;
     size_t bytes = json_string_decode(message->body, message->lookup.value[key], out, capacity);
@@ -557,7 +557,7 @@ static void read_field(const struct message *message, enum lookup_key key, struc
 // The target, which has no escape.
 static inline struct rules_field field_as_it_lies(const struct message *message) {
     struct span value = message->lookup.value[KEY_TARGET_AGENT];
-    return (struct rules_field){.given = true,
+    return (struct rules_field){.is_present = true,
                                 .is_string = true,
                                 .text = (const char *)message->body + value.at + 1,
                                 .bytes = value.bytes - 2};
@@ -578,7 +578,7 @@ void route_query_read(const struct message *message, struct route_query *query) 
         criteria->target = field_as_it_lies(message);
     else
         read_field(message, KEY_TARGET_AGENT, &criteria->target, query->target, sizeof query->target);
-    query->named = criteria->target.given;
+    query->named = criteria->target.is_present;
     const struct attachment *attachment = message_attachment(message);
     if (attachment)
         criteria->target = attached_target(attachment);

@@ -46,10 +46,10 @@ static void require_same(const struct unit *left, const struct unit *right) {
     require(left->length_line_at == right->length_line_at);
     require(left->length_line_bytes == right->length_line_bytes);
     require(left->canonical == right->canonical && left->directives.version == right->directives.version);
-    require(left->directives.governance_given == right->directives.governance_given);
+    require(left->directives.has_governance == right->directives.has_governance);
     require(left->directives.governance_bad == right->directives.governance_bad &&
             left->directives.governance == right->directives.governance);
-    require(left->directives.timeout_given == right->directives.timeout_given &&
+    require(left->directives.has_timeout == right->directives.has_timeout &&
             left->directives.timeout_bad == right->directives.timeout_bad);
     require(left->directives.timeout_ms == right->directives.timeout_ms);
 }
@@ -156,16 +156,16 @@ static void require_flags(const struct unit *scan, const struct naive *naive) {
     bool major_2 = strcmp(naive->version, "2") == 0 || strncmp(naive->version, "2.", 2) == 0;
     enum unit_version version = !naive->versions ? VERSION_ABSENT : major_2 ? VERSION_SERVED : VERSION_OTHER;
     require(scan->directives.version == version);
-    require(scan->directives.timeout_given == (naive->timeouts == 1) &&
-            scan->directives.governance_given == (naive->levels == 1));
+    require(scan->directives.has_timeout == (naive->timeouts == 1) &&
+            scan->directives.has_governance == (naive->levels == 1));
     bool timeout_good = naive->timeout >= 1 && naive->timeout <= 3600000;
-    require(!scan->directives.timeout_given || scan->directives.timeout_bad == !timeout_good);
+    require(!scan->directives.has_timeout || scan->directives.timeout_bad == !timeout_good);
     require(!timeout_good || scan->directives.timeout_ms == naive->timeout);
     bool known = false;
     for (unsigned level = 0; level < 4; level++)
         if (strcmp(naive->level, levels[level]) == 0)
             known = scan->directives.governance == level;
-    require(!scan->directives.governance_given || scan->directives.governance_bad == !known);
+    require(!scan->directives.has_governance || scan->directives.governance_bad == !known);
 }
 
 static void require_as_naive(const struct unit *scan, const uint8_t *text, size_t bytes,

@@ -102,14 +102,15 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
     enum unit_result result = nats_scan(unit, copy, bytes, &limits);
     if (result == UNIT_WHOLE) {
         struct nats_message message;
-        struct hub_header mark;
+        struct hub_header header;
         nats_read(copy, unit, &message);
         require(message.headers.bytes == 0 || message.headers.at + message.headers.bytes == unit->body_at);
         (void)nats_status(copy, message.headers);
-        hub_header_read(copy, message.headers, &mark);
-        require(!mark.given || mark.user.at + mark.user.bytes <= message.headers.at + message.headers.bytes);
-        require(!mark.given ||
-                mark.agent.at + mark.agent.bytes <= message.headers.at + message.headers.bytes);
+        hub_header_read(copy, message.headers, &header);
+        require(!header.is_present ||
+                header.user.at + header.user.bytes <= message.headers.at + message.headers.bytes);
+        require(!header.is_present ||
+                header.agent.at + header.agent.bytes <= message.headers.at + message.headers.bytes);
     }
     free(copy);
     return result;

@@ -266,7 +266,7 @@ struct run {
     struct profile profile;
     struct random *random; // the world's
     struct guest *guests[GUESTS_MAX];
-    unsigned guest_count;
+    unsigned accept_wait_count;
     struct record *records[RECORDS_MAX];
     unsigned record_count;
     struct {

@@ -164,7 +164,7 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
             requester->transport->forget(shard, requester, parcel->hub_id, false);
         return cancel_home(shard, parcel);
     }
-    if (!peer || peer->connection.held) { // who would have to know it has ended
+    if (!peer || peer->connection.paused) { // who would have to know it has ended
         send_release(shard, parcel);
         return false;
     }

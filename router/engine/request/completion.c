@@ -104,7 +104,7 @@ static const struct agent *requested_agent(struct shard *shard, const struct pen
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, by_home);
-        if (agent->mark == pending->agent)
+        if (agent->tag == pending->agent)
             return agent;
     }
     return NULL;
@@ -271,9 +271,9 @@ bool completion_target_gone(struct shard *shard, struct home *home, enum error e
     return list_empty(&home->pending);
 }
 
-bool spared_has(const struct spared *spared, uint64_t id) {
-    const uint64_t *ids = spared->ids;
-    size_t low = 0, high = spared->count;
+bool survivors_has(const struct survivors *survivors, uint64_t id) {
+    const uint64_t *ids = survivors->ids;
+    size_t low = 0, high = survivors->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (ids[middle] == id)
@@ -291,13 +291,14 @@ void completion_mark(struct home *home) {
         list_entry(node, struct pending, by_target)->is_marked = true;
 }
 
-uint32_t completion_target_restarts(struct shard *shard, struct home *home, const struct spared *spared) {
+uint32_t completion_target_restarts(struct shard *shard, struct home *home,
+                                    const struct survivors *survivors) {
     uint32_t count = 0;
     for (struct list *node = home->pending.next, *next; node != &home->pending; node = next) {
         struct pending *pending = list_entry(node, struct pending, by_target);
         next = node->next;
-        bool aside = pending->aside && spared->aside, is_later = spared->marked && !pending->is_marked;
-        if (aside || is_later || spared_has(spared, pending_hub_id(&shard->pending, pending)))
+        bool aside = pending->aside && survivors->aside, is_later = survivors->marked && !pending->is_marked;
+        if (aside || is_later || survivors_has(survivors, pending_hub_id(&shard->pending, pending)))
             continue;
         cancel_downstream(shard, pending);
         end_left(shard, pending, ERROR_TARGET_DISCONNECTED);

@@ -35,17 +35,18 @@ void completion_target_left(struct shard *shard, struct home *home);
 // False: there are more.
 bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
 // Requests that wait while their target restarts. All others that have not reached the target end.
-struct spared {
+struct survivors {
     const uint64_t *ids; // in rising order: hub ids, and starts of sessions (hcs_open_id)
     size_t count;
     bool aside;  // and those that another program has (struct pending)
     bool marked; // and all that isn't marked
 };
-bool spared_has(const struct spared *spared, uint64_t id);
+bool survivors_has(const struct survivors *survivors, uint64_t id);
 // Marks what that connection has been asked until now.
 void completion_mark(struct home *home);
 // How many ended.
-uint32_t completion_target_restarts(struct shard *shard, struct home *home, const struct spared *spared);
+uint32_t completion_target_restarts(struct shard *shard, struct home *home,
+                                    const struct survivors *survivors);
 // Ends all requests of a source that is gone: nobody is answered, and the targets are told.
 void completion_abandon_all(struct shard *shard, struct peer *source);
 // Ends as many requests of such a source as one turn may end. The rest go on a list of the shard's and end in the
@@ -54,7 +55,7 @@ void completion_abandon_in_parts(struct shard *shard, struct peer *source);
 // Once a turn: goes on with those.
 void completion_abandon_on(struct shard *shard);
 static inline bool completion_all_abandoned(const struct peer *source) {
-    return source->request_index.kept_bytes == 0;
+    return source->request_index.quota_bytes == 0;
 }
 // Gives up requests without an end of their own, as their source has half-closed.
 void completion_end_endless(struct shard *shard, struct peer *source);

@@ -13,20 +13,21 @@
 // told so. The time that another hub leaves a request is no time that its source has given.
 static bool extends(const struct shard *shard, const struct directives *directives, bool has_token) {
     return shard->settings->progress_extends && has_token &&
-           (!directives->timeout_given || directives->timeout_is_left);
+           (!directives->has_timeout || directives->timeout_is_left);
 }
 
 struct request_time request_timeout_of(const struct shard *shard, const struct message *message,
                                        bool has_token) {
     const struct directives *directives = &message->frame->unit->directives;
     uint32_t usual_ms = (uint32_t)(shard_limits(shard)->request_timeout_ns / MS_NS);
-    uint32_t given_ms = directives->timeout_given ? directives->timeout_ms : 0;
-    assert(!directives->timeout_given || directives->timeout_ms > 0);
-    bool idle = directives->idle_given || extends(shard, directives, has_token);
+    uint32_t requested_ms = directives->has_timeout ? directives->timeout_ms : 0;
+    assert(!directives->has_timeout || directives->timeout_ms > 0);
+    bool idle = directives->has_idle || extends(shard, directives, has_token);
     if (__builtin_expect(!idle, true))
-        return (struct request_time){given_ms ? given_ms : usual_ms, given_ms ? given_ms : usual_ms, false};
-    uint32_t whole_ms = given_ms ? given_ms : TIMEOUT_MS_MAX;
-    uint32_t idle_ms = directives->idle_given ? directives->idle_ms : usual_ms;
+        return (struct request_time){requested_ms ? requested_ms : usual_ms,
+                                     requested_ms ? requested_ms : usual_ms, false};
+    uint32_t whole_ms = requested_ms ? requested_ms : TIMEOUT_MS_MAX;
+    uint32_t idle_ms = directives->has_idle ? directives->idle_ms : usual_ms;
     return (struct request_time){idle_ms < whole_ms ? idle_ms : whole_ms, whole_ms, true};
 }
 

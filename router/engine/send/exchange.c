@@ -10,7 +10,7 @@
 // An exchange lasts no longer than its answers are due, and the bound may refuse it.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN); // from others nothing is read
-    struct exchange *exchange = freelist_take(&shard->exchange_spares);
+    struct exchange *exchange = freelist_take(&shard->free_exchanges);
     if (!exchange)
         exchange = quota_take_anyway(&shard->quota, sizeof *exchange);
     if (!exchange)
@@ -64,7 +64,7 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
         peer->exchanges--;
         exchange_let_go(peer, exchange);
     }
-    freelist_give(&shard->exchange_spares, &shard->quota, exchange);
+    freelist_give(&shard->free_exchanges, &shard->quota, exchange);
     if (peer)
         peer_settle(shard, peer);
 }

@@ -118,7 +118,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         return;
     if (!parcel->dressed)
         parcel_dress(parcel, peer->transport->wire);
-    if (peer->connection.shipment || peer->connection.held)
+    if (peer->connection.shipment || peer->connection.paused)
         parcel = send_detach(shard, parcel);
     parcel->bound = bound;
     outbox_add(&peer->connection.outbox, parcel);
@@ -163,7 +163,7 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
     send_bound(shard, peer, peer->exchange_bytes);
-    if (peer_is_deaf(peer) || connection->shipment || connection->held || connection->outbox.index) {
+    if (peer_is_deaf(peer) || connection->shipment || connection->paused || connection->outbox.index) {
         send_queue_chain(shard, peer, frame);
         return;
     }
@@ -252,7 +252,7 @@ void send_missed(struct shard *shard, struct peer *peer, uint32_t count) {
 // A queue that has emptied is the last place where what was missed can be told.
 static void report_when_emptied(struct shard *shard, struct peer *peer) {
     bool emptied =
-        !peer->connection.held && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
+        !peer->connection.paused && !peer->connection.shipment && outbox_empty(&peer->connection.outbox);
     if (peer->missed && emptied && !peer_is_deaf(peer) && !report_missed(shard, peer, LANE_NORMAL))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
@@ -311,7 +311,7 @@ static void flush(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
     struct parcel_list done;
     parcel_list_init(&done);
-    if (peer->connection.held) {
+    if (peer->connection.paused) {
         peer->transport->wanted(shard, peer);
         return;
     }
@@ -337,11 +337,11 @@ static void flush(struct shard *shard, struct peer *peer) {
 
 // A pass is over when all have been sent to that were waiting when it began.
 static bool ends_pass(struct shard *shard, const struct list *node) {
-    if (node != &shard->spreading.mark)
+    if (node != &shard->spreading.marker)
         return false;
     shard->spreading.passes++;
     if (!list_empty(&shard->spreading.waiting))
-        list_append(&shard->spreading.waiting, &shard->spreading.mark);
+        list_append(&shard->spreading.waiting, &shard->spreading.marker);
     return true;
 }
 
@@ -392,8 +392,8 @@ static void spread(struct shard *shard) {
     size_t bytes = 0;
     if (list_empty(&spreading->waiting) || !has_window(shard))
         return;
-    if (list_empty(&spreading->mark))
-        list_append(&spreading->waiting, &spreading->mark);
+    if (list_empty(&spreading->marker))
+        list_append(&spreading->waiting, &spreading->marker);
     while (spreading->out < shard->bounds.sends && bytes < shard->bounds.bytes) {
         struct list *node = list_take(&spreading->waiting);
         if (!node)

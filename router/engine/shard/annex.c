@@ -21,7 +21,7 @@ struct annex *annex_take(struct quota *places, struct peer *peer, uint8_t timer_
 void annex_give(struct quota *quota, struct quota *places, struct annex *annex) {
     if (!annex)
         return;
-    assert(annex->kept_bytes == 0);
+    assert(annex->quota_bytes == 0);
     assert(list_empty(&annex->held) && annex->held_count == 0 && annex->held_bytes == 0);
     assert(list_empty(&annex->exchanges) && !timer_armed(&annex->timer));
     for (struct pool_affinity *affinity; (affinity = annex->affinities);) {

@@ -42,8 +42,8 @@ struct hcs_viewer;
 struct annex {
     struct peer *peer;                // whose it is
     uint64_t origin;                  // where it comes from, as a hash; 0: nobody has asked
-    uint64_t kept_for;                // whose its subscriptions are (core/base/quota.h)
-    uint64_t kept_bytes;              // of these, as they are counted
+    uint64_t quota_holder;            // whose its subscriptions are (core/base/quota.h)
+    uint64_t quota_bytes;             // of these, as they are counted
     struct attachment *attachment;    // NULL: none
     bool end_detaches;                // the end of its stream is its leaving, as it has said in hub/attach
     struct identity *identity;        // where users are on (identity.h); else NULL

@@ -27,7 +27,7 @@ struct option;
 struct pending;
 struct rules_message;
 struct shard;
-struct spared;
+struct survivors;
 struct stats_row;
 struct timer;
 
@@ -69,8 +69,9 @@ struct request_end {
     X(home_left, (struct shard * shard, struct home * home), (shard, home))                                                                                                     \
     /* The program behind a connection has ended, and the connection stays: marks what it has been asked until now; ends what never reached it, and adds how many that were. */ \
     X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                                                                                   \
-    X(home_rests, (struct shard * shard, struct home * home, const struct spared *spared, uint32_t *ended),                                                                     \
-      (shard, home, spared, ended))                                                                                                                                             \
+    X(home_rests,                                                                                                                                                               \
+      (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),                                                                           \
+      (shard, home, survivors, ended))                                                                                                                                          \
     /* A request is about to be made ready for this agent, or with NULL for other hubs: nothing of it was copied. Then request_began or message_refused follows. */             \
     X(before_request, (struct shard * shard, const struct message *message, const struct agent *agent),                                                                         \
       (shard, message, agent))                                                                                                                                                  \

@@ -14,13 +14,13 @@ struct peer;
 // A peer that is a client of sessions. The viewer lies in the peer's annex.
 struct hcs_viewer {
     struct peer *peer;
-    struct list streams; // struct hcs_client.by_peer
-    struct list over;    // in streams.over while it is over (core/hcs/hcs_flow.h)
-    struct list drained; // in streams.eased while it is to be looked at whether it still is
-    uint64_t kept_bytes; // of those clients
-    uint32_t taken;      // io_acked, when the kernel was last asked
-    uint32_t taken_ms;   // when that last was another one
-    bool is_stuck;       // it has taken nothing for long
+    struct list streams;  // struct hcs_client.by_peer
+    struct list over;     // in streams.over while it is over (core/hcs/hcs_flow.h)
+    struct list drained;  // in streams.eased while it is to be looked at whether it still is
+    uint64_t quota_bytes; // of those clients
+    uint32_t taken;       // io_acked, when the kernel was last asked
+    uint32_t taken_ms;    // when that last was another one
+    bool is_stuck;        // it has taken nothing for long
     // Without users: in which the sessions count that it has opened, also when it has gone. One reference.
     struct account *account;
 };
@@ -43,7 +43,7 @@ struct hcs_shard {
     struct list over;        // struct hcs_viewer.over
     struct list drained;     // struct hcs_viewer.eased
     struct timer look_timer; // armed while anybody is over
-    uint64_t marks;          // of clients, that were given out
+    uint64_t tags;           // of clients, that were given out
     uint32_t out;            // clients and errands that this shard made and that haven't come home
 };
 

@@ -146,7 +146,7 @@ struct peer *peer_open_seat(struct shard *shard, const struct transport *transpo
     }
     peer_init(shard, peer, slot, -1);
     peer_speaks(shard, peer, transport);
-    peer->connection.held = true;
+    peer->connection.paused = true;
     peer->initialized = true;
     shard->peers.slots[slot] = peer;
     atomic_fetch_add_explicit(&shard->hub->connections[shard->index], 1, memory_order_relaxed);

@@ -161,7 +161,7 @@ static inline bool peer_is_deaf(const struct peer *peer) {
 #undef X
     assert(peer->state < PEER_STATES_COUNT);
     return !(addressed_states & PEER_MOVE(peer->state)) ||
-           (peer->connection.broken && !peer->connection.held);
+           (peer->connection.broken && !peer->connection.paused);
 }
 // Whether it is sent what waits for it, to be half-closed after that.
 static inline bool peer_lingers(const struct peer *peer) {

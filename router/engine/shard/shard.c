@@ -86,7 +86,7 @@ static void init_tables(struct shard *shard) {
     shard->ends_left = shard->bounds.ends;
     turn_parts_begin(&shard->share.parts, &shard->bounds);
     list_init(&shard->spreading.waiting);
-    list_init(&shard->spreading.mark);
+    list_init(&shard->spreading.marker);
     shard->spreading.round = 1;
     list_init(&shard->share.fresh);
     list_init(&shard->share.in_deficit);
@@ -244,7 +244,7 @@ void shard_close(struct shard *shard) {
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);
-    freelist_release(&shard->exchange_spares, &shard->quota);
+    freelist_release(&shard->free_exchanges, &shard->quota);
     quota_deinit(&shard->quota);
     quota_deinit(&shard->places);
     parcel_pool_deinit(&shard->parcels);

@@ -83,7 +83,7 @@ enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
 // Events that go to many go out in parts (send.c).
 struct spreading {
     struct list waiting; // struct peer.to_send, of those for whom nothing else waits
-    struct list mark;    // in it: the pass under way goes as far
+    struct list marker;  // in it: the pass under way goes as far
     uint32_t passes;     // that have ended
     uint32_t out;        // sends under way that were begun since `since_ns`
     uint32_t round;      // of those, as struct peer.spread_round
@@ -171,7 +171,7 @@ struct shard {
     bool review_due;          // somebody has come to have what rights before gave it (rights_review.h)
     struct peer *teardown, **teardown_last; // marked; linked by peer.ending (peer_teardown.h)
     struct list exchanges;                  // struct exchange.link
-    struct freelist exchange_spares;
+    struct freelist free_exchanges;
     uint64_t relief_ms;          // when memory may be won back again (pressure.c)
     struct timer shrink_timer;   // armed while memory lies at rest (pressure.c)
     struct timer journal_timer;  // of shard 0: armed while the journal lacks entries that failed (journal.c)
@@ -212,8 +212,8 @@ struct shard {
         bool secure;
         const struct transport *transport;
         uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
-    } guests[ACCEPT_GUESTS_MAX];
-    uint32_t guest_count;
+    } accept_waits[ACCEPT_GUESTS_MAX];
+    uint32_t accept_wait_count;
     struct journal *journal;    // NULL: the hub keeps none
     struct children *children;  // NULL: there is no keeper
     struct mcp_http *mcp_http;  // clients of MCP over HTTP, of shard 0; NULL: it isn't served

@@ -85,7 +85,7 @@ struct transport {
     // with. NULL: nothing is.
     bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,
                    struct exchange *exchange);
-    // Something waits for a peer to which nothing is sent (connection.held). Never NULL where one can be so.
+    // Something waits for a peer to which nothing is sent (connection.paused). Never NULL where one can be so.
     void (*wanted)(struct shard *shard, struct peer *peer);
     // A body came that is no message, or can't be read. NULL: it is answered with an error.
     void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);

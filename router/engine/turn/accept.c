@@ -85,8 +85,8 @@ static void refuse_socket(struct shard *shard, int socket) {
 
 void accept_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
-    while (shard->guest_count > 0)
-        refuse_socket(shard, shard->guests[--shard->guest_count].socket);
+    while (shard->accept_wait_count > 0)
+        refuse_socket(shard, shard->accept_waits[--shard->accept_wait_count].socket);
     for (uint32_t index = 0; index < shard->listener_count; index++) {
         if (listens(shard, index))
             continue;
@@ -164,7 +164,7 @@ static bool make_room(struct shard *shard) {
 }
 
 static void await_guests(struct shard *shard) {
-    if (shard->guest_count > 0 && !timer_armed(&shard->accept_timer))
+    if (shard->accept_wait_count > 0 && !timer_armed(&shard->accept_timer))
         wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + GUEST_PAUSE_MS);
 }
 
@@ -173,43 +173,44 @@ static bool is_full(const struct shard *shard) {
 }
 
 static void drop_guests(struct shard *shard, uint32_t count) {
-    assert(count <= shard->guest_count);
-    shard->guest_count -= count;
-    memmove(shard->guests, shard->guests + count, shard->guest_count * sizeof *shard->guests);
+    assert(count <= shard->accept_wait_count);
+    shard->accept_wait_count -= count;
+    memmove(shard->accept_waits, shard->accept_waits + count,
+            shard->accept_wait_count * sizeof *shard->accept_waits);
 }
 
-static void ask_for(struct shard *shard, struct accept_wait *guest) {
+static void ask_for(struct shard *shard, struct accept_wait *wait) {
     if (!is_full(shard) || !make_room(shard))
         return;
-    guest->ask_ms = shard_now_ms(shard) + GUEST_HOPE_MS;
-    for (uint32_t index = 0; index < shard->guest_count;
+    wait->ask_ms = shard_now_ms(shard) + GUEST_HOPE_MS;
+    for (uint32_t index = 0; index < shard->accept_wait_count;
          index++) // as long as somebody goes, their turn comes
-        shard->guests[index].until_ms = shard_now_ms(shard) + GUEST_PATIENCE_MS;
+        shard->accept_waits[index].until_ms = shard_now_ms(shard) + GUEST_PATIENCE_MS;
 }
 
 // Takes a guest in that waits for somebody's place. Where several come at once the others go one after the
 // other, and a connection without a credential is known a moment after it came. If more come than can wait,
 // the first guest gives way, as no guest that waits has shown a credential either.
 static bool accept_guest(struct shard *shard, int socket, const struct transport *transport, bool secure) {
-    assert(shard->index == 0 && shard->guest_count <= ACCEPT_GUESTS_MAX);
+    assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_GUESTS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
         return false;
-    if (shard->guest_count == ACCEPT_GUESTS_MAX) {
-        refuse_socket(shard, shard->guests[0].socket);
+    if (shard->accept_wait_count == ACCEPT_GUESTS_MAX) {
+        refuse_socket(shard, shard->accept_waits[0].socket);
         drop_guests(shard, 1);
     }
-    struct accept_wait *guest = &shard->guests[shard->guest_count++];
-    *guest = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + GUEST_HOPE_MS, 0};
-    ask_for(shard, guest);
+    struct accept_wait *wait = &shard->accept_waits[shard->accept_wait_count++];
+    *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + GUEST_HOPE_MS, 0};
+    ask_for(shard, wait);
     await_guests(shard);
     return true;
 }
 
 // For those for whom nobody could be asked to go when they came, or who was asked hasn't made room.
 static void ask_for_guests(struct shard *shard) {
-    for (uint32_t index = 0; index < shard->guest_count; index++)
-        if (shard->guests[index].ask_ms <= shard_now_ms(shard))
-            ask_for(shard, &shard->guests[index]);
+    for (uint32_t index = 0; index < shard->accept_wait_count; index++)
+        if (shard->accept_waits[index].ask_ms <= shard_now_ms(shard))
+            ask_for(shard, &shard->accept_waits[index]);
 }
 
 // --- Placing
@@ -242,14 +243,14 @@ static void accept_place(struct shard *shard, int socket, const struct transport
 
 // Places guests, the first that came first.
 static void place_guests(struct shard *shard) {
-    uint32_t placed = 0, count = shard->guest_count;
+    uint32_t placed = 0, count = shard->accept_wait_count;
     while (placed < count && !is_full(shard)) {
-        struct accept_wait guest = shard->guests[placed++];
-        accept_place(shard, guest.socket, guest.transport, guest.secure);
+        struct accept_wait wait = shard->accept_waits[placed++];
+        accept_place(shard, wait.socket, wait.transport, wait.secure);
     }
-    for (; placed < count && shard->guests[placed].until_ms <= shard_now_ms(shard); placed++)
-        refuse_socket(shard, shard->guests[placed].socket);
-    assert(shard->guest_count == count);
+    for (; placed < count && shard->accept_waits[placed].until_ms <= shard_now_ms(shard); placed++)
+        refuse_socket(shard, shard->accept_waits[placed].socket);
+    assert(shard->accept_wait_count == count);
     drop_guests(shard, placed);
     ask_for_guests(shard);
     await_guests(shard);
@@ -258,7 +259,7 @@ static void place_guests(struct shard *shard) {
 // Behind those who wait for a place already.
 static void accept_come(struct shard *shard, int socket, uint32_t index) {
     const struct transport *transport = shard->transports[index];
-    bool waits = shard->guest_count > 0 || is_full(shard);
+    bool waits = shard->accept_wait_count > 0 || is_full(shard);
     if (!waits || !accept_guest(shard, socket, transport, shard->secure[index]))
         accept_place(shard, socket, transport, shard->secure[index]);
 }

@@ -75,7 +75,7 @@ static bool all_are_home(const struct shard *shard) {
 static bool drain_all_sent(const struct shard *shard) {
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++) {
         const struct peer *peer = shard->peers.slots[slot];
-        if (peer && !peer->connection.held &&
+        if (peer && !peer->connection.paused &&
             (peer->connection.shipment || !outbox_empty(&peer->connection.outbox)))
             return false;
     }

@@ -282,8 +282,8 @@ static void close_one(struct shard *shard) {
 
 // Whether anything could go back to the system: what lies at rest, or what the allocator has only just got.
 static bool has_rest(const struct shard *shard) {
-    return shard->buffers.free_count || shard->buffers.given_back || shard->parcels.free_count ||
-           pending_table_has_rest(&shard->pending) || shard->exchange_spares.count;
+    return shard->buffers.free_count || shard->buffers.returned || shard->parcels.free_count ||
+           pending_table_has_rest(&shard->pending) || shard->free_exchanges.count;
 }
 
 static void shrink_later(struct shard *shard) {
@@ -298,7 +298,7 @@ void pressure_shrink(struct shard *shard) {
     buffer_pool_shrink(&shard->buffers);
     parcel_pool_shrink(&shard->parcels);
     pending_table_shrink(&shard->pending);
-    freelist_shrink(&shard->exchange_spares, &shard->quota);
+    freelist_shrink(&shard->free_exchanges, &shard->quota);
     memory_collect();
     if (has_rest(shard))
         shrink_later(shard);

@@ -32,7 +32,7 @@ static void drop_queue(struct shard *shard, struct peer *seat) {
 static void drop_bound(struct shard *shard, struct peer *seat) {
     struct outbox *outbox = &seat->connection.outbox;
     struct parcel_list parcels;
-    assert(seat->connection.held && !seat->connection.shipment);
+    assert(seat->connection.paused && !seat->connection.shipment);
     parcel_list_init(&parcels);
     for (struct parcel *parcel; (parcel = outbox_take(outbox));) {
         if (!parcel->bound) {
@@ -76,7 +76,7 @@ static void end_for_user(struct shard *shard, struct child *child) {
         child->seat->transport->rest(shard, child->seat);
 }
 
-static bool owes(const struct shard *shard, const struct child *child) {
+static bool has_pending(const struct shard *shard, const struct child *child) {
     uint32_t waiting_count = child->other ? child->other->pending_count : 0; // which count for the name, too
     return child->of ? child->pending_count > 0 : hub_pending(shard->hub, child->seat->name) > waiting_count;
 }
@@ -98,7 +98,7 @@ static void unplug(struct shard *shard, struct child *child) {
     child->keeps_queue =
         child->state == CHILD_STOPPING &&
         (child->after == CHILD_AFTER_FRESH || child->after == CHILD_AFTER_IDLE || child->removed);
-    seat->connection.held = true;
+    seat->connection.paused = true;
     child_withdraw(shard, child);
     leave(shard, seat);
     connection_end(&seat->connection, shard->io);
@@ -114,7 +114,7 @@ static void unplug(struct shard *shard, struct child *child) {
 // The bytes that it wrote before it closed its input, or ended, still come.
 static void lose_input(struct shard *shard, struct child *child) {
     assert(!child->seat->connection.ending);
-    child->seat->connection.held = true;
+    child->seat->connection.paused = true;
     child->input_gone = true;
     child_wake_after(shard, child, child->settings->end_ms);
 }
@@ -158,7 +158,7 @@ static void stop_running(struct shard *shard, struct child *child, const char *r
         child_fail(shard, child, CHILD_FAULT_NONE, 0);
         return;
     }
-    child->seat->connection.held = true;
+    child->seat->connection.paused = true;
     if (child->settings->protocol == CHILD_HERMES) {
         child_wake_after(shard, child, child->settings->stop_ms);
         child_request_shutdown(shard, child, reason);
@@ -286,7 +286,7 @@ static void settle_ended(struct shard *shard, struct child *child) {
 }
 
 static void close_sockets(struct shard *shard, struct peer *seat) {
-    assert(connection_at_rest(&seat->connection) && seat->connection.held);
+    assert(connection_at_rest(&seat->connection) && seat->connection.paused);
     forget_partial(seat);
     list_remove(&seat->starved);
     if (seat->connection.socket >= 0)
@@ -345,7 +345,7 @@ static bool is_idle(const struct shard *shard, const struct child *child) {
     assert(child->settings->idle_ms > 0);
     const struct peer *seat = child->seat;
     uint32_t idle_ms = shard_since(shard, seat->received_ms), still = shard_since(shard, seat->sending_ms);
-    return !owes(shard, child) && outbox_empty(&seat->connection.outbox) &&
+    return !has_pending(shard, child) && outbox_empty(&seat->connection.outbox) &&
            list_empty(&seat->request_index.requests) && idle_ms >= child->settings->idle_ms &&
            still >= child->settings->idle_ms;
 }

@@ -131,28 +131,28 @@ static void save_pending(const struct child *child, bool waiting, struct order *
     const struct outbox *outbox = &seat->connection.outbox;
     size_t others = seat->transport->others ? seat->transport->others(seat, waiting, NULL, 0) : 0;
     size_t room = others + outbox->count;
-    order->spared = room ? memory_take(room * sizeof *order->spared) : NULL;
-    if (!order->spared)
+    order->survivors = room ? memory_take(room * sizeof *order->survivors) : NULL;
+    if (!order->survivors)
         return;
-    order->spared_count = others ? seat->transport->others(seat, waiting, order->spared, others) : 0;
+    order->survivor_count = others ? seat->transport->others(seat, waiting, order->survivors, others) : 0;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (target_of(child, parcel, waiting))
-                order->spared[order->spared_count++] = target_of(child, parcel, waiting);
-    assert(order->spared_count <= room);
-    qsort(order->spared, order->spared_count, sizeof *order->spared, compare);
+                order->survivors[order->survivor_count++] = target_of(child, parcel, waiting);
+    assert(order->survivor_count <= room);
+    qsort(order->survivors, order->survivor_count, sizeof *order->survivors, compare);
 }
 
 // The child isn't freed before its orders have come back.
 static void save_pending_now(struct shard *shard, struct order *order) {
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
-    assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.held);
+    assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.paused);
     save_pending(seat->annex->child, order->requests_wait, order);
 }
 
 // Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.
 bool child_rest(struct shard *shard, struct child *child, bool waiting) {
-    assert(child->seat->connection.held);
+    assert(child->seat->connection.paused);
     struct order *order = order_create(shard, ORDER_REST, child->seat->name);
     if (!order)
         return false;

@@ -29,7 +29,7 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     child->is_reading = child->input_gone = child->is_shut = false;
     own_requests_forget(&child->own);
     unit_begin(&child->seat->unit);
-    assert(!child->seat->partial && child->seat->connection.held);
+    assert(!child->seat->partial && child->seat->connection.paused);
     assert(outbox_empty(&child->hub_outbox));
     child_set_state(child, CHILD_STARTING);
     stats_count(&shard->stats, COUNT_CHILDREN_STARTED);
@@ -72,7 +72,7 @@ void child_begin(struct shard *shard, struct child *child) {
 
 void child_wanted(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
-    assert(seat->connection.held);
+    assert(seat->connection.paused);
     if (child)
         child_touch(child);
     if (child && child->state == CHILD_IDLE && !child->orders)
@@ -123,7 +123,7 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
     wheel_disarm(&seat->annex->timer);
     child_set_state(child, CHILD_RUNNING);
     child->running_ms = shard_now_ms(shard);
-    seat->connection.held = false;
+    seat->connection.paused = false;
     if (list_empty(&seat->to_send) && !outbox_empty(&seat->connection.outbox))
         list_append(&shard->to_send, &seat->to_send);
     if (child->settings->idle_ms && child_is_on_demand(child))
@@ -152,7 +152,7 @@ static bool put_default(struct text *path, const struct child_settings *settings
 }
 
 // A relative one is meant as the hub's own paths are; the child may run elsewhere.
-static bool put_given(struct text *path, const char *data) {
+static bool put_configured(struct text *path, const char *data) {
     char *here = *data == '/' ? NULL : getcwd(NULL, 0);
     if (*data != '/' && !here)
         return false;
@@ -169,7 +169,7 @@ int child_data_directory(const struct child_settings *settings, char **out) {
     if (settings->protocol != CHILD_HERMES)
         return 0;
     text_init(&path);
-    bool known = settings->data ? put_given(&path, settings->data) : put_default(&path, settings);
+    bool known = settings->data ? put_configured(&path, settings->data) : put_default(&path, settings);
     text_add(&path, "", 1);
     if (known && !path.failed) {
         *out = path.bytes;
@@ -278,7 +278,7 @@ void child_send_on(struct shard *shard, struct child *child) {
 void child_send(struct shard *shard, struct child *child, struct text *body) {
     bool room = !body->failed && child->hub_outbox.bytes + body->length <= HUB_OUTBOX_BYTES_MAX;
     struct parcel *parcel = room ? parcel_own(&shard->parcels, body->bytes, body->length) : NULL;
-    assert(child->seat->connection.held);
+    assert(child->seat->connection.paused);
     if (!parcel) {
         text_deinit(body);
         child_fail(shard, child, room ? CHILD_FAULT_MEMORY : CHILD_FAULT_SLOW, 0);

@@ -37,8 +37,8 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
         return NULL;
     }
     remote_presence_init(&fresh->presence, &members->by_node.hash_key, members->quota);
-    list_init(&fresh->owes);
-    list_init(&fresh->asked);
+    list_init(&fresh->outbound);
+    list_init(&fresh->inbound);
     list_append(&members->all, &fresh->link);
     return fresh;
 }
@@ -63,7 +63,7 @@ void cluster_members_count(struct cluster_members *members) {
 }
 
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member) {
-    assert(list_empty(&member->owes) && list_empty(&member->asked));
+    assert(list_empty(&member->outbound) && list_empty(&member->inbound));
     members->found = NULL;
     name_map_remove(&members->by_node, member->hub.text, NODE_BYTES);
     list_remove(&member->link);

@@ -14,8 +14,8 @@ enum { CLUSTER_MEMBERS_MAX = 1024, CLUSTER_MEMBER_NAME_BYTES_MAX = 64 };
 
 struct cluster_member {
     struct list link; // in cluster_members.all
-    struct list owes,
-        asked; // struct outbound_request.link, inbound_request.by_hub: what it took, what it asked
+    struct list outbound,
+        inbound; // struct outbound_request.link, inbound_request.by_hub: what it took, what it asked
     struct hub_name hub;
     uint64_t received_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM

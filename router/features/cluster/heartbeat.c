@@ -60,7 +60,7 @@ static void lose(struct link *link, struct cluster_member *member) {
     outbound_request_lose(link, member);
     inbound_request_lose(link, member);
     remote_presence_lose(link->shard, &member->presence, &member->hub);
-    assert(list_empty(&member->owes));
+    assert(list_empty(&member->outbound));
 }
 
 void heartbeat_end(struct link *link, struct cluster_member *member) {

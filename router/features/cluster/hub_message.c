@@ -21,13 +21,13 @@ static bool open_frame(struct hub_message *message, const struct unit_limits *li
     const struct unit *unit = message->arrival->unit;
     struct unit_limits any = {limits->header_bytes_max + GROWTH_BYTES_MAX, UINT32_MAX};
     bool whole = frame_scan(&message->unit, message->body, unit->body_bytes, &any) == UNIT_WHOLE;
-    assert(message->header.given);
+    assert(message->header.is_present);
     if (!whole || message->unit.bytes != unit->body_bytes)
         return false;
     message->frame = frame_at(message->arrival->buffer, message->arrival->at + unit->body_at, &message->unit);
     if (message->header.time_ms) {
-        message->unit.directives.timeout_is_left = !message->unit.directives.timeout_given;
-        message->unit.directives.timeout_given = true;
+        message->unit.directives.timeout_is_left = !message->unit.directives.has_timeout;
+        message->unit.directives.has_timeout = true;
         message->unit.directives.timeout_ms = message->header.time_ms;
     }
     return true;
@@ -37,7 +37,7 @@ enum error hub_message_open(struct shard *shard, struct hub_message *message) {
     const struct unit_limits *limits = &shard->unit_limits;
     struct unit *unit = &message->unit;
     assert(!unit->sized && !unit->fault);
-    bool has_hub = message->header.given;
+    bool has_hub = message->header.is_present;
     bool is_whole = has_hub ? open_frame(message, limits) : open_bare(message);
     bool is_large =
         unit->sized && unit->body_bytes > limits->body_bytes_max + (has_hub ? GROWTH_BYTES_MAX : 0);
@@ -67,5 +67,5 @@ uint64_t hub_message_reply(const struct hub_message *message) {
     const struct hub_name *hub = &message->header.hub;
     bool is_its = reply->kind == SUBJECT_ANSWER && reply->hub.bytes == hub->bytes &&
                   memcmp(message->bytes + reply->hub.at, hub->text, hub->bytes) == 0;
-    return message->header.given && is_its ? reply->number : 0;
+    return message->header.is_present && is_its ? reply->number : 0;
 }

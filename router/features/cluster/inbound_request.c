@@ -56,7 +56,7 @@ static void give(struct inbound_requests *requests, struct inbound_request *requ
     if (!request->place.hub)
         quota_give(requests->quota, request);
     else
-        freelist_give(&requests->spares, requests->quota, request);
+        freelist_give(&requests->freelist, requests->quota, request);
 }
 
 static struct inbound_request *enter(struct link *link, struct exchange *exchange,
@@ -64,7 +64,7 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
                                      struct nats_subscription *subscription) {
     struct inbound_requests *requests = &link->inbound;
     uint32_t bytes = place->hub ? 0 : place->reply_bytes;
-    struct inbound_request *request = bytes ? NULL : freelist_take(&requests->spares);
+    struct inbound_request *request = bytes ? NULL : freelist_take(&requests->freelist);
     assert(place->hub || place->reply_bytes);
     if (!request)
         request = quota_take(requests->quota, sizeof *request + bytes);
@@ -82,7 +82,7 @@ static struct inbound_request *enter(struct link *link, struct exchange *exchang
         give(requests, request);
         return NULL;
     }
-    list_append(place->hub ? &place->hub->asked : &requests->client_requests, &request->by_hub);
+    list_append(place->hub ? &place->hub->inbound : &requests->client_requests, &request->by_hub);
     list_init(&request->untold);
     if (place->hub)
         list_append(&requests->untold, &request->untold);
@@ -113,7 +113,7 @@ void inbound_request_forget_all(struct inbound_requests *requests) {
 void inbound_request_deinit(struct inbound_requests *requests) {
     inbound_request_forget_all(requests);
     hash_table_deinit(&requests->by_number);
-    freelist_release(&requests->spares, requests->quota);
+    freelist_release(&requests->freelist, requests->quota);
 }
 
 // --- Answers
@@ -210,7 +210,7 @@ void inbound_request_respond(struct shard *shard, struct peer *peer, struct exch
 }
 
 // Its hub needn't be told any more that it was taken.
-static void tell(struct inbound_request *request) {
+static void acknowledge(struct inbound_request *request) {
     assert(request->place.hub);
     list_remove(&request->untold);
     list_init(&request->untold);
@@ -231,7 +231,7 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
                                                    &request->place.hub->hub, SUBJECT_PROGRESS, 0);
         enum error error = remote_target_put_head(shard, parcel, &envelope, &bytes);
         if (!error) {
-            tell(request);
+            acknowledge(request);
             send_queue_bound(shard, peer, parcel);
             return;
         }
@@ -253,7 +253,7 @@ void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchang
     reply_data_number(&json, "waitMs", (int64_t)(shard_limits(shard)->gate_wait_ns / 1000000));
     reply_data_string(&json, "checkpoint", checkpoint, bytes);
     text_put(&json, "}");
-    tell(request);
+    acknowledge(request);
     struct hub_words words = {
         .kind = SUBJECT_HELD, .hub = &request->place.hub->hub, .number = request->place.number};
     nats_publish(link, &words, &json);
@@ -299,7 +299,7 @@ static enum error read_target(struct link *link, const struct hub_message *messa
 static void read_origin(const struct link *link, const struct hub_message *message, struct origin *origin) {
     struct span agent = message->header.agent;
     *origin = (struct origin){.kind = message->subject.kind};
-    if (!message->header.given)
+    if (!message->header.is_present)
         return;
     origin->hub = message->header.hub;
     origin->user = hub_message_user(link, message);
@@ -348,7 +348,7 @@ static void route_request(struct link *link, struct hub_message *message, const 
 static bool read_place(struct link *link, const struct hub_message *message, struct reply_place *place) {
     struct span reply = message->said->reply;
     *place = (struct reply_place){.reply = message->bytes + reply.at, .reply_bytes = reply.bytes};
-    if (!message->header.given || !reply.bytes)
+    if (!message->header.is_present || !reply.bytes)
         return reply.bytes <= SUBJECT_BYTES_MAX;
     place->hub = message->member;
     place->number = hub_message_reply(message);
@@ -359,7 +359,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
     struct reply_place place;
     struct origin origin;
-    assert(!message->header.given == !message->member);
+    assert(!message->header.is_present == !message->member);
     if (!read_place(link, message, &place)) {
         stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
         return;
@@ -369,7 +369,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     enum error error = hub_message_open(shard, message);
     if (!error)
         error = hub_message_is_array(message) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
-    if (!error && shard->settings->users && message->header.given && !origin.user)
+    if (!error && shard->settings->users && message->header.is_present && !origin.user)
         error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
     if (error) {
         stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
@@ -436,14 +436,14 @@ static void end_one(struct link *link, struct inbound_request *request) {
 }
 
 void inbound_request_lose(struct link *link, struct cluster_member *member) {
-    while (!list_empty(&member->asked))
-        end_one(link, list_entry(member->asked.next, struct inbound_request, by_hub));
-    assert(list_empty(&member->asked));
+    while (!list_empty(&member->inbound))
+        end_one(link, list_entry(member->inbound.next, struct inbound_request, by_hub));
+    assert(list_empty(&member->inbound));
 }
 
 void inbound_request_end(struct link *link, struct cluster_member *member) {
     assert(link->peer);
-    for (struct list *node = member->asked.next; node != &member->asked; node = node->next) {
+    for (struct list *node = member->inbound.next; node != &member->inbound; node = node->next) {
         send_error(link, &list_entry(node, struct inbound_request, by_hub)->place, ERROR_TARGET_DISCONNECTED,
                    NULL);
     }
@@ -470,7 +470,7 @@ static void tell_hub(struct link *link, struct cluster_member *hub, uint64_t unt
             continue;
         text_put(&json, count++ ? "," : "[");
         text_number(&json, (int64_t)request->place.number);
-        tell(request);
+        acknowledge(request);
     }
     text_put(&json, "]");
     nats_publish(link, &(struct hub_words){.kind = SUBJECT_TAKEN, .hub = &hub->hub}, &json);
@@ -480,7 +480,7 @@ void inbound_request_tick(struct link *link) {
     struct list *untold = &link->inbound.untold;
     uint64_t now_ms = shard_now_ms(link->shard);
     assert(link->state == LINK_UP);
-    freelist_shrink(&link->inbound.spares, link->inbound.quota);
+    freelist_shrink(&link->inbound.freelist, link->inbound.quota);
     while (!list_empty(untold) && link->peer->state == PEER_OPEN) {
         struct inbound_request *oldest = list_entry(untold->next, struct inbound_request, untold);
         if (now_ms - oldest->came_ms < CLUSTER_TICK_MS)

@@ -273,7 +273,7 @@ static void forget_members(struct link *link) {
     assert(link->shard->index == 0);
     while (!list_empty(all)) {
         struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
-        outbound_request_forget(&link->outbound, &member->owes);
+        outbound_request_forget(&link->outbound, &member->outbound);
         inbound_request_lose(link, member);
         remote_presence_lose(link->shard, &member->presence, &member->hub);
         cluster_members_remove(&link->members, member);

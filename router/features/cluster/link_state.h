@@ -71,7 +71,7 @@ struct outbound_request {
 struct outbound_requests {
     struct hash_table by_number;
     struct list unacked; // oldest first
-    struct freelist spares;
+    struct freelist freelist;
     uint64_t secret; // of the hash
     struct quota *quota;
 };
@@ -99,7 +99,7 @@ struct inbound_requests {
     struct hash_table by_number;
     struct list untold;          // oldest first
     struct list client_requests; // of clients
-    struct freelist spares;
+    struct freelist freelist;
     uint64_t secret; // of the hash
     struct quota *quota;
 };

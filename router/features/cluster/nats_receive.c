@@ -180,7 +180,7 @@ static bool take_known(struct link *link, struct hub_message *message) {
         return false;
     if (kind == SUBJECT_HUBS_BEAT)
         return judge_json(message) && heartbeat_take(link, message);
-    if (message->header.given && !(message->member = heartbeat_receive(link, &message->header.hub)))
+    if (message->header.is_present && !(message->member = heartbeat_receive(link, &message->header.hub)))
         return true; // of a link that has ended
     if (kind == SUBJECT_ANSWER)
         return take_answer(link, message);

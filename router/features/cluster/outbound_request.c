@@ -38,7 +38,7 @@ static struct outbound_request *outbound_request_find(const struct outbound_requ
 
 static struct outbound_request *add(struct link *link, uint64_t number) {
     struct outbound_requests *requests = &link->outbound;
-    struct outbound_request *fresh = freelist_take(&requests->spares);
+    struct outbound_request *fresh = freelist_take(&requests->freelist);
     assert(number);
     if (!fresh)
         fresh = quota_take(requests->quota, sizeof *fresh);
@@ -46,7 +46,7 @@ static struct outbound_request *add(struct link *link, uint64_t number) {
         return NULL;
     *fresh = (struct outbound_request){.number = number, .sent_ms = shard_now_ms(link->shard)};
     if (!hash_table_add(&requests->by_number, &fresh->node)) {
-        freelist_give(&requests->spares, requests->quota, fresh);
+        freelist_give(&requests->freelist, requests->quota, fresh);
         return NULL;
     }
     list_append(&requests->unacked, &fresh->link);
@@ -61,14 +61,14 @@ static void take_out(struct outbound_requests *requests, struct outbound_request
 
 static void outbound_request_remove(struct link *link, struct outbound_request *request) {
     take_out(&link->outbound, request);
-    freelist_give(&link->outbound.spares, link->outbound.quota, request);
+    freelist_give(&link->outbound.freelist, link->outbound.quota, request);
 }
 
 void outbound_request_forget(struct outbound_requests *requests, struct list *all) {
     while (!list_empty(all)) {
         struct outbound_request *request = list_entry(all->next, struct outbound_request, link);
         take_out(requests, request);
-        freelist_give(&requests->spares, requests->quota, request);
+        freelist_give(&requests->freelist, requests->quota, request);
     }
 }
 
@@ -76,7 +76,7 @@ void outbound_request_deinit(struct outbound_requests *requests) {
     outbound_request_forget(requests, &requests->unacked);
     assert(requests->by_number.count == 0); // what was taken went with its taker
     hash_table_deinit(&requests->by_number);
-    freelist_release(&requests->spares, requests->quota);
+    freelist_release(&requests->freelist, requests->quota);
 }
 
 // --- Ends
@@ -105,9 +105,9 @@ static void end(struct link *link, struct outbound_request *request, enum remote
 
 void outbound_request_lose(struct link *link, struct cluster_member *member) {
     assert(link->peer);
-    while (!list_empty(&member->owes)) {
+    while (!list_empty(&member->outbound)) {
         stats_count(&link->shard->stats, COUNT_REQUESTS_LOST);
-        end(link, list_entry(member->owes.next, struct outbound_request, link), REMOTE_LOST, 0);
+        end(link, list_entry(member->outbound.next, struct outbound_request, link), REMOTE_LOST, 0);
     }
 }
 
@@ -125,7 +125,7 @@ void outbound_request_tick(struct link *link) {
             send_release(link->shard, parcel);
         end(link, request, REMOTE_NOT_TAKEN, 0);
     }
-    freelist_shrink(&link->outbound.spares, link->outbound.quota);
+    freelist_shrink(&link->outbound.freelist, link->outbound.quota);
 }
 
 // --- Going
@@ -217,7 +217,7 @@ static bool give_to(struct outbound_request *request, struct cluster_member *mem
         return false;
     request->taker = member;
     list_remove(&request->link);
-    list_append(&member->owes, &request->link);
+    list_append(&member->outbound, &request->link);
     return true;
 }
 
@@ -234,8 +234,8 @@ static void deliver(struct link *link, struct outbound_request *request, struct 
 
 bool outbound_request_answer(struct link *link, struct hub_message *message) {
     struct outbound_request *request = outbound_request_find(&link->outbound, message->subject.number);
-    bool has_hub = message->header.given;
-    assert(!message->header.given == !message->member);
+    bool has_hub = message->header.is_present;
+    assert(!message->header.is_present == !message->member);
     if (!request)
         return false;
     if (!has_hub && nats_status(message->bytes, message->said->headers) == 503) {

@@ -55,14 +55,14 @@ static void put_texts(struct hcs_client *client, const struct hcs_start_fields *
 
 static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer *viewer,
                                           const struct hcs_start_fields *fields) {
-    if (!quota_is_fair(&shard->quota, viewer->kept_bytes))
+    if (!quota_is_fair(&shard->quota, viewer->quota_bytes))
         return NULL;
     size_t text_bytes = (size_t)fields->id_bytes + fields->request_id_bytes + fields->target_bytes;
     struct hcs_client *client = quota_take_zeroed(&shard->quota, 1, sizeof *client + text_bytes);
     if (!client)
         return NULL;
     client->connection = client->key.connection = viewer->peer->name;
-    client->mark = ++shard->streams.marks;
+    client->tag = ++shard->streams.tags;
     client->resumes = fields->resumes;
     client->is_barred = fields->is_barred;
     client->has_after = fields->has_after;
@@ -95,7 +95,7 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
     client->known = report_of(viewer);
     client->over = client->known & REPORT_OVER;
     client->stuck = client->known & REPORT_STUCK;
-    viewer->kept_bytes += memory_bytes(client);
+    viewer->quota_bytes += memory_bytes(client);
     list_append(&viewer->streams, &client->by_peer);
     peer->awaited++;
     shard->streams.out++;
@@ -116,9 +116,9 @@ static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
 // The peer knows it no more; whether it has gone or the session has let it go.
 static void part(struct peer *peer, struct hcs_client *client) {
     struct hcs_viewer *viewer = viewer_at(peer);
-    assert(viewer && viewer->kept_bytes >= memory_bytes(client) && peer->awaited > 0);
+    assert(viewer && viewer->quota_bytes >= memory_bytes(client) && peer->awaited > 0);
     list_remove(&client->by_peer);
-    viewer->kept_bytes -= memory_bytes(client);
+    viewer->quota_bytes -= memory_bytes(client);
     peer->awaited--;
 }
 
@@ -169,7 +169,7 @@ static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *c
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (parcel && tag.type == TYPE_CHUNK) {
         parcel->of_stream = true;
-        parcel->stream = client->mark;
+        parcel->stream = client->tag;
         client->has_queued = true;
     }
     if (parcel && !client->is_web)
@@ -324,7 +324,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
         return;
     client->has_queued = false;
     parcel_list_init(&dropped);
-    outbox_filter(&peer->connection.outbox, client->mark, &dropped);
+    outbox_filter(&peer->connection.outbox, client->tag, &dropped);
     for (struct parcel *chunk; (chunk = parcel_list_take(&dropped));)
         drop_chunk(shard, client, chunk, COUNT_DROP_STREAM_FLUSHED);
     update_over(shard, viewer_at(peer));

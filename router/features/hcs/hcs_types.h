@@ -33,7 +33,7 @@ enum hcs_refusal {
 struct hcs_client {
     // Constant.
     uint64_t connection;
-    uint64_t mark;     // of its chunks in its peer's queue
+    uint64_t tag;      // of its chunks in its peer's queue
     uint32_t home;     // the session's shard
     bool resumes;      // it only comes back: it never starts a session
     bool is_barred;    // its user may join a session, but not start one at its target

@@ -23,24 +23,24 @@
 // Whether there are none.
 static bool websocket_headers_is_plain(const struct directives *directives) {
     assert(!directives_is_bad(directives)); // the upgrade was refused
-    return !directives->governance_given && !directives->timeout_given && !directives->idle_given;
+    return !directives->has_governance && !directives->has_timeout && !directives->has_idle;
 }
 
 // Content-Length and the fields, as a peer would have sent them.
 static size_t put_block(char *out, const struct directives *directives, uint32_t body_bytes) {
     size_t count = frame_length_line(out, body_bytes);
     char *at = out + count;
-    if (directives->governance_given) {
+    if (directives->has_governance) {
         at = stpcpy(at, "Governance-Level: ");
         at = stpcpy(at, governance_text(directives->governance));
         at = stpcpy(at, "\r\n");
     }
-    if (directives->timeout_given) {
+    if (directives->has_timeout) {
         at = stpcpy(at, "Custom-Timeout-Ms: ");
         at += text_digits(at, directives->timeout_ms);
         at = stpcpy(at, "\r\n");
     }
-    if (directives->idle_given) {
+    if (directives->has_idle) {
         at = stpcpy(at, "Custom-Idle-Timeout-Ms: ");
         at += text_digits(at, directives->idle_ms);
         at = stpcpy(at, "\r\n");

@@ -180,7 +180,7 @@ void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_user
 
 void mcp_modern_restart(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
-    assert(child->modern && seat->connection.held);
+    assert(child->modern && seat->connection.paused);
     bool was_started = child->running_ms != 0; // else it is the machine that lacks something
     bool is_mine = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     if (is_mine && !child->era_is_known && !child->of->no_modern) {

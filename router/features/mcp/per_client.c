@@ -464,7 +464,7 @@ static void drop_waiting(struct shard *shard, struct peer *seat) {
 
 void per_client_restart(struct shard *shard, struct peer *seat) {
     struct child *child = seat->annex->child;
-    assert(child && child->of && seat->connection.held);
+    assert(child && child->of && seat->connection.paused);
     bool is_mine = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     bool spares = child->keeps_queue && child->after < CHILD_AFTER_STOP;
     struct mcp_user *user = user_of(child);

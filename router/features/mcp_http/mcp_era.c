@@ -194,7 +194,7 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
     assert(shard->index == 0);
     struct mcp_client *client = mcp_modern_call_client(shard, user, server->name, server->name_bytes);
     struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
-    struct directives directives = {.timeout_given = true};
+    struct directives directives = {.has_timeout = true};
     if (!call) {
         text_deinit(body);
         if (client)

@@ -127,7 +127,7 @@ static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_
                      const char *cursor, size_t bytes) {
     assert(shard->index == 0);
     struct mcp_call *call = mcp_call_begin(shard, gather->call->client, NULL);
-    struct directives directives = {.timeout_given = true};
+    struct directives directives = {.has_timeout = true};
     struct text body;
     part->failed = true;
     if (!call) {

@@ -36,7 +36,7 @@ const struct agent *peer_label_agent(struct shard *shard, const struct pending *
     for (const struct list *node = home ? home->agents.next : NULL; home && node != &home->agents;
          node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, by_home);
-        if (agent->mark == pending->agent)
+        if (agent->tag == pending->agent)
             return agent;
     }
     return NULL;

@@ -99,7 +99,7 @@ static void put_line(struct shard *shard, const struct tap *tap, const char *ste
     audit_submit(shard, entry);
 }
 
-static void tell(struct shard *shard, const struct tap *tap, bool begins) {
+static void report(struct shard *shard, const struct tap *tap, bool begins) {
     const char *user = tap->user ? tap->user->name : NULL;
     put_line(shard, tap, begins ? "begins" : "ends");
     if (begins)
@@ -460,7 +460,7 @@ static void end_round(struct shard *shard, struct tap *tap) {
     tap->is_travelling = false;
     if (tap->is_leaving) {
         tap->is_over = true;
-        tell(shard, tap, false);
+        report(shard, tap, false);
         give_if_over(shard, tap);
         return;
     }
@@ -633,7 +633,7 @@ static void begin(struct shard *shard, const struct message *message, const stru
     wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
     message->peer->awaited++;
     shard->remote_queries_out++;
-    tell(shard, tap, true);
+    report(shard, tap, true);
     travel(shard, tap);
 }
 

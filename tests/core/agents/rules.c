@@ -28,7 +28,7 @@ static void put(struct agents *agents, const char *id, uint64_t connection, enum
 enum target { ABSENT, STRING, TOO_LONG, NOT_A_STRING };
 
 static struct rules_field field(enum target given, const char *text) {
-    return (struct rules_field){.given = given != ABSENT,
+    return (struct rules_field){.is_present = given != ABSENT,
                                 .is_string = given == STRING || given == TOO_LONG,
                                 .text = text,
                                 .bytes = text ? strlen(text) : 0};

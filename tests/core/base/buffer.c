@@ -172,15 +172,15 @@ static void what_the_allocator_got_is_counted(void **state) {
     struct buffer_pool pool;
     buffer_pool_init(&pool, &budget);
     buffer_drop(buffer_take(&pool));
-    assert_int_equal(pool.given_back, 0); // it is at rest
+    assert_int_equal(pool.returned, 0); // it is at rest
     buffer_drop(buffer_take_large(&pool, 2 * RECEIVE_BUFFER_BYTES));
-    assert_int_equal(pool.given_back, 1);
+    assert_int_equal(pool.returned, 1);
     buffer_pool_shrink(&pool);
-    assert_int_equal(pool.given_back, 0);
+    assert_int_equal(pool.returned, 0);
     buffer_pool_shrink(&pool);
-    assert_int_equal(pool.given_back, 1); // what was at rest
+    assert_int_equal(pool.returned, 1); // what was at rest
     buffer_pool_shrink(&pool);
-    assert_int_equal(pool.given_back, 0);
+    assert_int_equal(pool.returned, 0);
     buffer_pool_deinit(&pool);
 }
 

@@ -35,7 +35,7 @@ static void a_line_is_written_and_read(void **state) {
     assert_string_equal(out, "NATS/1.0\r\nPatchbay: 0123456789abcdef0123456789abcdef-3 time=29998 user=ci "
                              "agent=build-agent\r\n\r\n");
     struct hub_header header = read_text(out);
-    assert_true(header.given && header.hub.bytes == hub.bytes);
+    assert_true(header.is_present && header.hub.bytes == hub.bytes);
     assert_memory_equal(header.hub.text, hub.text, hub.bytes);
     assert_int_equal(header.time_ms, 29998);
     assert_span(out, header.user, "ci");
@@ -49,7 +49,7 @@ static void what_is_not_said_is_not_there(void **state) {
     hub_name_write(&hub, node, 4294967295);
     out[hub_header_write(out, &hub, &(struct hub_header_source){0})] = '\0';
     struct hub_header header = read_text(out);
-    assert_true(header.given);
+    assert_true(header.is_present);
     assert_true(header.time_ms == 0 && header.user.bytes == 0 && header.agent.bytes == 0);
 }
 
@@ -78,7 +78,7 @@ static void keys_that_are_not_known_mean_nothing(void **state) {
     static const char text[] = LINE " x=y time=7 user= word agent=a=b\r\nOther: 1\r\n\r\n";
     (void)state;
     struct hub_header header = read_text(text);
-    assert_true(header.given);
+    assert_true(header.is_present);
     assert_int_equal(header.time_ms, 7);
     assert_int_equal(header.user.bytes, 0);
     assert_span(text, header.agent, "a=b");
@@ -91,7 +91,7 @@ static void times_out_of_bounds_say_nothing(void **state) {
     (void)state;
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
         struct hub_header header = read_text(bad[at]);
-        assert_true(header.given && header.time_ms == 0);
+        assert_true(header.is_present && header.time_ms == 0);
     }
 }
 
@@ -109,7 +109,7 @@ static void what_is_no_line_is_not_given(void **state) {
         "NATS/1.0\r\nPatchbay: 0123456789abcdef0123456789abcdef-1"};
     (void)state;
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++)
-        assert_false(read_text(bad[at]).given);
+        assert_false(read_text(bad[at]).is_present);
 }
 
 int main(void) {

@@ -348,7 +348,7 @@ static void past_the_bound_nothing_is_added(void **state) {
     assert_true(table.count > 500);
     assert_true(sum > QUARTER / 4 * 3 && sum <= QUARTER);
     assert_true(atomic_load(&budget.bytes) <= QUARTER);
-    assert_int_equal(index.kept_bytes, sum);
+    assert_int_equal(index.quota_bytes, sum);
     while (!list_empty(&index.requests)) {
         struct pending *pending = list_entry(index.requests.next, struct pending, by_source);
         request_index_remove(pending);

@@ -197,9 +197,9 @@ static void what_is_held(void **state) {
     message.names[KIND_TOOL] = named("prod-1");
     assert_int_equal(rights_hold(user, &message), 4);
     message.names[KIND_EVENT] = named("release-1");
-    message.names[KIND_TOOL].given = false;
+    message.names[KIND_TOOL].is_present = false;
     assert_int_equal(rights_hold(user, &message), 2);
-    message.names[KIND_EVENT].given = false;
+    message.names[KIND_EVENT].is_present = false;
     message.names[KIND_CAPABILITY] = named("danger");
     assert_int_equal(rights_hold(user, &message), 4);
     assert_int_equal(rights_hold_agent(user, "deploy-1", 8), 2);

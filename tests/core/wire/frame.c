@@ -60,13 +60,13 @@ static void assert_same(const struct unit *left, const struct unit *right) {
     assert_int_equal(left->length_line_bytes, right->length_line_bytes);
     assert_int_equal(left->canonical, right->canonical);
     assert_int_equal(left->directives.version, right->directives.version);
-    assert_int_equal(left->directives.governance_given, right->directives.governance_given);
+    assert_int_equal(left->directives.has_governance, right->directives.has_governance);
     assert_int_equal(left->directives.governance_bad, right->directives.governance_bad);
     assert_int_equal(left->directives.governance, right->directives.governance);
-    assert_int_equal(left->directives.timeout_given, right->directives.timeout_given);
+    assert_int_equal(left->directives.has_timeout, right->directives.has_timeout);
     assert_int_equal(left->directives.timeout_bad, right->directives.timeout_bad);
     assert_int_equal(left->directives.timeout_ms, right->directives.timeout_ms);
-    assert_int_equal(left->directives.idle_given, right->directives.idle_given);
+    assert_int_equal(left->directives.has_idle, right->directives.has_idle);
     assert_int_equal(left->directives.idle_bad, right->directives.idle_bad);
     assert_int_equal(left->directives.idle_ms, right->directives.idle_ms);
 }
@@ -184,12 +184,12 @@ static void reads_governance_and_timeout(void **state) {
                                  levels[i].level, timeouts[j].value, timeouts[j].value);
             struct unit scan;
             assert_int_equal(scan_whole(&scan, text, (size_t)bytes, &usual_limits), UNIT_WHOLE);
-            assert_true(scan.directives.governance_given && scan.directives.timeout_given);
+            assert_true(scan.directives.has_governance && scan.directives.has_timeout);
             assert_int_equal(scan.directives.governance_bad, levels[i].bad);
             assert_int_equal(scan.directives.governance, levels[i].governance);
             assert_int_equal(scan.directives.timeout_bad, timeouts[j].bad);
             assert_int_equal(scan.directives.timeout_ms, timeouts[j].ms);
-            assert_true(scan.directives.idle_given);
+            assert_true(scan.directives.has_idle);
             assert_int_equal(scan.directives.idle_bad, timeouts[j].bad);
             assert_int_equal(scan.directives.idle_ms, timeouts[j].ms);
             if (i == j)
@@ -203,8 +203,8 @@ static void absent_fields_stay_absent(void **state) {
     struct unit scan;
     assert_int_equal(scan_whole(&scan, LENGTH "\r\n...", 24, &usual_limits), UNIT_WHOLE);
     assert_int_equal(scan.directives.version, VERSION_ABSENT);
-    assert_false(scan.directives.governance_given || scan.directives.governance_bad ||
-                 scan.directives.timeout_given || scan.directives.timeout_bad || scan.directives.idle_given ||
+    assert_false(scan.directives.has_governance || scan.directives.governance_bad ||
+                 scan.directives.has_timeout || scan.directives.timeout_bad || scan.directives.has_idle ||
                  scan.directives.idle_bad);
 }
 

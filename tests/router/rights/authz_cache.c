@@ -81,7 +81,7 @@ static void speak(struct spoken *spoken, const struct said *said, const char *re
     spoken->asked = (struct rules_message){.method = message->method, .method_bytes = message->method_bytes};
     if (named)
         spoken->asked.target = (struct rules_field){
-            .given = true,
+            .is_present = true,
             .is_string = true,
             .text = spoken->target,
             .bytes = json_string_decode(message->body, message->lookup.value[KEY_TARGET_AGENT],
