@@ -39,7 +39,7 @@ void config_fault(const struct config_place *place, const char *format, ...) {
 void config_warn(const struct config_place *place, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    tell(LOG_CONFIG_WARNING, place, format, arguments);
+    print(LOG_CONFIG_WARNING, place, format, arguments);
     va_end(arguments);
 }
 
