@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Broker, joining, linked } from '../e2e/cluster.mjs';
 import { Hub } from '../e2e/hub.mjs';
 import { Chromium, chromiumIsThere } from './chromium.mjs';
@@ -179,6 +180,40 @@ else {
       await shown.close();
     }
   }, ['--gate', 'manual']));
+
+  test('the page shows the slowest requests, and the last errors while somebody watches', () => withHub(async (hub) => {
+    const silent = await hub.agent('silent'), failing = await hub.agent('failing'), asking = await hub.agent('asker');
+    asking.send({ jsonrpc: '2.0', id: 1, method: 'm\u202e<b>', params: { targetAgent: 'silent' } });
+    await silent.next();
+    await sleep(20); // so that their ages differ
+    asking.send({ jsonrpc: '2.0', id: 2, method: 'later', params: { targetAgent: 'silent' } });
+    await silent.next();
+    const shown = await browser.open(page(hub));
+    const cells = (part) => `[...document.querySelectorAll('#requests ${part} tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))`;
+    const fail = async (method) => {
+      const answer = asking.ask(method, { targetAgent: 'failing' });
+      failing.send({ jsonrpc: '2.0', id: (await failing.next()).json.id, error: { code: -4711, message: 'no' } });
+      assert.equal((await answer).error.code, -4711);
+    };
+    await shown.until(`${cells('.under-way')}.map((row) => row.slice(0, 3).join()).join(';') === 'm\\\\u202e<b>,asker,silent;later,asker,silent'`, 'what is under way');
+    await fail('before');
+    assert.equal(await shown.value("document.querySelector('#requests .errors').textContent"), 'Nobody watches.');
+    await shown.value("document.querySelector('#requests button').click()");
+    await shown.until("document.querySelector('#requests .errors').textContent === 'No request has failed since.'", 'the tap');
+    await fail('one');
+    assert.equal((await asking.ask('two', { targetAgent: 'nobody' })).error.code, -32010);
+    await shown.until(`${cells('.errors')}.length === 2`, 'the errors');
+    assert.deepEqual((await shown.value(cells('.errors'))).map((row) => row.slice(1)),
+      [['-32010', 'refused', 'two', 'asker', '–', '–'], ['-4711', 'error', 'one', 'asker', 'failing', '–']]);
+    assert.ok(await shown.value('document.documentElement.scrollWidth <= innerWidth'), 'nothing is wider than the screen');
+    await shown.value("document.querySelector('#requests button').click()");
+    while (!/tap 1 ended/.test(hub.stderr)) await sleep(5);
+    await fail('three');
+    assert.equal(await shown.value("document.querySelector('#requests button').getAttribute('aria-pressed')"), 'false');
+    assert.equal((await shown.value(cells('.errors'))).length, 2);
+    assert.deepEqual(shown.errors, []);
+    await shown.close();
+  }));
 
   test('the page says what the hub needs attention for', () => withHub(async (hub) => {
     await hub.agent('silent');

@@ -19,6 +19,7 @@ page_\name\()_end:
     file charts_js, "router/features/page/status-charts.js"
     file figures_js, "router/features/page/status-figures.js"
     file link_js, "router/features/page/status-link.js"
+    file requests_js, "router/features/page/status-requests.js"
     file view_js, "router/features/page/status-view.js"
 
     .section .note.GNU-stack, "", @progbits

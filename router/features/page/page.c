@@ -17,6 +17,7 @@
     X(charts_js, "/status-charts.js", SCRIPT)                                                                \
     X(figures_js, "/status-figures.js", SCRIPT)                                                              \
     X(link_js, "/status-link.js", SCRIPT)                                                                    \
+    X(requests_js, "/status-requests.js", SCRIPT)                                                            \
     X(view_js, "/status-view.js", SCRIPT)
 
 // As page.S has them.

@@ -1,13 +1,9 @@
 // What the hub holds until somebody approves it: a list to decide from. What is on the way into it, a focus or a word
 // that somebody is typing, stays where it is while the list changes around it.
 import * as figures from './status-figures.js';
-import { make, say } from './status-view.js';
+import { make, say, visible } from './status-view.js';
 
 const DECISIONS = [['approved', 'Approve'], ['needs_revision', 'Needs revision'], ['rejected', 'Reject']];
-
-// What isn't shown where it stands, or not at all, is shown as its escape: who decides must see what is asked.
-const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g,
-  (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 export class Approvals {
   #shown = new Map(); // by checkpoint

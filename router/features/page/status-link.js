@@ -9,7 +9,7 @@ export class Link {
   #pause = PAUSE_MS;
   #timer = 0;
 
-  // `on` is told with onOpen and onClosed(ms until it tries again).
+  // `on` is told with onOpen, onClosed(ms until it tries again) and, of a notification, onHeard(body).
   constructor(on) {
     this.on = on;
     this.#dial();
@@ -64,6 +64,7 @@ export class Link {
     } catch {
       return;
     }
+    if ('method' in body && !('id' in body)) this.on.onHeard(body);
     const asked = this.#asked.get(body.id);
     if (!asked) return;
     this.#asked.delete(body.id);

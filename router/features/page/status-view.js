@@ -9,6 +9,10 @@ export function make(name, { text, ...attributes } = {}, ...children) {
   return element;
 }
 
+// What isn't shown where it stands, or not at all, is shown as its escape: who decides must see what is asked.
+export const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g,
+  (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 // Changes text only where it is another one: what is selected stays so, and nobody is read the same again.
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
@@ -65,7 +69,8 @@ const classes = (column) =>
 // A table in a box, or a word where there are no rows.
 export function list(box, columns, rows, none) {
   if (!rows.length) {
-    if (box.firstChild?.className !== 'none') box.replaceChildren(make('p', { class: 'none', text: none }));
+    if (box.firstChild?.className !== 'none') box.replaceChildren(make('p', { class: 'none' }));
+    say(box.firstChild, none);
     return;
   }
   let table = box.querySelector('table');

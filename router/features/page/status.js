@@ -3,6 +3,7 @@ import { Approvals } from './status-approvals.js';
 import { Chart } from './status-charts.js';
 import * as figures from './status-figures.js';
 import { Link } from './status-link.js';
+import { Requests } from './status-requests.js';
 import { fill, list, make, meter, say } from './status-view.js';
 
 const ASK_MS = 1000, STALE_MS = 2500, AGENTS_SHOWN = 100;
@@ -245,6 +246,7 @@ async function ask() {
       const now = take((await link.ask('hub/stats')).result);
       show(now);
       await approvals.ask(now.stats);
+      await requests.ask();
       await askAgents();
     }
   } catch (error) {
@@ -257,6 +259,7 @@ async function ask() {
 // At once, unless it is being asked: then that goes on.
 function askNow() {
   approvals.connected();
+  requests.connected();
   if (timer) ask();
 }
 
@@ -271,6 +274,7 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-const link = new Link({ onOpen: askNow, onClosed: () => showVerdict() });
+const link = new Link({ onOpen: askNow, onClosed: () => showVerdict(), onHeard: (body) => requests.heard(body) });
 const approvals = new Approvals(at('held'), link);
+const requests = new Requests(at('requests'), link);
 ask();

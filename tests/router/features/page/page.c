@@ -55,8 +55,8 @@ static void the_page_is_as_its_policy_wants(void **state) {
     assert_false(holds(page, "<style"));
     assert_false(holds(page, "http:"));
     assert_false(holds(page, "https:"));
-    const char *const scripts[] = {"./status-approvals.js", "./status-charts.js", "./status-figures.js",
-                                   "./status-link.js", "./status-view.js"};
+    const char *const scripts[] = {"./status-approvals.js", "./status-charts.js",   "./status-figures.js",
+                                   "./status-link.js",      "./status-requests.js", "./status-view.js"};
     for (size_t at = 0; at < sizeof scripts / sizeof *scripts; at++) {
         assert_true(holds(find("/status.js"), scripts[at]));
         assert_non_null(find(scripts[at] + 1).bytes);
