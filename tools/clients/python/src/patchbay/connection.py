@@ -18,6 +18,7 @@ from .wire import Framed, Lines, Wire, WireError
 __all__ = ["Connection", "dial"]
 
 WAITING_BYTES_MAX = 1024 * 1024  # less than that may wait for the socket when `drained` returns
+READ_BYTES = 256 * 1024  # are read at once
 WRITE_BYTES = 64 * 1024  # as much is written at once, and not at the turn's end
 UNREAD_BYTES_MAX = 16 * 1024 * 1024  # a hub that leaves so much unread gets no more refusals, but the connection's end
 DIAL_SECONDS = 10.0
@@ -28,22 +29,25 @@ Dialled = Tuple[asyncio.BaseTransport, "Connection"]
 Receive = Callable[["Connection", bytes, bytes], None]
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """A connection that stands, until it is lost. It is not opened again.
 
-    `receive` gets each message: header lines and body. `lost` is called once, at the end.
+    `receive` gets each message: header lines and body. `work` is called when that is done for all that came in one read.
+    `lost` is called once, at the end.
     """
 
-    def __init__(self, wire: Wire, receive: Receive, lost: Callable[["Connection"], None]) -> None:
+    def __init__(self, wire: Wire, receive: Receive, work: Callable[[], None], lost: Callable[["Connection"], None]) -> None:
         self.wire = wire
         self.is_lost = False
         self.fault: Optional[str] = None  # why the client ended the connection
         self.owed: Dict[Union[int, str, None], object] = {}  # requests that came and are not answered, by their ids
         self.body_bytes_max = 0  # that the hub takes, as it has told; 0: it has not
         self._receive = receive
+        self._work = work
         self._tell_lost = lost
         self._loop = asyncio.get_running_loop()
         self._transport: Optional[asyncio.Transport] = None
+        self._in = memoryview(bytearray(READ_BYTES))  # a new buffer for each read costs as much as a short message
         self._out: List[bytes] = []
         self._out_bytes = 0
         self._will_flush = False
@@ -56,7 +60,14 @@ class Connection(asyncio.Protocol):
         limit = WAITING_BYTES_MAX - WRITE_BYTES - 1
         self._transport.set_write_buffer_limits(high=limit, low=limit)
 
+    def get_buffer(self, sizehint: int) -> memoryview:  # TLS writes into slices of a view alone
+        return self._in
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(self._in[:nbytes]))
+
     def data_received(self, data: bytes) -> None:
+        """Takes bytes that came."""
         fault = None
         try:
             messages = self.wire.feed(data)
@@ -64,10 +75,11 @@ class Connection(asyncio.Protocol):
             messages, fault = error.messages, str(error)
         for fields, body in messages:
             if self.is_lost:
-                return
+                break
             self._receive(self, fields, body)
         if fault is not None:
             self.fail(fault)
+        self._work()
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         self._lose()
@@ -171,16 +183,25 @@ class Connection(asyncio.Protocol):
 
 
 async def dial(
-    address: Address, tls: Optional[ssl.SSLContext], max_frame: int, receive: Receive, lost: Callable[[Connection], None]
+    address: Address,
+    tls: Optional[ssl.SSLContext],
+    max_frame: int,
+    receive: Receive,
+    work: Callable[[], None],
+    lost: Callable[[Connection], None],
 ) -> Connection:
     """Connects to a hub. Raises OSError, which is a TimeoutError after 10 s."""
     loop = asyncio.get_running_loop()
 
     def protocol() -> Connection:
-        return Connection(Lines(max_frame) if address.lines else Framed(max_frame), receive, lost)
+        return Connection(Lines(max_frame) if address.lines else Framed(max_frame), receive, work, lost)
 
     if address.path:
-        return (await _within(loop.create_unix_connection(protocol, address.path)))[1]
+        try:
+            return (await _within(loop.create_unix_connection(protocol, address.path)))[1]
+        except OSError as error:
+            error.filename = error.filename or address.path
+            raise
     transport, connection = await _dial_host(protocol, address, tls)
     if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
         await connection.close()  # where nobody listens, a port of this machine may be given to the one who dials it

@@ -52,19 +52,26 @@ async def connect(
     `governance_level` is the strictest that events to this client may require. At most `concurrency` handlers run at a
     time. A message of the hub has at most `max_frame` bytes.
 
-    Raises ValueError where the URI is none or is not spoken; OSError where nobody listens, or TLS fails; HubError where
-    the hub refuses the token, or ends the connection.
+    Raises ValueError or TypeError where the URI is none or is not spoken, or an option is none; OSError where nobody
+    listens, or TLS fails; HubError where the hub refuses the token, or ends the connection.
     """
     secret = _secret(token)
     token = None  # no traceback shows it
     address = parse(uri or os.environ.get("PATCHBAY_HUB") or DEFAULT_URI)
     check_level(governance_level)
-    if concurrency < 1:
-        raise ValueError("concurrency is at least 1")
+    _check_count("concurrency", concurrency)
+    _check_count("max_frame", max_frame)
     tls = _tls(tls_ca or os.environ.get("PATCHBAY_TLS_CA"), tls_certificate, tls_key) if address.secure else None
     hub = Hub(Settings(address, tls, secret, governance_level, max_frame, __version__), concurrency)
     await hub._session.open()
     return hub
+
+
+def _check_count(name: str, count: int) -> None:
+    if not isinstance(count, int):
+        raise TypeError(f"{name} is an int, not {type(count).__name__}")
+    if count < 1:
+        raise ValueError(f"{name} is at least 1")
 
 
 def _secret(token: Optional[str]) -> Optional[Secret]:
@@ -78,6 +85,11 @@ def _secret(token: Optional[str]) -> Optional[Secret]:
 
 
 def _tls(authorities: Optional[str], certificate: Optional[str], key: Optional[str]) -> ssl.SSLContext:
+    if key is not None and certificate is None:
+        raise ValueError("tls_key needs tls_certificate")
+    for path in (authorities, certificate, key):
+        if path is not None:
+            open(path, "rb").close()  # whose error names the file, as that of ssl does not
     context = ssl.create_default_context(cafile=authorities)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Python 3.13 refuses certificates that other clients of a hub take
@@ -104,7 +116,14 @@ class Hub:
         self._subscriptions = Subscriptions()
         dispatch = Dispatch(self._calls, self._inbound, self._subscriptions, self._registrations, self._tell_state)
         self._session = Session(
-            settings, self._calls, self._registrations, self._subscriptions, dispatch.receive, self._inbound.lose, self._tell_state
+            settings,
+            self._calls,
+            self._registrations,
+            self._subscriptions,
+            dispatch.receive,
+            self._inbound.work,
+            self._inbound.lose,
+            self._tell_state,
         )
         self._is_closing = False
         self._closed = asyncio.Event()
@@ -179,9 +198,11 @@ class Hub:
         each value that the target tells; `params` must be an object then.
 
         Raises HubError: the target's error, or the hub's; -32051 when the time is up; -32055 for more than the hub takes;
-        ConnectionLost when the connection is lost. Raises TypeError, ValueError or RecursionError where `params` are not JSON, or the transport has no header
-        block for a level. A call that is cancelled, or whose time is up, is cancelled at its target.
+        ConnectionLost when the connection is lost. Raises TypeError where `method` is no str; TypeError, ValueError or
+        RecursionError where `params` are not JSON; ValueError where the transport has no header block for a level. A call
+        that is cancelled, or whose time is up, is cancelled at its target.
         """
+        _check_method(method)
         fields = self._fields(level, timeout)
         deadline = None if timeout is None else self._loop.time() + timeout
         connection = self._session.connection
@@ -198,6 +219,7 @@ class Hub:
 
         Raises ConnectionLost where the connection is lost before; else as `call`.
         """
+        _check_method(method)
         message = {"jsonrpc": "2.0", "method": method}
         if params is not None:
             message["params"] = params
@@ -258,6 +280,7 @@ class Hub:
             return
         self._is_closing = True
         self._session.begin_closing()
+        self._inbound.end()
         try:
             deadline = self._loop.time() + CLOSE_SECONDS
             await self._unregister()
@@ -303,3 +326,9 @@ class Hub:
     def _tell_state(self, state: str) -> None:
         for function in list(self._states):
             self._callbacks.tell(function, state)
+
+
+def _check_method(method: str) -> None:
+    """Raises TypeError: a hub refuses such a request without telling its id."""
+    if not isinstance(method, str):
+        raise TypeError(f"a method is a str, not {type(method).__name__}")

@@ -3,7 +3,8 @@
 Past that a request is answered -32052, and a notification is dropped and counted.
 
 A handler that waits for anything has a task of its own. Handlers that end without waiting run one after the other in one
-task, as long as they leave its context as it was: most of what a short handler costs is its task.
+task, as long as they leave the task as it was: most of what a short handler costs is its task. When nothing waits, such a
+task rests, and the next message has it go on at once: a turn of the event loop costs more than a short handler.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from contextvars import copy_context
-from typing import Any, Dict, Optional, Set
+from contextvars import Context, copy_context
+from typing import Any, Callable, Dict, Optional, Set
 
 from . import body
 from .connection import Connection
 from .errors import METHOD_NOT_FOUND, OVERLOADED
 from .handlers import Handlers
 from .job import Job
+from .rest import Rest
 
 __all__ = ["CONCURRENCY", "Inbound"]
 
@@ -26,6 +28,8 @@ CONCURRENCY = 64
 WAITING_BYTES_MAX = 4 * 1024 * 1024
 READ_BYTES = 256 * 1024  # of what waits is kept as values; what comes behind that as the texts that came
 TURN_JOBS_MAX = 256  # that one task does before others have their turn
+
+_cancelling: Callable[[asyncio.Task[None]], int] = getattr(asyncio.Task, "cancelling", lambda task: 0)  # of Python 3.11
 
 logger = logging.getLogger("patchbay")
 
@@ -44,6 +48,9 @@ class Inbound:
         self._next_tasks: Set[asyncio.Task[None]] = set()  # that have not begun
         self._turn = 0  # changes where the task of a handler that waited may not go on to the next job
         self._current: Optional[Job] = None  # that runs, or whose handler was the last to wait
+        self._rest: Optional[Rest] = None  # of a task that waits for the next message
+        self._is_at_once = False  # that task does what has come, within `work`
+        self._is_ending = False  # no task may rest any more
         self._do_wait = False  # what is known of the handlers: they waited, of late
         self.dropped = 0  # notifications that found no place
 
@@ -69,7 +76,19 @@ class Inbound:
                 job.keep(text)
         self._waiting[job] = None
         self._turn += 1
-        if not self._next_tasks:
+
+    def work(self) -> None:
+        """Begins with what was taken. The task that rests does that at once, others in the loop's next turn."""
+        if not self._waiting or self._next_tasks:
+            return
+        rest = self._rest
+        if rest is not None and len(self._tasks) < self._concurrency and asyncio.current_task() is None:
+            self._is_at_once = True
+            try:
+                rest.end()
+            finally:
+                self._is_at_once = False
+        if self._waiting and not self._next_tasks:
             self._start()
 
     def cancel(self, connection: Connection, number: Any) -> None:
@@ -96,6 +115,12 @@ class Inbound:
         deadline = self._loop.time() + seconds
         while self._others() and self._loop.time() < deadline:
             await asyncio.wait(self._others(), timeout=deadline - self._loop.time())
+
+    def end(self) -> None:
+        """Has the task that rests end, in the loop's next turn, and no other rest. `finish` waits for it."""
+        self._is_ending = True
+        if self._rest is not None and self._rest.cancel():
+            self._tasks.add(self._rest.task)
 
     def stop(self) -> None:
         """Cancels what runs, but the task that calls this itself, and what waits."""
@@ -141,23 +166,43 @@ class Inbound:
             self._next_tasks.add(task)
 
     async def _run(self) -> None:
-        """Does what waits, until a handler waits for something."""
+        """Does what waits, until a handler waits for something; and again what comes later, as long as none did."""
         task = asyncio.current_task()
         assert task is not None
         self._next_tasks.discard(task)
+        context = copy_context()
         try:
-            await self._work(task)
+            while await self._work(task, context) and await self._has_rested(task):
+                pass
         finally:
             self._tasks.discard(task)
-            if self._waiting and not self._next_tasks:
+            if self._waiting and not self._next_tasks and not self._is_at_once:
                 self._start()
 
-    async def _work(self, task: asyncio.Task[None]) -> None:
-        """Does one job after the other, as long as none waits and none leaves its mark on the task."""
+    async def _has_rested(self, task: asyncio.Task[None]) -> bool:
+        """Waits for what comes next, where no other task does. False: another task does, or something waits already."""
+        if self._rest is not None or self._waiting or self._is_ending:
+            return False
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # of a client that nobody closes
+        self._tasks.discard(task)
+        self._rest = Rest(task, self._loop)
+        try:
+            await self._rest
+        except asyncio.CancelledError:
+            if self._is_ending:
+                return False
+            raise
+        finally:
+            self._rest = None
+        self._tasks.add(task)
+        return True
+
+    async def _work(self, task: asyncio.Task[None], context: Context) -> bool:
+        """Does one job after the other, as long as none waits and none leaves its mark on the task. False: one has."""
         if self._current is not None:
             self._do_wait = True
         self._turn += 1
-        turn, context = self._turn, copy_context()
+        turn = self._turn
         for _ in range(TURN_JOBS_MAX):
             if not self._waiting:
                 break
@@ -165,7 +210,7 @@ class Inbound:
             self._waiting_bytes -= job.waiting_bytes
             job.task = task
             self._running.add(job)
-            if self._waiting and not self._next_tasks:
+            if self._waiting and not self._next_tasks and not self._is_at_once:
                 self._start()
             self._current = job
             try:
@@ -175,8 +220,19 @@ class Inbound:
                 self._current = None
                 job.flush(now=not self._waiting)
             self._do_wait = self._turn != turn
-            if self._do_wait or job.is_cancelled or copy_context() != context:
-                break
+            if self._do_wait or job.is_cancelled or not _is_as_new(task, context):
+                return False
+        return True
+
+
+def _is_as_new(task: asyncio.Task[None], context: Context) -> bool:
+    """Whether no handler has left its mark on a task: in its variables, as a callback for its end, or by cancelling it."""
+    return (
+        copy_context() == context
+        and not getattr(task, "_callbacks", None)
+        and not getattr(task, "_must_cancel", False)
+        and not _cancelling(task)
+    )
 
 
 def _refuse(connection: Connection, number: Any, code: int, message: str, data: Any) -> None:

@@ -61,7 +61,9 @@ class Job(Request):
             answer = self.error(error)
         except asyncio.CancelledError:
             answer = self.cancelled()
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise  # the program ends, or its loop has
+        except BaseException as error:  # also what frameworks for tests raise
             answer = self.failed(error)
         if self._settle():
             self._connection.put(self.cancelled() if self.is_cancelled else answer)
@@ -114,7 +116,7 @@ class Job(Request):
             value["data"] = error.data
         return body.encode({"jsonrpc": "2.0", "id": self.id, "error": value})
 
-    def failed(self, error: Exception) -> bytes:
+    def failed(self, error: BaseException) -> bytes:
         """Returns an answer with an exception's text, which may be one that cannot be told."""
         try:
             text = str(error)

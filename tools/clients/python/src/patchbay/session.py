@@ -46,6 +46,7 @@ class Session:
     """The current connection, or the next one.
 
     `tell_state` gets `connected`, `lost` and `refused`; `receive` each message; `lost` each connection that is lost.
+    `work` is called after what came in one read.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Session:
         registrations: Registrations,
         subscriptions: Subscriptions,
         receive: Receive,
+        work: Callable[[], None],
         lost: Callable[[Connection], None],
         tell_state: Callable[[str], None],
     ) -> None:
@@ -63,6 +65,7 @@ class Session:
         self._registrations = registrations
         self._subscriptions = subscriptions
         self._receive = receive
+        self._work = work
         self._tell_lost = lost
         self._tell_state = tell_state
         self._loop = asyncio.get_running_loop()
@@ -100,7 +103,7 @@ class Session:
     async def open(self) -> None:
         """Opens a connection. Raises OSError, or HubError: ConnectionLost, or the hub's refusal."""
         settings = self._settings
-        connection = await dial(settings.address, settings.tls, settings.max_frame, self._receive, self._lost)
+        connection = await dial(settings.address, settings.tls, settings.max_frame, self._receive, self._work, self._lost)
         try:
             await self._greet(connection)
             self._pauses.reset()
