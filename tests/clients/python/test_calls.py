@@ -69,6 +69,10 @@ class Calls(ClientTest):
                 await caller.call("hub/ping", value)
         with self.assertRaises(TypeError):
             await caller.call("hub/ping", [1], on_progress=print)
+        for method in (None, 5, b"hub/ping"):
+            for say in (caller.call, caller.notify):
+                with self.assertRaises(TypeError):
+                    await within(say(method, []), "an error at once")
         self.assertEqual(await caller.call("hub/ping", {"still": "there"}), {"still": "there"})
 
     async def test_progress(self):

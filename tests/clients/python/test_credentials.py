@@ -149,6 +149,11 @@ class Credentials(ClientTest):
             await patchbay.connect("tcp://127.0.0.1:1", governance_level="high")
         with self.assertRaises(ValueError):
             await patchbay.connect("tcp://127.0.0.1:1", concurrency=0)
+        with self.assertRaises(ValueError):
+            await patchbay.connect("tcp://127.0.0.1:1", max_frame=0)
+        for words in ({"concurrency": 1.5}, {"concurrency": "4"}, {"max_frame": "64M"}):
+            with self.assertRaises(TypeError):
+                await patchbay.connect("tcp://127.0.0.1:1", **words)
         with self.assertRaises(OSError):
             await patchbay.connect("tls://127.0.0.1:1", tls_ca="/nothing")
         with mock.patch.dict(os.environ, {"PATCHBAY_HUB": "ws://127.0.0.1:1"}), self.assertRaises(ValueError):
@@ -201,6 +206,19 @@ class Tls(ClientTest):
         with self.assertRaises((OSError, patchbay.HubError)):  # no TLS there
             await patchbay.connect(hub.uri_of("tcp").replace("tcp", "tls"), tls_ca=authorities)
         await within(asyncio.gather(agent.close(), caller.close()))
+
+    async def test_files_that_are_not_there(self):
+        """The error names the file."""
+        missing = "/nowhere/a.pem"
+        for words in ({"tls_ca": missing}, {"tls_certificate": missing}, {"tls_certificate": __file__, "tls_key": missing}):
+            with self.assertRaises(FileNotFoundError) as caught:
+                await patchbay.connect("tls://127.0.0.1:1", **words)
+            self.assertIn(missing, str(caught.exception))
+        with self.assertRaises(FileNotFoundError) as caught:
+            await patchbay.connect("unix:///nowhere/hub.sock")
+        self.assertIn("/nowhere/hub.sock", str(caught.exception))
+        with self.assertRaises(ValueError):
+            await patchbay.connect("tls://127.0.0.1:1", tls_key=__file__)
 
 
 if __name__ == "__main__":

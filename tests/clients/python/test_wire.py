@@ -1,6 +1,7 @@
 """Bytes to messages, addresses, JSON: what reads no socket."""
 
 import random
+import time
 import unittest
 
 from patchbay import body, uri
@@ -104,9 +105,25 @@ class Bodies(unittest.TestCase):
         self.assertEqual(body.outline(b' {"result":[nope,"]}\\""], "id" : "a\\"b" } '), {"result": None, "id": 'a"b'})
         self.assertEqual(body.outline(b'{"params":' + b"[" * 5000 + b"]" * 5000 + b',"method":"m","id":1}'), {"method": None, "id": 1})
         self.assertEqual(body.outline(b'{"id":[1],"error":x}'), {"id": None, "error": None})
-        for text in (b"", b"[]", b"hello", b"{", b"{}", b'{"a":1}', b'{"id":1', b'"id"'):
+        self.assertEqual(body.outline(b'{"a":[{"id":2},"]}\\\\",["\\\\\\""]],"id":3,"method":"\\\\"}'), {"id": 3, "method": None})
+        for text in (b"", b"[]", b"hello", b"{", b"{}", b'{"a":1}', b'{"id":1', b'"id"', b'{"id":1}}', b'{"id":1]', b'{"id":1,"a":[[}'):
             with self.assertRaises(body.Unreadable, msg=text):
                 body.outline(text)
+
+
+    def test_outline_costs_no_more_than_the_text_is_worth(self):
+        """A peer can send such texts: what takes long here keeps everything else of the program waiting."""
+
+        def seconds(function, text):
+            begin = time.process_time()
+            function(text)
+            return time.process_time() - begin
+
+        count = 200_000
+        good = min(seconds(body.decode, b"[%b1]" % (b'{"a":1},' * (count // 2))) for _ in range(3))
+        for one, other in ((b"[", b"]"), (b'{"a":', b"}"), (b"[1,", b"]"), (b"[],", b""), (b"1,", b""), (b'"a",', b"")):
+            text = b'{"id":1,"method":"m","params":[' + one * count + b"NaN" + other * count + b"]}"
+            self.assertLess(min(seconds(body.outline, text) for _ in range(3)), 20 * good, one)
 
 
 class Addresses(unittest.TestCase):

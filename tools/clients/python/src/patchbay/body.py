@@ -47,35 +47,57 @@ def decode(body: bytes) -> Any:
         raise Unreadable("the text is not JSON") from error
 
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}:,]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"]*"|[\[\]{}:,]')
+_BRACKETS = re.compile(rb'[^"\[\]{}]*(?:"[^"]*"[^"\[\]{}]*){0,1000}([\[{]+|[\]}]+|)')  # and what stands before them
+_OPEN, _CLOSE, _QUOTE = b"[{", b"]}", b'"'
 
 
 def outline(body: bytes) -> Dict[str, Any]:
     """Reads the top level of a text that `decode` refuses, as the hub does: what lies deeper is stepped over.
 
     Returns `id`, `method`, `result` and `error`, of those that are there: the value of `id` where it is a string or a
-    number, else None. Raises Unreadable where the text is no object.
+    number, else None. Raises Unreadable where the text is no object. Takes about as long as `decode` of such a text.
     """
     members: Dict[str, Any] = {}
-    depth, key, string, value_at = 0, b"", b"", 0
-    if body.lstrip()[:1] != b"{":
+    plain = body.replace(rb"\\", b"__").replace(rb"\"", b"__")  # as long, and each quote begins or ends a string
+    at = len(plain) - len(plain.lstrip()) + 1
+    key, string, value_at = b"", b"", 0
+    if plain[at - 1 : at] != b"{":
         raise Unreadable("the text is no object")
-    for token in _TOKEN.finditer(body):
-        kind = body[token.start() : token.start() + 1]
-        if depth == 1 and key and kind in b",}":
+    while True:
+        token = _TOKEN.search(plain, at)
+        if token is None:
+            raise Unreadable("the text has no end")
+        at, kind = token.end(), plain[token.start() : token.start() + 1]
+        if kind in b",}" and key:
             members[key.decode()] = _scalar(body[value_at : token.start()]) if key == b"id" else None
             key = b""
-        if kind in b"[{":
-            depth += 1
-        elif kind in b"]}":
-            depth -= 1
-        elif depth == 1 and kind == b'"':
-            string = body[token.start() + 1 : min(token.end() - 1, token.start() + 8)]
-        elif depth == 1 and kind == b":" and not key and string in (b"id", b"method", b"result", b"error"):
-            key, value_at = string, token.end()
-    if depth != 0 or not members:
+        if kind in _OPEN:
+            at = _step_over(plain, at)
+        elif kind in _CLOSE:
+            break
+        elif kind == _QUOTE:
+            string = plain[token.start() + 1 : min(at - 1, token.start() + 8)]
+        elif kind == b":" and not key and string in (b"id", b"method", b"result", b"error"):
+            key, value_at = string, at
+    if not members or kind != b"}" or plain[at:].strip():
         raise Unreadable("the text is no message")
     return members
+
+
+def _step_over(plain: bytes, at: int) -> int:
+    """Returns where the text goes on behind the array or object whose bracket ends at `at`. Raises Unreadable."""
+    depth = 1
+    for token in _BRACKETS.finditer(plain, at):
+        start, end = token.span(1)
+        kind = plain[start : start + 1]
+        if kind == b"[" or kind == b"{":
+            depth += end - start
+        elif kind:
+            depth -= end - start
+            if depth <= 0:
+                return end + depth
+    raise Unreadable("the text has no end")
 
 
 def _scalar(text: bytes) -> Any:
