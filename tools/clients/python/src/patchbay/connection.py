@@ -1,6 +1,7 @@
 """One connection: bytes of a socket to messages, and messages to bytes.
 
-What is sent in one turn of the event loop goes out in one write. The client never stops reading.
+What is sent in one turn of the event loop goes out in one write, but answers in one for every eight. The client never
+stops reading.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ __all__ = ["Connection", "dial"]
 WAITING_BYTES_MAX = 1024 * 1024  # less than that may wait for the socket when `drained` returns
 READ_BYTES = 256 * 1024  # are read at once
 WRITE_BYTES = 64 * 1024  # as much is written at once, and not at the turn's end
+WRITE_MESSAGES = 8  # so many answers, too: the hub reads them while handlers make the next ones
 UNREAD_BYTES_MAX = 16 * 1024 * 1024  # a hub that leaves so much unread gets no more refusals, but the connection's end
 DIAL_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
@@ -51,6 +53,7 @@ class Connection(asyncio.BufferedProtocol):
         self._out: List[bytes] = []
         self._out_bytes = 0
         self._will_flush = False
+        self.is_writable = True  # less than 1 MiB waits for the socket
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -88,9 +91,11 @@ class Connection(asyncio.BufferedProtocol):
         self._ended.set_result(None)
 
     def pause_writing(self) -> None:
+        self.is_writable = False
         self._writable.clear()
 
     def resume_writing(self) -> None:
+        self.is_writable = True
         self._writable.set()
 
     def check(self, body: bytes) -> None:
@@ -125,6 +130,13 @@ class Connection(asyncio.BufferedProtocol):
             self._will_flush = True
             self._loop.call_soon(self._flush_at_end)
 
+    def flush_many(self) -> None:
+        """Hands what was sent to the socket where that is many messages; else at the end of this turn."""
+        if len(self._out) >= WRITE_MESSAGES:
+            self.flush()
+        else:
+            self.flush_later()
+
     def _flush_at_end(self) -> None:
         self._will_flush = False
         self.flush()
@@ -137,11 +149,6 @@ class Connection(asyncio.BufferedProtocol):
             self._out_bytes = 0
             if not self._transport.is_closing():  # else `connection_lost` is due
                 self._transport.write(data)
-
-    @property
-    def is_writable(self) -> bool:
-        """Whether less than 1 MiB waits for the socket."""
-        return self._writable.is_set()
 
     async def drained(self) -> None:
         """Waits until less than 1 MiB waits for the socket. Raises ConnectionLost."""
@@ -178,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self.is_lost:
             self.is_lost = True
             self._out.clear()
-            self._writable.set()
+            self.resume_writing()
             self._tell_lost(self)
 
 

@@ -170,32 +170,26 @@ class Inbound:
         task = asyncio.current_task()
         assert task is not None
         self._next_tasks.discard(task)
-        context = copy_context()
+        rest = Rest(task, self._loop)
         try:
-            while await self._work(task, context) and await self._has_rested(task):
-                pass
+            while await self._work(task, rest.context):
+                if self._waiting or self._rest is not None or self._is_ending:
+                    break
+                self._tasks.discard(task)
+                self._rest = rest
+                try:
+                    await rest
+                except asyncio.CancelledError:
+                    if self._is_ending:
+                        break
+                    raise
+                finally:
+                    self._rest = None
+                self._tasks.add(task)
         finally:
             self._tasks.discard(task)
             if self._waiting and not self._next_tasks and not self._is_at_once:
                 self._start()
-
-    async def _has_rested(self, task: asyncio.Task[None]) -> bool:
-        """Waits for what comes next, where no other task does. False: another task does, or something waits already."""
-        if self._rest is not None or self._waiting or self._is_ending:
-            return False
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # of a client that nobody closes
-        self._tasks.discard(task)
-        self._rest = Rest(task, self._loop)
-        try:
-            await self._rest
-        except asyncio.CancelledError:
-            if self._is_ending:
-                return False
-            raise
-        finally:
-            self._rest = None
-        self._tasks.add(task)
-        return True
 
     async def _work(self, task: asyncio.Task[None], context: Context) -> bool:
         """Does one job after the other, as long as none waits and none leaves its mark on the task. False: one has."""

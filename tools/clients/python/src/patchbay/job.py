@@ -74,11 +74,11 @@ class Job(Request):
                 pass  # nothing is owed any more
 
     def flush(self, now: bool) -> None:
-        """Hands the answer to the socket, or has that done at the end of this turn."""
+        """Hands the answer to the socket, or has that done with others that follow in this turn."""
         if now:
             self._connection.flush()
         else:
-            self._connection.flush_later()
+            self._connection.flush_many()
 
     def answer(self, answer: bytes) -> None:
         """Answers, if that is owed."""

@@ -17,6 +17,7 @@ MAX_FRAME = 64 * 1024 * 1024
 LENGTH_DIGITS_MAX = 10
 _LENGTH = b"Content-Length: "
 _END = b"\r\n\r\n"
+SHORT_BYTES = len(_LENGTH) + LENGTH_DIGITS_MAX + len(_END)  # of a header block without fields, at most
 
 
 class WireError(Exception):
@@ -61,6 +62,11 @@ class Framed(Wire):
                 return []
             data = bytes(self._partial)
             self._partial.clear()
+        elif data.startswith(_LENGTH):  # most reads are one message without fields
+            body_at = data.find(_END, len(_LENGTH), SHORT_BYTES) + len(_END)
+            digits = data[len(_LENGTH) : body_at - len(_END)]
+            if digits.isdigit() and 0 < len(data) - body_at == int(digits) <= self._max_frame:
+                return [(b"", data[body_at:])]
         messages: List[Message] = []
         try:
             at = self._cut(data, messages)
