@@ -1,6 +1,7 @@
 // Messages wait for the socket: `await` returns once less than 1 MiB waits, and the client reads all the same.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import net from 'node:net';
+import { mock, test } from 'node:test';
 import { ConnectionLost, Hub, PlayedHub, agent, client, close, failure, gate, having, pause, until, within } from './kit.mjs';
 
 const LARGE = 'x'.repeat(256 * 1024);
@@ -83,4 +84,27 @@ test('a hub that stands still and goes on loses nothing', () => having(Hub.start
   await within(Promise.all(sent), 'the hub');
   await until('all of it came', () => got === sent.length * LARGE.length);
   await close(one, other);
+}));
+
+test('answers go out while later requests of the same read wait, in order and behind what the read has', () => having(PlayedHub.start(), async (hub) => {
+  const one = await client(hub.uri), { peer } = hub, { socket } = peer;
+  const begun = [], writes = [];
+  const { write } = net.Socket.prototype;
+  const spy = mock.method(net.Socket.prototype, 'write', function (data, ...more) {
+    if (this !== socket) writes.push({ begun: begun.length, answers: String(data).split('"result"').length - 1 });
+    return write.call(this, data, ...more);
+  });
+  one.method('work', async ({ n }) => { begun.push(n); return n; });
+  const text = Array.from({ length: 14 }, (_, n) => JSON.stringify({ jsonrpc: '2.0', id: n, method: 'work', params: { n } }));
+  socket.write(Buffer.from(text.map((body) => `Content-Length: ${body.length}\r\n\r\n${body}`).join('')));
+  await until('all are answered', () => hub.messages.filter(({ result }) => result !== undefined).length >= 14);
+  spy.mock.restore();
+  const results = hub.messages.filter(({ id, result }) => typeof id === 'number' && result === id).map(({ id }) => id);
+  assert.deepEqual(results.slice(-14), Array.from({ length: 14 }, (_, n) => n));
+  assert.deepEqual(writes.filter(({ answers }) => answers > 0), [{ begun: 4, answers: 4 }, { begun: 8, answers: 4 }, { begun: 12, answers: 4 }, { begun: 14, answers: 2 }]);
+  // What is no frame ends the connection once all before it are heard.
+  socket.write(Buffer.from(`${text.map((body) => `Content-Length: ${body.length}\r\n\r\n${body}`).join('')}nonsense\r\n\r\n`));
+  await until('all were heard', () => begun.length === 28);
+  await until('the client comes back', () => hub.connections.length === 2);
+  await close(one);
 }));

@@ -152,7 +152,7 @@ export class Handlers {
 
   #answer(request, text) {
     this.#settle(request);
-    request.transport.send(text, '');
+    request.transport.send(text, '', true);
     this.#end(request);
   }
 

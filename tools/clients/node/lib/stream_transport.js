@@ -1,5 +1,7 @@
-// Messages over a socket of Node's: what is said in one turn of the event loop goes out in one write.
+// Messages over a socket of Node's: what is said in one turn of the event loop goes out in one write, but answers in one for
+// every four.
 const WRITE_BYTES = 64 * 1024; // so much is written at once
+const WRITE_ANSWERS = 4; // so many, too: the hub reads them while handlers make the next ones
 const UNREAD_BYTES_MAX = 16 * 1024 * 1024; // of what the protocol owes
 export const BODY_BYTES_MAX = 256 * 1024 * 1024; // of what comes in; under the longest text of the engine
 
@@ -9,11 +11,15 @@ export class StreamTransport {
   #reader;
   #parts = []; // said in this turn
   #bytes = 0; // in them
+  #answers = 0; // among them
   #isAscii = true; // all of them are
   #isScheduled = false;
   #waiters = [];
   #fault;
-  #flush = () => this.#write();
+  #flush = () => {
+    this.#isScheduled = false;
+    this.#write();
+  };
   #written = () => this.#wake();
 
   // The socket is connected; nothing of it has been read.
@@ -44,11 +50,14 @@ export class StreamTransport {
       this.#put(bytes, bytes.length);
     };
     socket.on('data', (chunk) => {
+      const messages = []; // each a text and its bytes
+      let end;
       try {
-        if (this.#reader.take(chunk, heard, reply)) this.#finish();
+        if (this.#reader.take(chunk, (text, bytes) => messages.push(text, bytes), reply)) end = () => this.#finish();
       } catch (error) {
-        this.#fail(error);
+        end = () => this.#fail(error);
       }
+      this.#tell(messages, 0, heard, end);
     });
     socket.on('error', (error) => { this.#fault ??= error; });
     socket.on('end', () => socket.destroy());
@@ -60,8 +69,23 @@ export class StreamTransport {
     else socket.resume();
   }
 
-  // `fields` are whole header lines, or empty; only for a transport that has them.
-  send(body, fields) {
+  // Hears messages of one read, so many at a time: what handlers of these resolve with is answered before the next ones are
+  // heard. `end` is due behind the last one.
+  #tell(messages, first, heard, end) {
+    const last = Math.min(first + 2 * WRITE_ANSWERS, messages.length);
+    try {
+      for (let at = first; at < last; at += 2) heard(messages[at], messages[at + 1]);
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    if (last < messages.length) queueMicrotask(() => this.#tell(messages, last, heard, end));
+    else end?.();
+  }
+
+  // `fields` are whole header lines, or empty; only for a transport that has them. `isAnswer`: a handler's.
+  send(body, fields, isAnswer) {
+    if (isAnswer) this.#answers++;
     const bytes = Buffer.byteLength(body);
     if (bytes > body.length) this.#isAscii = false;
     this.#put(this.#codec.encode(body, fields, bytes), bytes);
@@ -71,7 +95,7 @@ export class StreamTransport {
     if (this.#socket.destroyed || this.#socket.writableEnded) return;
     this.#parts.push(data);
     this.#bytes += bytes;
-    if (this.#bytes >= WRITE_BYTES) this.#write();
+    if (this.#bytes >= WRITE_BYTES || this.#answers >= WRITE_ANSWERS) this.#write();
     else if (!this.#isScheduled) {
       this.#isScheduled = true;
       process.nextTick(this.#flush);
@@ -82,10 +106,9 @@ export class StreamTransport {
     const parts = this.#parts, encoding = this.#isAscii ? 'latin1' : 'utf8'; // the former is written faster
     // Whoever waits for less to wait is woken by one of the writes that make up so much.
     const written = this.#bytes >= WRITE_BYTES || this.#socket.writableLength > 0 ? this.#written : undefined;
-    this.#isScheduled = false;
     if (parts.length === 0 || this.#socket.destroyed) return;
     this.#parts = [];
-    this.#bytes = 0;
+    this.#bytes = this.#answers = 0;
     this.#isAscii = true;
     const data = parts.length === 1 ? parts[0] : typeof parts[0] === 'string' ? parts.join('') : Buffer.concat(parts);
     this.#socket.write(data, encoding, written);
