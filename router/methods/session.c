@@ -7,8 +7,8 @@
 #include "router/audit/journal.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/registry/agent_params.h"
 #include "router/registry/registry.h"
 #include "router/rights/authz.h"
@@ -152,14 +152,14 @@ bool attach_seeks(const struct shard *shard, const struct message *message) {
 // The name is kept, not the agent: who has it may change, and be nobody for a while.
 void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, const char *agent, size_t bytes,
                  bool end_detaches) {
-    struct annex *annex = peer_annex(shard, peer);
+    struct peer_cold *cold = peer_take_cold(shard, peer);
     struct text result;
     assert(bytes > 0);
-    if (!annex || !annex_attach(&shard->quota, annex, agent, bytes)) {
+    if (!cold || !peer_cold_attach(&shard->quota, cold, agent, bytes)) {
         reply_without_memory(shard, peer, to);
         return;
     }
-    annex->end_detaches = end_detaches;
+    cold->end_detaches = end_detaches;
     if (identity_of(peer))
         authz_cache_forget_calls(identity_of(peer));
     if (!to.id)

@@ -22,19 +22,19 @@ static bool settle(struct shard *shard, struct peer *peer) {
     uint64_t bytes = (uint64_t)peer->subscriber.count * SUBSCRIPTION_BYTES;
     bool is_little = !shard->settings->users && bytes <= shard->quota.little_bytes;
     uint64_t max = is_little ? UINT64_MAX / 2 : quota_bytes_max(&shard->quota) / 2;
-    if (!bytes && (!peer->annex || !peer->annex->quota_bytes))
+    if (!bytes && (!peer->cold || !peer->cold->quota_bytes))
         return true;
-    struct annex *annex = peer_annex(shard, peer);
-    if (annex && !annex->quota_bytes)
-        annex->quota_holder = identity_holder(shard, peer);
-    if (!annex || !annex->quota_holder)
+    struct peer_cold *cold = peer_take_cold(shard, peer);
+    if (cold && !cold->quota_bytes)
+        cold->quota_holder = identity_holder(shard, peer);
+    if (!cold || !cold->quota_holder)
         return true;
-    if (bytes < annex->quota_bytes)
-        quota_shares_give(&shard->hub->shares, annex->quota_holder, annex->quota_bytes - bytes);
-    else if (!quota_shares_take(&shard->hub->shares, annex->quota_holder, bytes - annex->quota_bytes, max))
+    if (bytes < cold->quota_bytes)
+        quota_shares_give(&shard->hub->shares, cold->quota_holder, cold->quota_bytes - bytes);
+    else if (!quota_shares_take(&shard->hub->shares, cold->quota_holder, bytes - cold->quota_bytes, max))
         return false;
-    annex->quota_bytes = bytes;
-    assert(annex->quota_holder && bytes <= (uint64_t)UINT32_MAX * SUBSCRIPTION_BYTES);
+    cold->quota_bytes = bytes;
+    assert(cold->quota_holder && bytes <= (uint64_t)UINT32_MAX * SUBSCRIPTION_BYTES);
     return true;
 }
 

@@ -34,13 +34,13 @@ static void set_remaining_time(const struct shard *shard, const struct pending *
 
 // To where its connection was attached to then.
 static void route_where_attached(struct shard *shard, struct message *message, struct message_copy *copy) {
-    struct annex *annex = message->peer->annex;
-    struct attachment *attached = annex ? annex->attachment : NULL;
-    if (annex)
-        annex->attachment = copy->attachment;
+    struct peer_cold *cold = message->peer->cold;
+    struct attachment *attached = cold ? cold->attachment : NULL;
+    if (cold)
+        cold->attachment = copy->attachment;
     route_retry(shard, message);
-    if (annex)
-        annex->attachment = attached;
+    if (cold)
+        cold->attachment = attached;
 }
 
 // Judges the request anew, by the credential with which it first came.

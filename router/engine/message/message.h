@@ -8,8 +8,8 @@
 #include "core/lookup/lookup.h"
 #include "core/send/parcel.h"
 #include "router/engine/send/reply.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
+#include "router/engine/shard/peer_cold.h"
 
 // --- Origin
 
@@ -99,8 +99,8 @@ static inline const struct attachment *message_attachment(const struct message *
         return NULL;
     if (__builtin_expect(message->origin != NULL, false))
         return message->origin->target;
-    const struct annex *annex = message->peer->annex;
-    return annex ? annex->attachment : NULL;
+    const struct peer_cold *cold = message->peer->cold;
+    return cold ? cold->attachment : NULL;
 }
 // Whether a target decides alone where it goes.
 static inline bool message_has_target(const struct message *message) {

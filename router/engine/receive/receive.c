@@ -361,7 +361,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
     if (event->result == 0)
         end_unit(shard, peer);
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving ||
-                  (peer->annex && peer->annex->end_detaches);
+                  (peer->cold && peer->cold->end_detaches);
     // The stream may have ended for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_is_peer_gone(shard->io, peer->connection.socket))

@@ -5,9 +5,9 @@
 #include "core/base/text.h"
 #include "core/mcp/mcp_message.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/post.h"
 
 // --- At the source
@@ -47,8 +47,7 @@ static bool is_acp(struct shard *shard, uint64_t target) {
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
     assert(!source || source->name == pending->source);
-    return is_shared(shard, pending->target) ||
-           (source && source->annex && (source->annex->mcp || source->annex->ends_when_idle));
+    return is_shared(shard, pending->target) || (source && source->cold && source->cold->cancel_ends);
 }
 
 static void put_cancel(struct text *body, uint64_t hub_id, bool acp) {

@@ -6,7 +6,6 @@
 #include "core/base/text.h"
 #include "core/send/envelope.h"
 #include "router/engine/send/slow_reader.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
@@ -442,8 +441,8 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
     peer_took(shard, peer);
     if (result > 0 && peer->connection.shipment)
         peer->connection.shipment->since_ms = shard_tick(shard);
-    if (peer->annex && peer->annex->viewer)
-        hcs_shard_drained(&shard->streams, peer->annex->viewer);
+    if (peer->cold)
+        feature_peer_read(shard, peer);
     if (result > 0)
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
     if (sending == SENDING_FAILED) {

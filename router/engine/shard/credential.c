@@ -46,15 +46,15 @@ void identity_uncount(struct identity *identity) {
     identity->counted = NULL;
 }
 
-bool identity_take(struct shard *shard, struct annex *annex, int socket) {
-    assert(shard->settings->users && annex->peer && !annex->identity);
+bool identity_take(struct shard *shard, struct peer_cold *cold, int socket) {
+    assert(shard->settings->users && cold->peer && !cold->identity);
     struct identity *identity = quota_take_zeroed(&shard->places, 1, sizeof *identity);
     if (!identity)
         return false;
-    identity->peer = annex->peer;
+    identity->peer = cold->peer;
     timer_init(&identity->timer, TIMER_IDENTITY);
     list_init(&identity->unknown);
-    annex->identity = identity;
+    cold->identity = identity;
     if (socket < 0)
         return true;
     look_where_from(shard, identity, socket);

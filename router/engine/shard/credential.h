@@ -1,5 +1,5 @@
 // The user that a connection speaks for, where users are on (hub_settings.users): then each connection has
-// one, in its annex. The identity is kept here; router/rights finds it. The identity knows no peer
+// one, in its cold state (peer_cold.h). The identity is kept here; router/rights finds it. The identity knows no peer
 // (identity.h does).
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "core/base/wheel.h"
 #include "core/rights/digest.h"
 #include "core/rights/users.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/shard.h"
 
 enum credential {
@@ -92,7 +92,7 @@ struct identity {
 enum { CREDENTIAL_MS = 10000 };
 
 // Makes one for a connection that has come, on this socket; -1: it has none. False without memory.
-bool identity_take(struct shard *shard, struct annex *annex, int socket);
+bool identity_take(struct shard *shard, struct peer_cold *cold, int socket);
 // A hash of where a connection on this socket comes from: an address, or a user of the machine.
 uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin);
 // From now on it has its time to show a credential.

@@ -63,6 +63,10 @@ struct request_end {
     X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                    \
     /* A peer is closed, and all that it asked has ended. Called once or more often. */                                                                                         \
     X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                     \
+    /* A peer is about to be freed: gives back what peer_keep has set for the feature. */                                                                                       \
+    X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                    \
+    /* The kernel has taken some of what waited for a peer for which features keep something. */                                                                                \
+    X(peer_read, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                     \
     /* Rights have changed: the peers have been reviewed. */                                                                                                                    \
     X(rights_changed, (struct shard * shard), (shard))                                                                                                                          \
     /* A connection with agents is gone, as this shard learns now. */                                                                                                           \

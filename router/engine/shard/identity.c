@@ -63,13 +63,13 @@ uint64_t identity_holder(struct shard *shard, struct peer *peer) {
         return siphash_table(&shard->hub->settings.secrets.tables, user->name, strlen(user->name));
     bool is_whole =
         peer->connection.socket < 0 || peer->name == shard->across.home.connection; // all hubs speak there
-    struct annex *annex = is_whole ? NULL : peer_annex(shard, peer);
-    if (annex && !annex->origin) {
+    struct peer_cold *cold = is_whole ? NULL : peer_take_cold(shard, peer);
+    if (cold && !cold->origin) {
         struct io_origin origin;
         io_peer_origin(shard->io, peer->connection.socket, &origin);
-        annex->origin = identity_origin(shard, &origin);
+        cold->origin = identity_origin(shard, &origin);
     }
-    return annex ? annex->origin : 0;
+    return cold ? cold->origin : 0;
 }
 
 // --- In the name of a sender that has gone

@@ -7,12 +7,12 @@
 
 // NULL where users aren't on.
 static inline struct identity *identity_of(const struct peer *peer) {
-    return peer->annex ? peer->annex->identity : NULL;
+    return peer->cold ? peer->cold->identity : NULL;
 }
 // Where they are: then each peer that is heard has one.
 static inline struct identity *identity_there(const struct peer *peer) {
-    assert(peer->annex && peer->annex->identity);
-    return peer->annex->identity;
+    assert(peer->cold && peer->cold->identity);
+    return peer->cold->identity;
 }
 // The user for whom the peer speaks now; NULL: none, or users aren't on.
 // For whom the hub keeps what the peer has it keep (core/base/quota.h): the user; without users, where it comes

@@ -6,8 +6,9 @@
 
 #include "core/base/memory.h"
 #include "io/log.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/credential.h"
+#include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/peer_cold.h"
 
 static uint32_t slot_of(uint64_t connection) {
     return connection_slot(connection);
@@ -104,7 +105,7 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
 static bool enters(struct shard *shard, struct peer *peer, bool secure) {
     assert(!secure || shard->settings->secure);
     bool known = !shard->settings->users ||
-                 (peer_annex(shard, peer) && identity_take(shard, peer->annex, peer->connection.socket));
+                 (peer_take_cold(shard, peer) && identity_take(shard, peer->cold, peer->connection.socket));
     return known &&
            (!secure || connection_secure(&peer->connection, shard->settings->secure, &shard->buffers)) &&
            (!peer->transport->enter || peer->transport->enter(shard, peer));
@@ -154,11 +155,22 @@ struct peer *peer_open_seat(struct shard *shard, const struct transport *transpo
     return peer;
 }
 
-struct annex *peer_annex(struct shard *shard, struct peer *peer) {
+struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer) {
     assert(connection_shard(peer->name) == shard->index);
-    if (!peer->annex)
-        peer->annex = annex_take(&shard->places, peer, TIMER_ANNEX);
-    return peer->annex;
+    if (!peer->cold)
+        peer->cold = peer_cold_create(&shard->places, peer, TIMER_TRANSPORT);
+    return peer->cold;
+}
+
+void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes) {
+    struct peer_cold *cold = peer_take_cold(shard, peer);
+    assert(feature < FEATURES_MAX && !peer_state(peer, feature));
+    return cold ? cold->states[feature] = quota_take_zeroed(&shard->places, 1, bytes) : NULL;
+}
+
+void peer_keep(struct peer *peer, unsigned feature, void *state) {
+    assert(feature < FEATURES_MAX && peer->cold && !peer_state(peer, feature) == (state != NULL));
+    peer->cold->states[feature] = state;
 }
 
 // --- Ending
@@ -300,8 +312,8 @@ void peer_close_sockets(struct shard *shard, struct peer *peer) {
 }
 
 void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count) {
-    assert(peer->annex && bytes);
-    if (peer->annex->identity)
+    assert(peer->cold && bytes);
+    if (peer->cold->identity)
         memset(bytes, 0, count);
 }
 
@@ -322,9 +334,10 @@ void peer_free(struct shard *shard, struct peer *peer) {
     peer_close_sockets(shard, peer);
     drop_partial(peer);
     request_index_deinit(&peer->request_index);
-    if (peer->annex)
-        identity_give(&shard->quota, &shard->places, peer->annex->identity);
-    annex_give(&shard->quota, &shard->places, peer->annex);
+    feature_peer_freed(shard, peer);
+    if (peer->cold)
+        identity_give(&shard->quota, &shard->places, peer->cold->identity);
+    peer_cold_destroy(&shard->quota, &shard->places, peer->cold);
     stats_count(&shard->stats, COUNT_CONNECTIONS_CLOSED);
     stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     slot_give(shard, slot_of(peer->name));

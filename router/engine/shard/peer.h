@@ -26,6 +26,7 @@
 #include "core/requests/request_index.h"
 #include "core/wire/wire.h"
 #include "io/connection.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/shard.h"
 #include "router/engine/shard/transport.h"
 
@@ -59,7 +60,6 @@ enum peer_state {
 };
 #define PEER_MOVE(state) (1U << (state))
 
-struct annex;
 struct deficit;
 
 struct peer {
@@ -101,7 +101,7 @@ struct peer {
     struct order *leave_order;          // made with the first registration, so that leaving needs no memory
     struct admission admission;         // of its orders to the registry
     struct subscriber subscriber;
-    struct annex *annex; // what few peers need (annex.h); NULL: nothing of it
+    struct peer_cold *cold; // what few peers need (peer_cold.h); NULL: nothing of it
     struct deficit
         *deficit; // it has had more than its share of turns (engine/turn/read_fairness.c); NULL: it hasn't
 
@@ -148,12 +148,22 @@ void peer_close_sockets(struct shard *shard, struct peer *peer);
 // credential.
 void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count);
 static inline void peer_erase(const struct peer *peer, uint8_t *bytes, size_t count) {
-    if (__builtin_expect(count > 0 && peer->annex, false))
+    if (__builtin_expect(count > 0 && peer->cold, false))
         peer_erase_bytes(peer, bytes, count);
 }
 
-// Returns the peer's annex, made if there is none; NULL where the hub has no room to keep it.
-struct annex *peer_annex(struct shard *shard, struct peer *peer);
+// Returns the peer's cold state, made if there is none; NULL where the hub has no room to keep it.
+struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer);
+// Returns what a feature keeps for the peer; NULL: nothing.
+static inline void *peer_state(const struct peer *peer, unsigned feature) {
+    assert(feature < FEATURES_MAX);
+    return peer->cold ? peer->cold->states[feature] : NULL;
+}
+// Makes that, zeroed, as a part of what the connection takes (shard.places). The engine gives it back with the peer.
+// NULL where the hub has no room to keep it.
+void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes);
+// Sets it to memory that the feature has taken elsewhere, and gives back when the peer is freed (peer_freed); NULL: it has.
+void peer_keep(struct peer *peer, unsigned feature, void *state);
 // Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
 static inline bool peer_is_deaf(const struct peer *peer) {
 #define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)

@@ -96,7 +96,6 @@ static void init_tables(struct shard *shard) {
     list_init(&shard->abandoned);
     list_init(&shard->closing);
     list_init(&shard->unknown);
-    hcs_shard_init(&shard->streams, &hub->settings.secrets.tables, &shard->quota);
     shard->teardown_last = &shard->teardown;
     list_init(&shard->exchanges);
     rejects_init(&shard->rejects);
@@ -240,7 +239,6 @@ void shard_close(struct shard *shard) {
     wheel_disarm(&shard->watchdog_timer);
     wheel_disarm(&shard->log_timer);
     io_close(shard->io);
-    hcs_shard_deinit(&shard->streams);
     sender_deinit(&shard->sender);
     pending_table_deinit(&shard->pending);
     agents_deinit(&shard->agents);

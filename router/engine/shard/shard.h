@@ -21,7 +21,6 @@
 #include "core/wire/frame.h"
 #include "io/connection.h"
 #include "io/io.h"
-#include "router/engine/shard/hcs_shard.h"
 #include "router/engine/shard/hub.h"
 #include "router/engine/shard/mailbox.h"
 #include "router/engine/shard/observe_shard.h"
@@ -42,7 +41,7 @@ enum timer_kind {
     TIMER_DRAIN,
     TIMER_SHRINK,
     TIMER_SLOW_READER,
-    TIMER_ANNEX,
+    TIMER_TRANSPORT,
     TIMER_SURVEY,
     TIMER_IDENTITY,
     TIMER_REFUSALS,
@@ -151,7 +150,6 @@ struct shard {
         uint32_t missed_came, missed_went; // for which there was no room
     } presence;
     struct rejects rejects;
-    struct hcs_shard streams;
     void *states
         [FEATURES_MAX]; // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
     struct observe_shard observe;

@@ -58,7 +58,7 @@ struct transport {
     void (*leave)(struct shard *shard, struct peer *peer);
     // Says the last words to a peer before it is half-closed, behind all else. NULL: nothing.
     void (*goodbye)(struct shard *shard, struct peer *peer);
-    // The timer of its annex went off (peer.h).
+    // The timer of its own went off (peer_cold.timer).
     void (*expire)(struct shard *shard, struct peer *peer);
     // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none
     // passes.

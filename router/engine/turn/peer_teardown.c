@@ -5,9 +5,9 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/registry/registry.h"
@@ -41,8 +41,8 @@ static void tell_left(struct shard *shard, struct peer *peer) {
 static void close_peer(struct shard *shard, struct peer *peer) {
     assert(!peer->connection.ending);
     wheel_disarm(&peer->timer);
-    if (peer->annex)
-        wheel_disarm(&peer->annex->timer);
+    if (peer->cold)
+        wheel_disarm(&peer->cold->timer);
     if (peer->transport->leave)
         peer->transport->leave(shard, peer);
     list_remove(&peer->to_send);

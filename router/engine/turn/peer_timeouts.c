@@ -4,7 +4,7 @@
 
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/slow_reader.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/turn/read_fairness.h"
 #include "router/rights/authn.h"
 
@@ -19,7 +19,7 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
 
 // Returns whether the peer waits to be told that it may go on.
 static bool is_held_up(const struct peer *peer) {
-    return peer->annex && peer->annex->expects;
+    return peer->cold && peer->cold->is_held_up;
 }
 
 static void cut_off(struct shard *shard, struct peer *peer, enum counter counter) {
@@ -99,10 +99,10 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
         authn_deny(shard, peer);
 }
 
-void peer_timeouts_annex_expired(struct shard *shard, struct annex *annex) {
-    assert(!timer_armed(&annex->timer) && annex->peer->annex == annex);
-    if (read_fairness_hold(annex->peer))
-        annex->peer->received_ms = shard_tick(shard);
-    if (annex->peer->transport->expire)
-        annex->peer->transport->expire(shard, annex->peer);
+void peer_timeouts_transport_expired(struct shard *shard, struct peer_cold *cold) {
+    assert(!timer_armed(&cold->timer) && cold->peer->cold == cold);
+    if (read_fairness_hold(cold->peer))
+        cold->peer->received_ms = shard_tick(shard);
+    if (cold->peer->transport->expire)
+        cold->peer->transport->expire(shard, cold->peer);
 }

@@ -12,9 +12,9 @@
 #include "router/engine/request/request_timeout.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/survey_scan.h"
 #include "router/engine/turn/accept.h"
@@ -171,8 +171,8 @@ static void expire(struct shard *shard) {
         case TIMER_SLOW_READER:
             slow_reader_look(shard);
             break;
-        case TIMER_ANNEX:
-            peer_timeouts_annex_expired(shard, list_entry(timer, struct annex, timer));
+        case TIMER_TRANSPORT:
+            peer_timeouts_transport_expired(shard, list_entry(timer, struct peer_cold, timer));
             break;
         case TIMER_SURVEY:
             look_around(shard);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "io/log.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 
 void child_set_state(struct child *child, enum child_state state) {
     assert(state < CHILD_STATES_COUNT && child->settings);
@@ -36,8 +36,8 @@ void child_log(const struct child *child, const char *format, ...) {
 }
 
 void child_wake_after(struct shard *shard, struct child *child, uint64_t ms) {
-    assert(child->seat && child->seat->annex);
-    wheel_arm(&shard->wheel, &child->seat->annex->timer, shard_now_ms(shard) + ms);
+    assert(child->seat && child_of_seat(child->seat) == child);
+    wheel_arm(&shard->wheel, &child->seat->cold->timer, shard_now_ms(shard) + ms);
 }
 
 void child_fail(struct shard *shard, struct child *child, enum child_fault fault, int32_t number) {

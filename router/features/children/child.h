@@ -23,8 +23,10 @@
 #include "core/mcp/mcp_message.h"
 #include "router/engine/shard/child_record.h"
 #include "router/engine/shard/peer.h"
+#include "router/features/feature_list.h"
 
 struct children;
+struct mail;
 
 // The next step after an end that the hub itself has asked for.
 enum child_after {
@@ -91,6 +93,33 @@ struct child {
     struct own_requests own;  // and asks
 };
 
+// The member of a pool that has served a peer (child_mux.h).
+struct pool_affinity {
+    struct pool_affinity *next;
+    uint64_t connection;
+};
+
+// What is kept for a peer: a seat, or a user of programs.
+struct child_peer {
+    struct child *child;              // whose seat it is; NULL: it is none, or its child is no more
+    struct pool_affinity *affinities; // one for each pool that it has used
+    struct mail *departure; // that tells shard 0 that it has gone, of a user of shared servers; or NULL
+};
+
+// NULL: nothing is kept.
+static inline struct child_peer *child_peer_of(const struct peer *peer) {
+    return peer_state(peer, FEATURE_CHILDREN);
+}
+// The same, made if there is none; NULL without memory.
+static inline struct child_peer *child_peer_take(struct shard *shard, struct peer *peer) {
+    struct child_peer *own = child_peer_of(peer);
+    return own ? own : peer_state_take(shard, peer, FEATURE_CHILDREN, sizeof *own);
+}
+// The child whose seat a peer is; NULL: it is none, or its child is no more.
+static inline struct child *child_of_seat(const struct peer *seat) {
+    const struct child_peer *own = child_peer_of(seat);
+    return own ? own->child : NULL;
+}
 // Whether a process of its own is there, or will be, and is listened to.
 static inline bool child_is_up(const struct child *child) {
     return child->state >= CHILD_STARTING && child->state <= CHILD_STOPPING;

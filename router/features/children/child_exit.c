@@ -9,8 +9,8 @@
 #include "io/log.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/hcs/hcs.h"
@@ -71,7 +71,7 @@ static void leave(struct shard *shard, struct peer *seat) {
 
 // The registry knows nothing of what an instance of one user's owes.
 static void end_for_user(struct shard *shard, struct child *child) {
-    assert(child->seat->annex->child == child);
+    assert(child_of_seat(child->seat) == child);
     if (child->of && child->seat->transport->rest)
         child->seat->transport->rest(shard, child->seat);
 }
@@ -91,7 +91,7 @@ static void end_group(struct shard *shard, struct child *child) {
 }
 
 static void unplug(struct shard *shard, struct child *child) {
-    assert(child_is_up(child) && child->seat->annex->child == child);
+    assert(child_is_up(child) && child_of_seat(child->seat) == child);
     struct peer *seat = child->seat;
     child->had_requests = child->of && child->pending_count >
                                            0; // of others it is known when all of that has ended (child_rest)
@@ -105,7 +105,7 @@ static void unplug(struct shard *shard, struct child *child) {
     if (seat->connection.receiving != RECEIVING_DIRECT)
         forget_partial(seat);
     child_set_state(child, CHILD_ENDING);
-    wheel_disarm(&seat->annex->timer);
+    wheel_disarm(&seat->cold->timer);
     end_group(shard, child);
     child->rest_due = !child_rest(shard, child, child->keeps_queue);
     end_for_user(shard, child);
@@ -120,7 +120,7 @@ static void lose_input(struct shard *shard, struct child *child) {
 }
 
 void child_seat_ended(struct shard *shard, struct peer *seat) {
-    struct child *child = seat->annex->child;
+    struct child *child = child_of_seat(seat);
     struct connection *connection = &seat->connection;
     bool reads = connection->broken && !connection->ended && !connection->ending && !child->input_gone &&
                  child->fault == CHILD_FAULT_NONE;
@@ -236,14 +236,14 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
 
 // The seat goes as any peer that is closed.
 static void free_child(struct shard *shard, struct child *child) {
-    assert(child->after == CHILD_AFTER_FREE && child->seat->annex->child == child);
+    assert(child->after == CHILD_AFTER_FREE && child_of_seat(child->seat) == child);
     struct peer *seat = child->seat;
     end_for_user(shard, child);
     if (child->of)
         atomic_store_explicit(&child->of->record->instances, --child->of->instances, memory_order_relaxed);
     if (child->modern)
         child->of->other = NULL;
-    seat->annex->child = NULL;
+    child_peer_of(seat)->child = NULL;
     capabilities_drop(&shard->quota, child->opening);
     child->opening = NULL;
     drop_queue(shard, seat);
@@ -352,7 +352,7 @@ static bool is_idle(const struct shard *shard, const struct child *child) {
 
 void child_expire(struct shard *shard, struct peer *seat) {
     assert(shard->index == 0);
-    struct child *child = seat->annex->child;
+    struct child *child = child_of_seat(seat);
     if (!child)
         return;
     switch (child->state) {

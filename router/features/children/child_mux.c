@@ -5,8 +5,9 @@
 
 #include "core/child/child_settings.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/child_record.h"
+#include "router/engine/shard/peer_cold.h"
+#include "router/features/children/child.h"
 
 // Bits of a note, beside 1 and the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };
@@ -23,10 +24,10 @@ bool child_mux_find(const struct agent *agent) {
 // Prepares the mail that will tell the server's shard that the peer has gone; without room for it the peer is
 // none of its users.
 static bool prepare_departure(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer_annex(shard, peer);
-    if (annex && !annex->departure)
-        annex->departure = quota_take(&shard->quota, sizeof *annex->departure);
-    return annex && annex->departure;
+    struct child_peer *own = child_peer_take(shard, peer);
+    if (own && !own->departure)
+        own->departure = quota_take(&shard->quota, sizeof *own->departure);
+    return own && own->departure;
 }
 
 void child_mux_note(struct shard *shard, const struct message *message, const struct agent *agent,
@@ -34,7 +35,7 @@ void child_mux_note(struct shard *shard, const struct message *message, const st
     assert(message->method_long || message->method_bytes <= sizeof message->method);
     bool is_known = !message->method_long && child_record_is_mcp(agent->child);
     enum mcp_method method = is_known ? mcp_method(message->method, message->method_bytes) : MCP_OTHER;
-    const struct annex *own = message->peer->annex;
+    const struct peer_cold *own = message->peer->cold;
     bool is_exit =
         own && own->end_detaches && child_record_is_each(agent->child) && message_method_is(message, "exit");
     parcel->note = is_exit ? NOTE_EXIT : (uint8_t)(1 + method);
@@ -122,11 +123,11 @@ static struct agent *agent_at(struct shard *shard, uint64_t connection, const st
 }
 
 // The place of an instance that is no more may be used for this pool.
-static struct pool_affinity *find_affinity(struct shard *shard, struct annex *annex,
+static struct pool_affinity *find_affinity(struct shard *shard, const struct child_peer *own,
                                            const struct agent *chosen, struct agent **agent) {
     struct pool_affinity *stale = NULL;
     *agent = NULL;
-    for (struct pool_affinity *affinity = annex->affinities; affinity; affinity = affinity->next) {
+    for (struct pool_affinity *affinity = own->affinities; affinity; affinity = affinity->next) {
         *agent = agent_at(shard, affinity->connection, chosen);
         if (*agent)
             return affinity;
@@ -139,10 +140,10 @@ static struct pool_affinity *find_affinity(struct shard *shard, struct annex *an
 struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct agent *chosen) {
     struct agent *agent;
     assert(chosen->pool_bytes > 0 && connection_shard(peer->name) == shard->index);
-    struct annex *annex =
-        chosen->child && child_record_is_mcp(chosen->child) ? peer_annex(shard, peer) : NULL;
-    struct pool_affinity *affinity = annex ? find_affinity(shard, annex, chosen, &agent) : NULL;
-    if (!annex)
+    struct child_peer *own =
+        chosen->child && child_record_is_mcp(chosen->child) ? child_peer_take(shard, peer) : NULL;
+    struct pool_affinity *affinity = own ? find_affinity(shard, own, chosen, &agent) : NULL;
+    if (!own)
         return chosen;
     if (agent)
         return agent;
@@ -150,8 +151,8 @@ struct agent *pool_affinity_agent(struct shard *shard, struct peer *peer, struct
         affinity = quota_take(&shard->quota, sizeof *affinity);
         if (!affinity)
             return chosen;
-        affinity->next = annex->affinities;
-        annex->affinities = affinity;
+        affinity->next = own->affinities;
+        own->affinities = affinity;
     }
     affinity->connection = chosen->home->connection;
     return chosen;

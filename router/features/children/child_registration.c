@@ -43,7 +43,7 @@ static struct capabilities *own_capabilities(struct shard *shard, const struct c
 }
 
 static struct order *order_of(struct shard *shard, struct child *child) {
-    assert(child->seat->annex->child == child);
+    assert(child_of_seat(child->seat) == child);
     size_t bytes = strlen(child->record->name);
     struct order *order = order_create(shard, ORDER_REGISTER, child->seat->name);
     if (!order)
@@ -146,8 +146,8 @@ static void save_pending(const struct child *child, bool waiting, struct order *
 // The child isn't freed before its orders have come back.
 static void save_pending_now(struct shard *shard, struct order *order) {
     const struct peer *seat = shard->peers.slots[connection_slot(order->mail.connection)]; // also as it ends
-    assert(seat->name == order->mail.connection && seat->annex->child && seat->connection.paused);
-    save_pending(seat->annex->child, order->requests_wait, order);
+    assert(seat->name == order->mail.connection && child_of_seat(seat) && seat->connection.paused);
+    save_pending(child_of_seat(seat), order->requests_wait, order);
 }
 
 // Where there is no next one nobody finds it any more, and what is for it still ends, whenever it was asked.

@@ -10,7 +10,7 @@
 #include "core/send/envelope.h"
 #include "io/keeper.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_registration.h"
 
@@ -19,7 +19,7 @@
 enum { KEEPER_PAUSE_MS = 20 };
 
 static void begin_afresh(struct shard *shard, struct child *child) {
-    wheel_disarm(&child->seat->annex->timer);
+    wheel_disarm(&child->seat->cold->timer);
     child->serial++;
     child->after = CHILD_AFTER_END;
     child->running_ms = 0;
@@ -71,7 +71,7 @@ void child_begin(struct shard *shard, struct child *child) {
 }
 
 void child_wanted(struct shard *shard, struct peer *seat) {
-    struct child *child = seat->annex->child;
+    struct child *child = child_of_seat(seat);
     assert(seat->connection.paused);
     if (child)
         child_touch(child);
@@ -120,7 +120,7 @@ void child_ready(struct shard *shard, struct child *child, const struct piece *c
         child_fail(shard, child, CHILD_FAULT_MEMORY, 0);
         return;
     }
-    wheel_disarm(&seat->annex->timer);
+    wheel_disarm(&seat->cold->timer);
     child_set_state(child, CHILD_RUNNING);
     child->running_ms = shard_now_ms(shard);
     seat->connection.paused = false;

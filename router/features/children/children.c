@@ -11,9 +11,9 @@
 
 #include "core/base/memory.h"
 #include "io/log.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/children/child_rights.h"
 #include "router/features/feature_list.h"
@@ -43,14 +43,15 @@ static struct child *take_seat(struct shard *shard, struct child *child,
     assert(shard->index == 0);
     struct children *children = shard->children;
     child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
-    struct annex *annex = child->seat ? peer_annex(shard, child->seat) : NULL;
-    bool taken = annex && (!shard->settings->users || identity_take(shard, annex, -1)) &&
+    struct peer_cold *cold = child->seat ? peer_take_cold(shard, child->seat) : NULL;
+    struct child_peer *own = cold ? child_peer_take(shard, child->seat) : NULL;
+    bool taken = own && (!shard->settings->users || identity_take(shard, cold, -1)) &&
                  child_prepare_leave(shard, child->seat);
     if (child->seat && !taken)
         peer_close(shard, child->seat, COUNT_CLOSED_NO_MEMORY);
     if (!taken)
         return NULL;
-    annex->child = child;
+    own->child = child;
     identify(shard, child->seat, settings);
     return child;
 }
@@ -147,7 +148,7 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
         return NULL;
     child->user = user;
     child->depth = depth;
-    child->seat->annex->ends_when_idle = settings->protocol == CHILD_MCP;
+    child->seat->cold->cancel_ends = settings->protocol == CHILD_MCP;
     atomic_store_explicit(&stand_in->record->instances, ++stand_in->instances, memory_order_relaxed);
     return child;
 }
@@ -162,7 +163,7 @@ struct child *children_add_modern(struct shard *shard, struct child *first) {
     if (!child)
         return NULL;
     child->modern = true;
-    child->seat->annex->ends_when_idle = true;
+    child->seat->cold->cancel_ends = true;
     first->other = child;
     first->instances++;
     child_show_era(child, MCP_MODERN);
@@ -519,6 +520,17 @@ static void children_request(struct shard *shard, const struct message *message,
         wheel_disarm(&pending->timer); // it may take as long as it likes
 }
 
+static void children_peer_freed(struct shard *shard, struct peer *peer) {
+    struct child_peer *own = child_peer_of(peer);
+    if (!own)
+        return;
+    for (struct pool_affinity *affinity; (affinity = own->affinities);) {
+        own->affinities = affinity->next;
+        quota_give(&shard->quota, affinity);
+    }
+    quota_give(&shard->quota, own->departure);
+}
+
 static const struct feature_method children_methods[] = {
     {.name = "hub/children", .answer = child_methods_list, .result_grows = true},
     {.name = "hub/childRestart", .answer = child_methods_restart},
@@ -540,6 +552,7 @@ const struct feature children_feature = {
     .drain = children_drain,
     .holds_phase = children_hold_phase,
     .before_forward = children_before_forward,
+    .peer_freed = children_peer_freed,
     .request_began = children_request,
     .notification_forwarded = children_notification,
 };

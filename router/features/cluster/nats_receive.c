@@ -6,10 +6,10 @@
 #include "core/agents/topics.h"
 #include "core/rights/rights.h"
 #include "io/log.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/events/events.h"
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/hub_message.h"
@@ -31,7 +31,7 @@
 static bool nats_enter(struct shard *shard, struct peer *peer) {
     struct link *link = shard->link;
     assert(link && !link->peer);
-    if (!peer_annex(shard, peer))
+    if (!peer_take_cold(shard, peer))
         return false;
     peer->initialized = true;
     link_entered(link, peer);

@@ -21,6 +21,14 @@ void gate_close(struct shard *shard) {
     (void)gate;
 }
 
+struct gate_source *gate_source_take(struct shard *shard, struct peer *peer) {
+    struct gate_source *source = gate_source_of(peer);
+    assert(gate_of(shard));
+    if (!source && (source = peer_state_take(shard, peer, FEATURE_GATE, sizeof *source)))
+        list_init(&source->held);
+    return source;
+}
+
 static unsigned bucket_of(const struct checkpoint *checkpoint) {
     uint32_t bits;
     memcpy(&bits, checkpoint->bits, sizeof bits);

@@ -11,7 +11,7 @@
 #include "core/requests/checkpoint.h"
 #include "core/rights/digest.h"
 #include "core/send/parcel.h"
-#include "router/engine/shard/shard.h"
+#include "router/engine/shard/peer.h"
 #include "router/features/feature_list.h"
 
 struct attachment;
@@ -24,7 +24,7 @@ enum { GATE_BUCKETS = 1024 };
 
 struct held_message {
     struct list by_age;        // in gate.held; once it is approved in gate.released
-    struct list by_source;     // in annex.held
+    struct list by_source;     // in gate_source.held
     struct list by_checkpoint; // in a bucket
     struct timer timer;
     struct checkpoint checkpoint;
@@ -56,16 +56,29 @@ struct gate {
     uint32_t queries_out; // of this shard's peers (router/features/gate/gate_query.h)
 };
 
+// What a peer has sent that is held.
+struct gate_source {
+    struct list held; // struct held_message.by_source
+    uint32_t count;
+    uint64_t bytes; // that count in hub.held_bytes
+};
+
 // The shard's; NULL: nothing is held.
 static inline struct gate *gate_of(const struct shard *shard) {
     return shard->states[FEATURE_GATE];
 }
+// A peer's; NULL: it has sent nothing yet that was held.
+static inline struct gate_source *gate_source_of(const struct peer *peer) {
+    return peer_state(peer, FEATURE_GATE);
+}
+// The same, made if there is none; NULL without memory.
+struct gate_source *gate_source_take(struct shard *shard, struct peer *peer);
 // As feature.open and feature.close: nothing may be held at the end.
 bool gate_open(struct shard *shard);
 void gate_close(struct shard *shard);
 // Returns the held message under this checkpoint, or NULL.
 struct held_message *gate_find(const struct gate *gate, const struct checkpoint *checkpoint);
-// The latest request with this id of those that one connection has sent (annex.held); or NULL.
+// The latest request with this id of those that one connection has sent (gate_source.held); or NULL.
 struct held_message *gate_find_sent(const struct list *sent, const uint8_t *text, struct span id);
 // Enters one; its checkpoint is set.
 void gate_add(struct gate *gate, struct held_message *held);

@@ -8,9 +8,9 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/shard.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
@@ -39,13 +39,13 @@ static void uncount_share(const struct user *user, uint32_t bytes) {
 }
 
 // 0, or the bound that is in the way.
-static uint64_t count_share(const struct annex *annex, const struct user *user, uint32_t bytes,
+static uint64_t count_share(const struct gate_source *source, const struct user *user, uint32_t bytes,
                             uint32_t share_max, uint64_t share_bytes_max) {
     assert(share_max > 0 && share_bytes_max > 0);
     if (!user)
-        return annex->held_count >= share_max                ? share_max
-               : annex->held_bytes + bytes > share_bytes_max ? share_bytes_max
-                                                             : 0;
+        return source->count >= share_max                ? share_max
+               : source->bytes + bytes > share_bytes_max ? share_bytes_max
+                                                         : 0;
     if (!account_detain(user->account, share_max))
         return share_max;
     if (account_detain_bytes(user->account, bytes, share_bytes_max))
@@ -65,13 +65,13 @@ static void gate_quota_uncount(struct shard *shard, const struct user *user, uin
 
 // Counts one more of a peer's, or of its user's, in; where that is over a bound nothing has been counted, and the
 // result says which.
-static uint64_t gate_quota_count(struct shard *shard, const struct annex *annex, const struct user *user,
-                                 uint32_t bytes) {
+static uint64_t gate_quota_count(struct shard *shard, const struct gate_source *source,
+                                 const struct user *user, uint32_t bytes) {
     struct hub *hub = shard->hub;
     uint32_t max = shard_limits(shard)->held_max;
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
     assert(max > 0 && bytes > 0);
-    uint64_t over = count_share(annex, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
+    uint64_t over = count_share(source, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
     if (over)
         return over;
     uint32_t previous = atomic_fetch_add_explicit(&hub->held, 1, memory_order_relaxed);
@@ -102,7 +102,7 @@ const char *decision_text(enum decision decision) {
 // Returns the source, also one that is about to go.
 static struct peer *source_of(const struct shard *shard, const struct held_message *held) {
     struct peer *peer = shard->peers.slots[connection_slot(held->source)];
-    assert(peer && peer->name == held->source && peer->annex);
+    assert(peer && peer->name == held->source && gate_source_of(peer));
     return peer;
 }
 
@@ -220,12 +220,12 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
 static struct held_message *admission_submit(struct shard *shard, const struct message *message) {
     uint32_t bytes = gate_quota_bytes(message->frame);
     const struct user *user = authz_approver(message->peer).user;
-    const struct annex *annex = peer_annex(shard, message->peer);
-    uint64_t over = annex ? gate_quota_count(shard, annex, user, bytes) : 0;
-    struct held_message *held = annex && !over ? make(shard, message) : NULL;
+    const struct gate_source *source = gate_source_take(shard, message->peer);
+    uint64_t over = source ? gate_quota_count(shard, source, user, bytes) : 0;
+    struct held_message *held = source && !over ? make(shard, message) : NULL;
     if (held)
         return held;
-    if (annex && !over)
+    if (source && !over)
         gate_quota_uncount(shard, user, bytes);
     refuse_over(shard, message, over);
     return NULL;
@@ -252,11 +252,12 @@ void gate_hold_answer(struct held_message *held) {
 }
 
 static void enter(struct shard *shard, struct held_message *held, struct peer *peer) {
-    assert(peer->name == held->source && peer->annex && !timer_armed(&held->timer));
+    struct gate_source *source = gate_source_of(peer);
+    assert(peer->name == held->source && source && !timer_armed(&held->timer));
     gate_add(gate_of(shard), held);
-    list_append(&peer->annex->held, &held->by_source);
-    peer->annex->held_count++;
-    peer->annex->held_bytes += held->bytes;
+    list_append(&source->held, &held->by_source);
+    source->count++;
+    source->bytes += held->bytes;
     peer->awaited += held->is_request;
     wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
     stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_HELD);
@@ -299,7 +300,8 @@ struct held_message *gate_hold_begin(struct shard *shard, const struct message *
 }
 
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id) {
-    return peer->annex ? gate_find_sent(&peer->annex->held, text, id) : NULL;
+    const struct gate_source *source = gate_source_of(peer);
+    return source ? gate_find_sent(&source->held, text, id) : NULL;
 }
 
 // --- Ends
@@ -311,14 +313,15 @@ static bool is_awaited(const struct held_message *held) {
 
 void gate_hold_end(struct shard *shard, struct held_message *held) {
     struct peer *peer = source_of(shard, held);
-    assert(peer->annex->held_count > 0 && (!is_awaited(held) || peer->awaited > 0));
+    struct gate_source *source = gate_source_of(peer);
+    assert(source->count > 0 && (!is_awaited(held) || peer->awaited > 0));
     gate_hold_answer(held);
     list_remove(&held->by_age);
     list_remove(&held->by_source);
     list_remove(&held->by_checkpoint);
     wheel_disarm(&held->timer);
-    peer->annex->held_count--;
-    peer->annex->held_bytes -= held->bytes;
+    source->count--;
+    source->bytes -= held->bytes;
     peer->awaited -= is_awaited(held);
     stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
     stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);
@@ -369,7 +372,8 @@ static void put_checkpoint(const struct shard *shard, struct text *data, const s
 }
 
 struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange) {
-    const struct list *all = peer->annex ? &peer->annex->held : NULL;
+    const struct gate_source *source = gate_source_of(peer);
+    const struct list *all = source ? &source->held : NULL;
     for (const struct list *node = all ? all->next : NULL; node && node != all; node = node->next) {
         struct held_message *held = list_entry(node, struct held_message, by_source);
         if (held->exchange == exchange && !held->is_released)
@@ -383,11 +387,10 @@ void gate_hold_abandon(struct shard *shard, struct held_message *held) {
 }
 
 void gate_hold_cancel(struct shard *shard, struct held_message *held) {
-    const struct annex *annex = source_of(shard, held)->annex;
     if (!held->is_released)
         stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_CANCELLED);
     gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
-    if (annex->mcp || annex->ends_when_idle) {
+    if (source_of(shard, held)->cold->cancel_ends) {
         end_silently(shard, held);
         return;
     }
@@ -467,7 +470,8 @@ void gate_hold_review(struct shard *shard) {
 }
 
 void gate_hold_leave(struct shard *shard, struct peer *peer) {
-    struct list *all = peer->annex ? &peer->annex->held : NULL;
+    struct gate_source *source = gate_source_of(peer);
+    struct list *all = source ? &source->held : NULL;
     assert(peer->state != PEER_OPEN);
     while (all && !list_empty(all))
         give_up(shard, list_entry(all->next, struct held_message, by_source));

@@ -6,7 +6,7 @@
 #include "core/json/json.h"
 #include "core/rights/users.h"
 #include "router/engine/message/message.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 
 const char *gate_json_string(const struct held_message *held, struct span string, char out[METHOD_BYTES_MAX],
                              size_t *bytes) {

@@ -12,6 +12,7 @@
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_session.h"
+#include "router/features/hcs/hcs_shard.h"
 
 // --- Clients, at the session
 
@@ -96,7 +97,7 @@ static void hcs_take_mail(struct shard *shard, struct mail *mail, unsigned kind)
 }
 
 static void hcs_turn(struct shard *shard) {
-    if (!list_empty(&shard->streams.drained))
+    if (!list_empty(&hcs_of(shard)->drained))
         hcs_client_look_at_drained(shard);
 }
 
@@ -146,7 +147,7 @@ enum { SURVEYED_MAX = 1024 }; // sessions, so that it stays one turn's work
 
 static void hcs_survey(struct shard *shard) {
     struct survey_sessions *found = &shard->survey.page.sessions;
-    const struct list *live = &shard->streams.live;
+    const struct list *live = &hcs_of(shard)->live;
     unsigned remaining = SURVEYED_MAX;
     assert(found->count == 0);
     for (const struct list *node = live->prev; node != live && remaining > 0;
@@ -200,21 +201,21 @@ static bool hcs_relieve(struct shard *shard) {
 }
 
 static void hcs_end_pauses(struct shard *shard) {
-    struct list *ended = &shard->streams.ended;
+    struct list *ended = &hcs_of(shard)->ended;
     for (struct list *node = ended->next; node != ended; node = node->next)
         hcs_session_end_pauses(shard, list_entry(node, struct hcs_session, link));
 }
 
 static void hcs_end_all(struct shard *shard) {
-    while (!list_empty(&shard->streams.live))
-        end_with(shard, list_entry(shard->streams.live.next, struct hcs_session, link), HCS_FRAMES_INTERNAL,
+    while (!list_empty(&hcs_of(shard)->live))
+        end_with(shard, list_entry(hcs_of(shard)->live.next, struct hcs_session, link), HCS_FRAMES_INTERNAL,
                  "the hub ends");
 }
 
 static void hcs_forget_all(struct shard *shard) {
     hcs_end_all(shard);
-    while (!list_empty(&shard->streams.ended))
-        hcs_session_forget(shard, list_entry(shard->streams.ended.next, struct hcs_session, link));
+    while (!list_empty(&hcs_of(shard)->ended))
+        hcs_session_forget(shard, list_entry(hcs_of(shard)->ended.next, struct hcs_session, link));
 }
 
 static void hcs_drain(struct shard *shard) {
@@ -227,15 +228,15 @@ static void hcs_drain(struct shard *shard) {
 
 // Whether sessions of this shard's live.
 static bool hcs_has_pending(const struct shard *shard) {
-    return !list_empty(&shard->streams.live);
+    return !list_empty(&hcs_of(shard)->live);
 }
 
 // All clients must know of the end, and all that travels must be home.
 static bool hcs_holds_phase(const struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (shard->phase == HUB_DRAINING)
-        return hcs_has_pending(shard) || shard->streams.client_count > 0;
-    return shard->phase == HUB_STOPPED && shard->streams.out > 0;
+        return hcs_has_pending(shard) || hcs_of(shard)->client_count > 0;
+    return shard->phase == HUB_STOPPED && hcs_of(shard)->out > 0;
 }
 
 // --- The registration
@@ -249,20 +250,26 @@ static bool hcs_take_stream(struct shard *shard, const struct message *message) 
     return true;
 }
 
-static bool hcs_open_shard(struct shard *shard) {
-    timer_init(&shard->streams.look_timer, FEATURE_KIND(FEATURE_HCS, HCS_TIMER_LOOK));
-    return true;
+// A peer that reads may be under its bounds again.
+static void hcs_peer_read(struct shard *shard, struct peer *peer) {
+    struct hcs_viewer *viewer = hcs_viewer_of(peer);
+    if (viewer && !list_empty(&viewer->over) && list_empty(&viewer->drained))
+        list_append(&hcs_of(shard)->drained, &viewer->drained);
 }
 
 const struct feature hcs_feature = {
     .name = "hcs",
-    .open = hcs_open_shard,
+    .shard_bytes = sizeof(struct hcs_shard),
+    .open = hcs_shard_open,
+    .close = hcs_shard_close,
     .mail = hcs_take_mail,
     .timer = hcs_timer,
     .turn_ends = hcs_turn,
     .survey = hcs_survey,
     .relieve = hcs_relieve,
     .peer_ended = hcs_leave,
+    .peer_freed = hcs_shard_peer_freed,
+    .peer_read = hcs_peer_read,
     .home_left = hcs_producer_left,
     .home_marked = hcs_mark,
     .home_rests = hcs_producer_restarts,

@@ -6,10 +6,10 @@
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_shard.h"
 #include "router/rights/authz.h"
 
 enum { LOOK_MS = 1000 };
@@ -17,10 +17,10 @@ enum { LOOK_MS = 1000 };
 // --- Coming and going
 
 static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer_annex(shard, peer);
-    if (!annex || annex->viewer)
-        return annex ? annex->viewer : NULL;
-    struct hcs_viewer *viewer = quota_take_zeroed(&shard->quota, 1, sizeof *viewer);
+    struct hcs_viewer *viewer = hcs_viewer_of(peer);
+    if (viewer || !peer_take_cold(shard, peer))
+        return viewer;
+    viewer = quota_take_zeroed(&shard->quota, 1, sizeof *viewer);
     if (!viewer)
         return NULL;
     if (!shard->settings->users && !(viewer->account = account_create(0))) {
@@ -31,11 +31,12 @@ static struct hcs_viewer *viewer_of(struct shard *shard, struct peer *peer) {
     list_init(&viewer->streams);
     list_init(&viewer->over);
     list_init(&viewer->drained);
-    return annex->viewer = viewer;
+    peer_keep(peer, FEATURE_HCS, viewer);
+    return viewer;
 }
 
 static struct hcs_viewer *viewer_at(const struct peer *peer) {
-    return peer && peer->annex ? peer->annex->viewer : NULL;
+    return peer ? hcs_viewer_of(peer) : NULL;
 }
 
 static uint8_t report_of(const struct hcs_viewer *viewer) {
@@ -62,7 +63,7 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     if (!client)
         return NULL;
     client->connection = client->key.connection = viewer->peer->name;
-    client->tag = ++shard->streams.tags;
+    client->tag = ++hcs_of(shard)->tags;
     client->resumes = fields->resumes;
     client->is_barred = fields->is_barred;
     client->has_after = fields->has_after;
@@ -98,7 +99,7 @@ bool hcs_client_send(struct shard *shard, struct peer *peer, const struct hcs_st
     viewer->quota_bytes += memory_bytes(client);
     list_append(&viewer->streams, &client->by_peer);
     peer->awaited++;
-    shard->streams.out++;
+    hcs_of(shard)->out++;
     hcs_mail_post(shard, client->home, &client->mail, HCS_MAIL_JOIN);
     return true;
 }
@@ -107,8 +108,8 @@ static void free_when_at_rest(struct shard *shard, struct hcs_client *client) {
     if (!client->is_home || client->leaving || client->reporting)
         return;
     assert(!client->session && !client->start && !client->held.first && list_empty(&client->by_peer));
-    assert(shard->streams.out > 0);
-    shard->streams.out--;
+    assert(hcs_of(shard)->out > 0);
+    hcs_of(shard)->out--;
     account_drop(client->account);
     quota_give(&shard->quota, client);
 }
@@ -236,12 +237,12 @@ void hcs_client_reported(struct shard *shard, struct hcs_client *client) {
 }
 
 static void look_later(struct shard *shard) {
-    if (!timer_armed(&shard->streams.look_timer))
-        wheel_arm(&shard->wheel, &shard->streams.look_timer, shard_now_ms(shard) + LOOK_MS);
+    if (!timer_armed(&hcs_of(shard)->look_timer))
+        wheel_arm(&shard->wheel, &hcs_of(shard)->look_timer, shard_now_ms(shard) + LOOK_MS);
 }
 
 static void begin_over(struct shard *shard, struct hcs_viewer *viewer) {
-    list_append(&shard->streams.over, &viewer->over);
+    list_append(&hcs_of(shard)->over, &viewer->over);
     viewer->taken = io_ack_mark(shard->io, viewer->peer->connection.socket);
     viewer->taken_ms = shard_tick(shard);
     viewer->is_stuck = false;
@@ -269,7 +270,7 @@ static void update_over(struct shard *shard, struct hcs_viewer *viewer) {
 }
 
 void hcs_client_look_at_drained(struct shard *shard) {
-    for (struct list *node; (node = list_take(&shard->streams.drained));)
+    for (struct list *node; (node = list_take(&hcs_of(shard)->drained));)
         update_over(shard, list_entry(node, struct hcs_viewer, drained));
 }
 
@@ -285,7 +286,7 @@ static void look_at(struct shard *shard, struct hcs_viewer *viewer) {
 }
 
 void hcs_client_look_at_over(struct shard *shard) {
-    struct list *over = &shard->streams.over;
+    struct list *over = &hcs_of(shard)->over;
     for (struct list *node = over->next; node != over; node = node->next)
         look_at(shard, list_entry(node, struct hcs_viewer, over));
     if (!list_empty(over))

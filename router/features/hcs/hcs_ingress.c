@@ -6,12 +6,13 @@
 #include "core/hcs/last_event_id.h"
 #include "core/lookup/hcs_fields.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_open.h"
+#include "router/features/hcs/hcs_shard.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
 
@@ -88,7 +89,7 @@ static bool has_but(const struct hcs_entry *entry, enum hcs_fields_key key, enum
 static const char *read_start(struct hcs_entry *entry) {
     struct hcs_start_fields *fields = &entry->fields;
     const struct attachment *attachment =
-        entry->message->peer->annex ? entry->message->peer->annex->attachment : NULL;
+        entry->message->peer->cold ? entry->message->peer->cold->attachment : NULL;
     if (!entry->request_id_read)
         return "a start needs a request_id: a string of up to 256 bytes";
     if (hcs_fields_has(&entry->frame, STREAM_SESSION_ID) && !fields->id_bytes)
@@ -121,7 +122,7 @@ static const char *read_start(struct hcs_entry *entry) {
 void hcs_ingress_generate(struct shard *shard, char *id, struct hcs_start_fields *fields) {
     uint8_t hash[SIPHASH_BYTES];
     do {
-        uint64_t entropy[3] = {UINT64_C(0x73746365726c6864), shard->index, ++shard->streams.ids};
+        uint64_t entropy[3] = {UINT64_C(0x73746365726c6864), shard->index, ++hcs_of(shard)->ids};
         siphash_name(&shard->hub->settings.secrets.sessions, entropy, sizeof entropy, hash);
         for (unsigned digit = 0; digit < HCS_INGRESS_MADE_UP_BYTES; digit++)
             id[digit] = "0123456789abcdef"[hash[digit / 2] >> (digit % 2 ? 0 : 4) & 15];
@@ -420,7 +421,7 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
     if (http_frame) {
         http_frame->on_done = on_done;
         http_frame->context = context;
-        shard->streams.out++;
+        hcs_of(shard)->out++;
         hcs_mail_post(shard, hcs_mail_return(shard, id, id_bytes), &http_frame->mail, HCS_MAIL_HTTP_FRAME);
         return;
     }
@@ -433,8 +434,8 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
 void hcs_http_posted(struct shard *shard, struct hcs_http_frame *http_frame) {
     struct peer *peer = peer_find(shard, http_frame->connection);
     struct parcel *error = http_frame->error;
-    assert(shard->streams.out > 0 && !http_frame->parcel);
-    shard->streams.out--;
+    assert(hcs_of(shard)->out > 0 && !http_frame->parcel);
+    hcs_of(shard)->out--;
     if (peer && http_frame->failed) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         peer = NULL;

@@ -13,6 +13,7 @@
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_session.h"
+#include "router/features/hcs/hcs_shard.h"
 #include "router/rights/authz.h"
 
 static const char capability[] = "hcs", default_target[] = "@hcs";
@@ -148,7 +149,7 @@ static void refuse_place_taken(struct shard *shard, struct hcs_client *client) {
 }
 
 static bool forget_oldest(struct shard *shard) {
-    struct list *ended = &shard->streams.ended;
+    struct list *ended = &hcs_of(shard)->ended;
     if (list_empty(ended))
         return false;
     hcs_session_forget(shard, list_entry(ended->next, struct hcs_session, link));
@@ -158,7 +159,7 @@ static bool forget_oldest(struct shard *shard) {
 // Sessions that have ended are bounded, too, but give way.
 static bool hub_has_room(struct shard *shard) {
     uint32_t max = shard_limits(shard)->sessions_max;
-    while (shard->streams.ended_count >= max)
+    while (hcs_of(shard)->ended_count >= max)
         forget_oldest(shard);
     return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
 }
@@ -294,7 +295,7 @@ void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
 void hcs_open_turned(struct shard *shard, struct parcel *parcel) {
     uint64_t handle = parcel->hub_id;
     struct hcs_session *session =
-        name_map_get(&shard->streams.by_handle, (const char *)&handle, sizeof handle);
+        name_map_get(&hcs_of(shard)->by_handle, (const char *)&handle, sizeof handle);
     parcel->hub_id = 0;
     send_release(shard, parcel);
     if (!session || session->ended)
@@ -370,7 +371,7 @@ static void review_session(struct shard *shard, struct hcs_session *session) {
 }
 
 void hcs_access_review(struct shard *shard) {
-    struct list *all[] = {&shard->streams.live, &shard->streams.ended};
+    struct list *all[] = {&hcs_of(shard)->live, &hcs_of(shard)->ended};
     for (unsigned at = 0; at < sizeof all / sizeof *all; at++)
         for (struct list *node = all[at]->next, *next; node != all[at]; node = next) {
             next = node->next;

@@ -11,6 +11,7 @@
 #include "router/features/feature_list.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_mail.h"
+#include "router/features/hcs/hcs_shard.h"
 
 // Until more is given, and until it is tried again where memory was short.
 enum { STEP_MS = 1, RETRY_MS = 100 };
@@ -22,11 +23,11 @@ static void move_gauge(struct shard *shard, enum gauge gauge, int64_t by) {
 // --- Making
 
 struct hcs_session *hcs_session_find(const struct shard *shard, const char *id, size_t bytes) {
-    return name_map_get(&shard->streams.by_id, id, bytes);
+    return name_map_get(&hcs_of(shard)->by_id, id, bytes);
 }
 
 static bool file(struct shard *shard, struct hcs_session *session) {
-    struct hcs_shard *streams = &shard->streams;
+    struct hcs_shard *streams = hcs_of(shard);
     if (!name_map_add(&streams->by_id, session->text, session->id_bytes, session))
         return false;
     if (name_map_add(&streams->by_handle, (const char *)&session->handle, sizeof session->handle, session))
@@ -49,7 +50,7 @@ static void hcs_session_init(struct shard *shard, struct hcs_session *session,
     session->agent_bytes = client->user ? (uint32_t)producer->id_bytes : 0;
     memcpy(session->text, client->text, bytes);
     memcpy(session->text + bytes, producer->id, session->agent_bytes);
-    session->handle = ++shard->streams.handles;
+    session->handle = ++hcs_of(shard)->handles;
     session->active_ms = session->empty_ms = shard_now_ms(shard);
     list_init(&session->clients);
     list_init(&session->http_owners);
@@ -72,7 +73,7 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
     }
     session->producer = producer->home->connection;
     list_append(&producer->home->streams, &session->by_producer);
-    list_append(&shard->streams.live, &session->link);
+    list_append(&hcs_of(shard)->live, &session->link);
     hub_pending_add(shard->hub, session->producer, 1);
     atomic_fetch_add_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
     stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
@@ -134,7 +135,7 @@ void hcs_session_retry(struct shard *shard, struct hcs_session *session) {
 static void count_client(struct shard *shard, struct hcs_session *session, const struct hcs_client *client,
                          int change) {
     hcs_flow_count(&session->flow, client->over || client->paused, client->stuck, change);
-    shard->streams.client_count += (uint32_t)change;
+    hcs_of(shard)->client_count += (uint32_t)change;
     move_gauge(shard, GAUGE_SESSION_CLIENTS, change);
     move_gauge(shard, GAUGE_SESSION_CLIENTS_OVER, client->over ? change : 0);
 }
@@ -143,13 +144,13 @@ struct hcs_client *hcs_session_client(const struct shard *shard, const struct hc
                                       uint64_t connection) {
     uint64_t key[2] = {connection, session->handle};
     static_assert(sizeof key == sizeof((struct hcs_client *)NULL)->key, "they are looked up as bytes");
-    return name_map_get(&shard->streams.by_client, (const char *)key, sizeof key);
+    return name_map_get(&hcs_of(shard)->by_client, (const char *)key, sizeof key);
 }
 
 // Once: another client of the same connection may have been filed in its place.
 static void unfile(struct shard *shard, struct hcs_client *client) {
     if (client->key.session)
-        name_map_remove(&shard->streams.by_client, (const char *)&client->key, sizeof client->key);
+        name_map_remove(&hcs_of(shard)->by_client, (const char *)&client->key, sizeof client->key);
     client->key.session = 0;
 }
 
@@ -184,7 +185,7 @@ static bool hcs_session_file_client(struct shard *shard, struct hcs_session *ses
         if (!client->http_owner)
             return false;
     }
-    if (name_map_add(&shard->streams.by_client, (const char *)&client->key, sizeof client->key, client))
+    if (name_map_add(&hcs_of(shard)->by_client, (const char *)&client->key, sizeof client->key, client))
         return true;
     if (client->http_owner)
         client->http_owner->streams--;
@@ -326,8 +327,8 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
         account_answer(session->account);
     list_remove(&session->by_producer);
     list_remove(&session->link);
-    list_append(&shard->streams.ended, &session->link);
-    shard->streams.ended_count++;
+    list_append(&hcs_of(shard)->ended, &session->link);
+    hcs_of(shard)->ended_count++;
     atomic_fetch_sub_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
     session->ending_type = type;
     session->ending = parcel ? hcs_retention_copy(shard, parcel) : NULL;
@@ -361,11 +362,11 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
         send_release(shard, session->init);
     if (session->ending)
         send_release(shard, session->ending);
-    name_map_remove(&shard->streams.by_id, session->text, session->id_bytes);
-    name_map_remove(&shard->streams.by_handle, (const char *)&session->handle, sizeof session->handle);
+    name_map_remove(&hcs_of(shard)->by_id, session->text, session->id_bytes);
+    name_map_remove(&hcs_of(shard)->by_handle, (const char *)&session->handle, sizeof session->handle);
     list_remove(&session->link);
-    assert(shard->streams.ended_count > 0);
-    shard->streams.ended_count--;
+    assert(hcs_of(shard)->ended_count > 0);
+    hcs_of(shard)->ended_count--;
     account_drop(session->account);
     quota_give(&shard->quota, session);
 }
@@ -374,7 +375,7 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
 
 static void account(struct shard *shard, const struct parcel *parcel, int64_t change) {
     assert(change == 1 || change == -1);
-    shard->streams.footprint += (uint64_t)(change * (int64_t)(parcel->bytes + sizeof *parcel));
+    hcs_of(shard)->footprint += (uint64_t)(change * (int64_t)(parcel->bytes + sizeof *parcel));
     stats_move_gauge(&shard->stats, GAUGE_SESSION_HISTORY, change * (int64_t)parcel->bytes);
 }
 
@@ -392,7 +393,7 @@ static uint64_t footprint_max(const struct shard *shard) {
 }
 
 void hcs_retention_relieve(struct shard *shard) {
-    struct hcs_shard *streams = &shard->streams;
+    struct hcs_shard *streams = hcs_of(shard);
     for (struct list *node = streams->ended.next; node != &streams->ended; node = node->next) {
         struct hcs_session *session = list_entry(node, struct hcs_session, link);
         if (session->history.bytes == 0)
@@ -409,10 +410,10 @@ void hcs_retention_relieve(struct shard *shard) {
 
 void hcs_retention_bound(struct shard *shard, struct hcs_session *session) {
     forget_chunks(shard, session, shard_limits(shard)->session_history_bytes_max);
-    for (uint64_t previous = UINT64_MAX; shard->streams.footprint > footprint_max(shard);) {
-        if (shard->streams.footprint == previous)
+    for (uint64_t previous = UINT64_MAX; hcs_of(shard)->footprint > footprint_max(shard);) {
+        if (hcs_of(shard)->footprint == previous)
             return;
-        previous = shard->streams.footprint;
+        previous = hcs_of(shard)->footprint;
         hcs_retention_relieve(shard);
     }
 }
@@ -652,7 +653,7 @@ void hcs_delivery_hold(struct shard *shard, const struct hcs_session *session, s
         return;
     share->hub_id = hcs_tag_pack((struct hcs_tag){.type = TYPE_CHUNK, .seq = live->seq});
     if (!client->held.first)
-        list_append(&shard->streams.holding, &client->holding);
+        list_append(&hcs_of(shard)->holding, &client->holding);
     parcel_list_append(&client->held, share);
     client->held_bytes += share->bytes + sizeof *share;
     client->held_to++;
@@ -696,7 +697,7 @@ static void release_held(struct shard *shard, struct hcs_client *client) {
 
 bool hcs_delivery_relieve(struct shard *shard) {
     size_t part = shard_limits(shard)->memory_bytes_max / 16, bytes = 0;
-    for (struct list *node; bytes < part && (node = list_take(&shard->streams.holding));) {
+    for (struct list *node; bytes < part && (node = list_take(&hcs_of(shard)->holding));) {
         struct hcs_client *client = list_entry(node, struct hcs_client, holding);
         assert(client->held_bytes > 0);
         bytes += client->held_bytes;

@@ -10,7 +10,7 @@
 #include "core/wire/sse.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/hcs/hcs_ingress.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_rpc.h"
@@ -31,7 +31,7 @@ static const struct transport transport_opening, transport_refused;
 static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer,
                                           const struct hcs_query *query, struct parcel **error) {
     const struct transport *http = peer->transport;
-    assert(peer->annex->exchange_count == 1);
+    assert(http_peer_of(peer)->exchange_count == 1);
     receive_switch(shard, peer, &transport_opening);
     enum hcs_http_opening opening = hcs_http_open(shard, peer, query, error);
     if (opening != HCS_HTTP_OPENING)
@@ -93,8 +93,8 @@ static void hcs_streamed(struct shard *shard, struct peer *peer, const struct st
 // --- Until it is known whether there is such a session
 
 static struct exchange *owner_name(const struct peer *peer) {
-    assert(peer->annex->exchange_count == 1);
-    return list_entry(peer->annex->exchanges.next, struct exchange, by_peer);
+    assert(http_peer_of(peer)->exchange_count == 1);
+    return list_entry(http_peer_of(peer)->exchanges.next, struct exchange, by_peer);
 }
 
 static void answer_unknown(struct shard *shard, struct peer *peer, bool barred) {

@@ -6,9 +6,9 @@
 #include "core/base/text.h"
 #include "core/wire/http_block.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 
 static const char type_json[] = "application/json";
 
@@ -174,8 +174,8 @@ static bool end_stream(struct shard *shard, struct peer *peer, struct exchange *
 
 // Whether all earlier requests of its connection were answered.
 static bool is_first(const struct peer *peer, const struct exchange *exchange) {
-    assert(peer->annex && !list_empty(&peer->annex->exchanges));
-    return peer->annex->exchanges.next == &exchange->by_peer;
+    assert(!list_empty(&http_peer_of(peer)->exchanges));
+    return http_peer_of(peer)->exchanges.next == &exchange->by_peer;
 }
 
 void http_stream(struct shard *shard, struct exchange *exchange, struct parcel *event) {
@@ -216,30 +216,31 @@ static bool send_exchange(struct shard *shard, struct peer *peer, struct exchang
     return true;
 }
 
-static void idle_from_now(struct shard *shard, struct annex *annex) {
-    if (annex->exchange_count == 0)
-        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
+static void idle_from_now(struct shard *shard, struct peer *peer) {
+    if (http_peer_of(peer)->exchange_count == 0)
+        wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
 }
 
 // A request isn't served in the middle of another one's answer.
-static void resume_soon(struct shard *shard, struct annex *annex) {
-    if (annex->deferred && annex->exchange_count == 1)
-        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard));
+static void resume_soon(struct shard *shard, struct peer *peer) {
+    const struct http_peer *own = http_peer_of(peer);
+    if (own->deferred && own->exchange_count == 1)
+        wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard));
 }
 
 // The first request that isn't answered yet.
 static void go_on(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     assert(!exchange->is_ended);
-    resume_soon(shard, peer->annex);
+    resume_soon(shard, peer);
     if (exchange->http.streams && !peer_is_deaf(peer) && !send_events(shard, peer, exchange))
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange) {
-    struct annex *annex = peer->annex;
-    assert(exchange->is_ended && annex && annex->exchange_count > 0);
-    while (!list_empty(&annex->exchanges)) {
-        exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
+    struct http_peer *own = http_peer_of(peer);
+    assert(exchange->is_ended && own && own->exchange_count > 0);
+    while (!list_empty(&own->exchanges)) {
+        exchange = list_entry(own->exchanges.next, struct exchange, by_peer);
         if (!exchange->is_ended) {
             go_on(shard, peer, exchange);
             return;
@@ -251,22 +252,21 @@ void http_respond(struct shard *shard, struct peer *peer, struct exchange *excha
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         else if (closes)
             peer_linger(shard, peer);
-        annex->exchange_count--;
+        own->exchange_count--;
         exchange_free(shard, exchange);
         if (!sent || closes)
             return;
     }
     if (peer->state != PEER_OPEN)
         return;
-    idle_from_now(shard, annex);
+    idle_from_now(shard, peer);
     http_go_on(shard, peer);
 }
 
 void http_go_on(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
-    if (!annex->expects || annex->exchange_count)
+    if (!peer->cold->is_held_up || http_peer_of(peer)->exchange_count)
         return;
-    annex->expects = false;
+    peer->cold->is_held_up = false;
     struct text text;
     text_init(&text);
     text_put(&text, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -280,15 +280,15 @@ void http_go_on(struct shard *shard, struct peer *peer) {
 }
 
 struct exchange *http_open(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
+    struct http_peer *own = http_peer_of(peer);
     struct exchange *exchange = exchange_open(shard, peer);
     if (!exchange) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return NULL;
     }
-    wheel_disarm(&annex->timer);
-    list_append(&annex->exchanges, &exchange->by_peer);
-    annex->exchange_count++;
+    wheel_disarm(&peer->cold->timer);
+    list_append(&own->exchanges, &exchange->by_peer);
+    own->exchange_count++;
     return exchange;
 }
 
@@ -337,15 +337,15 @@ void http_answer_fault(struct shard *shard, struct exchange *exchange, unsigned 
 
 void http_discard(struct shard *shard, struct exchange *exchange) {
     struct peer *peer = peer_find(shard, exchange->connection);
-    assert(peer && peer->annex->exchange_count == 1 && exchange->answers_due == 1 && !exchange->count);
-    peer->annex->exchange_count = 0;
+    assert(peer && http_peer_of(peer)->exchange_count == 1 && exchange->answers_due == 1 && !exchange->count);
+    http_peer_of(peer)->exchange_count = 0;
     exchange->answers_due = 0;
     exchange->is_ended = true;
     exchange_free(shard, exchange);
 }
 
 bool http_leave(struct shard *shard, struct peer *peer, struct text *head) {
-    assert(peer->annex->exchange_count == 0);
+    assert(http_peer_of(peer)->exchange_count == 0);
     struct parcel *parcel = parcel_as_is(shard, head);
     if (parcel)
         send_queue_required(shard, peer, parcel);
@@ -356,14 +356,14 @@ bool http_leave(struct shard *shard, struct peer *peer, struct text *head) {
 
 void http_forget(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
-    struct annex *annex = peer->annex;
-    if (annex && annex->deferred) {
-        peer_erase(peer, annex->deferred->buffer->bytes + annex->deferred->at, annex->deferred->unit.bytes);
-        buffer_drop(annex->deferred->buffer);
-        quota_give(&shard->quota, annex->deferred);
-        annex->deferred = NULL;
+    struct http_peer *own = http_peer_of(peer);
+    if (own && own->deferred) {
+        peer_erase(peer, own->deferred->buffer->bytes + own->deferred->at, own->deferred->unit.bytes);
+        buffer_drop(own->deferred->buffer);
+        quota_give(&shard->quota, own->deferred);
+        own->deferred = NULL;
     }
-    for (struct list *node; annex && (node = list_take(&annex->exchanges));) {
+    for (struct list *node; own && (node = list_take(&own->exchanges));) {
         struct exchange *exchange = list_entry(node, struct exchange, by_peer);
         if (exchange->is_ended)
             exchange_free(shard, exchange);
@@ -373,7 +373,7 @@ void http_forget(struct shard *shard, struct peer *peer) {
 }
 
 void http_discard_unserved(struct shard *shard, struct peer *peer) {
-    struct list *exchanges = &peer->annex->exchanges;
+    struct list *exchanges = &http_peer_of(peer)->exchanges;
     struct exchange *last =
         list_empty(exchanges) ? NULL : list_entry(exchanges->prev, struct exchange, by_peer);
     assert(!last || !last->is_ended);

@@ -5,6 +5,7 @@
 #include "core/wire/http_request.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer.h"
+#include "router/features/feature_list.h"
 
 // Implements transport.respond.
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
@@ -50,3 +51,29 @@ struct http_call {
     struct exchange *exchange; // open: whoever serves it closes it, and it may be gone then
     bool has_gap;              // what lay behind it was let go while it waited
 };
+
+// A request that is whole, and holds its buffer.
+struct http_deferred {
+    struct buffer *buffer; // one reference
+    uint32_t at;
+    struct unit unit;
+    uint32_t frames; // that the peer had said when it came, itself included
+};
+
+// Of a connection, also once the connection speaks WebSocket or has server-sent events.
+struct http_peer {
+    struct list exchanges; // struct exchange.by_peer, in the order of the requests
+    uint32_t exchange_count;
+    struct http_deferred *deferred; // a request that waits for the answers to all before it; or NULL
+    // Of WebSocket.
+    bool is_pinged;
+    bool is_closed;               // a close frame was queued
+    bool is_denied;               // it showed no right credential: its close frame says so
+    uint32_t pinged_ms;           // when; a tick
+    struct directives directives; // of the request for the upgrade: they hold for each message
+};
+
+// NULL: there was no memory for it, and the connection is being closed; or the peer never spoke HTTP.
+static inline struct http_peer *http_peer_of(const struct peer *peer) {
+    return peer_state(peer, FEATURE_HTTP);
+}

@@ -5,7 +5,7 @@
 #include "core/wire/http.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/http/http_authn.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
@@ -28,8 +28,8 @@ static void preflight(struct shard *shard, const struct http_call *call, const s
 }
 
 // Returns whether too many requests wait on one connection, or more than its share of the quota.
-static bool is_crowded(const struct shard *shard, const struct annex *annex) {
-    uint32_t count = annex->exchange_count;
+static bool is_crowded(const struct shard *shard, const struct peer *peer) {
+    uint32_t count = http_peer_of(peer)->exchange_count;
     return count > HTTP_PIPELINED_MAX ||
            !quota_is_fair(&shard->quota, (uint64_t)count * sizeof(struct exchange));
 }
@@ -46,8 +46,8 @@ static void defer(struct shard *shard, struct http_call *call) {
     buffer_hold(call->frame->buffer);
     *deferred = (struct http_deferred){call->frame->buffer, call->frame->at, *call->frame->unit,
                                        call->peer->frames + 1};
-    assert(!call->peer->annex->deferred);
-    call->peer->annex->deferred = deferred;
+    assert(!http_peer_of(call->peer)->deferred);
+    http_peer_of(call->peer)->deferred = deferred;
     receive_switch(shard, call->peer, &transport_deferring);
 }
 
@@ -55,7 +55,7 @@ static void defer(struct shard *shard, struct http_call *call) {
 static bool is_served(struct shard *shard, struct http_call *call, const struct http_route *route,
                       const char *fault) {
     struct exchange *exchange = call->exchange;
-    if (is_crowded(shard, call->peer->annex)) {
+    if (is_crowded(shard, call->peer)) {
         exchange->http.closes = true;
         http_answer_fault(shard, exchange, 503, "too many requests wait on this connection");
     } else if (fault) {
@@ -73,7 +73,7 @@ static bool is_served(struct shard *shard, struct http_call *call, const struct 
 
 static bool must_wait(const struct http_call *call, const struct http_route *route) {
     return route && route->takes_over && call->request.method == HTTP_GET &&
-           call->peer->annex->exchange_count > 1;
+           http_peer_of(call->peer)->exchange_count > 1;
 }
 
 static void serve(struct shard *shard, struct http_call *call, const struct http_route *route) {
@@ -107,7 +107,7 @@ static void dispatch(struct shard *shard, struct http_call *call) {
 
 // Bytes behind a request whose answer closes aren't read. A request that is answered already lingers.
 static void stop_reading(struct shard *shard, struct peer *peer) {
-    const struct list *exchanges = &peer->annex->exchanges;
+    const struct list *exchanges = &http_peer_of(peer)->exchanges;
     if (peer->state != PEER_OPEN || peer->transport != &transport_http || list_empty(exchanges))
         return;
     if (list_entry(exchanges->prev, struct exchange, by_peer)->http.closes)
@@ -118,7 +118,7 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
     struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
     stats_count(&shard->stats, COUNT_HTTP_REQUESTS);
     http_read(call.head, frame->unit, &call.request);
-    peer->annex->expects = false; // it hasn't waited to be told
+    peer->cold->is_held_up = false; // it hasn't waited to be told
     call.exchange = http_open(shard, peer);
     if (!call.exchange)
         return;
@@ -131,18 +131,18 @@ static void http_take(struct shard *shard, struct peer *peer, struct frame *fram
 
 // All before a deferred request has been answered.
 static void http_resume(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
-    struct http_deferred *deferred = annex->deferred;
+    struct http_peer *own = http_peer_of(peer);
+    struct http_deferred *deferred = own->deferred;
     if (peer->state != PEER_OPEN || !deferred)
         return;
-    assert(annex->exchange_count == 1);
-    annex->deferred = NULL;
+    assert(own->exchange_count == 1);
+    own->deferred = NULL;
     receive_switch(shard, peer, &transport_http);
     struct frame frame = frame_at(deferred->buffer, deferred->at, &deferred->unit);
     struct http_call call = {.peer = peer, .frame = &frame, .head = frame.buffer->bytes + frame.at};
     call.has_gap = peer->frames != deferred->frames;
     http_read(call.head, frame.unit, &call.request);
-    call.exchange = list_entry(annex->exchanges.next, struct exchange, by_peer);
+    call.exchange = list_entry(own->exchanges.next, struct exchange, by_peer);
     call.exchange->http.closes = true;
     dispatch(shard, &call);
     stop_reading(shard, peer);
@@ -173,29 +173,30 @@ static void http_refuse(struct shard *shard, struct peer *peer) {
 // Expect: 100-continue.
 static void http_skip(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     (void)bytes;
-    peer->annex->expects = true;
+    peer->cold->is_held_up = true;
     http_go_on(shard, peer);
 }
 
 // --- Its time
 
 static bool http_enter(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer_annex(shard, peer);
-    if (annex)
-        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
-    return annex != NULL;
+    struct http_peer *own = peer_state_take(shard, peer, FEATURE_HTTP, sizeof *own);
+    if (!own)
+        return false;
+    list_init(&own->exchanges);
+    wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + HTTP_IDLE_MS);
+    return true;
 }
 
 // Handles the timer's end. A connection waits while a request or its answer is under way, whose own times
 // hold. After that it has the whole time.
 static void http_expire(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
     uint32_t idle_ms = shard_since(shard, peer->received_ms),
              waiting_ms = shard_since(shard, peer->sending_ms);
     uint32_t remaining_ms = HTTP_IDLE_MS;
     if (waiting_ms < idle_ms)
         idle_ms = waiting_ms;
-    bool waits = annex->exchange_count > 0 || connection_waiting(&peer->connection) > 0;
+    bool waits = http_peer_of(peer)->exchange_count > 0 || connection_waiting(&peer->connection) > 0;
     bool is_idle = peer->state == PEER_OPEN && !peer->partial && !waits;
     if (is_idle && idle_ms >= HTTP_IDLE_MS) {
         peer_close(shard, peer, COUNT_CLOSED_IDLE);
@@ -203,7 +204,7 @@ static void http_expire(struct shard *shard, struct peer *peer) {
     }
     if (is_idle)
         remaining_ms -= idle_ms;
-    wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + remaining_ms);
+    wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + remaining_ms);
 }
 
 const struct transport transport_http = {
@@ -234,3 +235,7 @@ static const struct transport transport_deferring = {
     .end_is_leaving = true,
     .answers_only = true,
 };
+
+// --- The registration
+
+const struct feature http_feature = {.name = "http"};

@@ -9,7 +9,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/http/http_response.h"
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
@@ -29,7 +29,7 @@ bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange
 }
 
 bool sse_enter(struct shard *shard, struct peer *peer) {
-    wheel_arm(&shard->wheel, &peer->annex->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
+    wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
     return true;
 }
 
@@ -39,7 +39,7 @@ void sse_expire(struct shard *shard, struct peer *peer) {
     struct text text;
     if (peer->state != PEER_OPEN)
         return;
-    wheel_arm(&shard->wheel, &peer->annex->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
+    wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + SSE_SILENCE_MS);
     if (connection_waiting(&peer->connection))
         return;
     text_init(&text);

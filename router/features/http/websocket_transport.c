@@ -10,8 +10,8 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/send/slow_reader.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/peer.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/probe.h"
 #include "router/events/events.h"
 #include "router/features/http/http_response.h"
@@ -55,7 +55,7 @@ static void websocket_headers_route(struct shard *shard, struct peer *peer, cons
     enum { BLOCK_BYTES_MAX = 192 };
     char block[BLOCK_BYTES_MAX];
     uint32_t body_bytes = frame->body.bytes;
-    const struct directives *directives = &peer->annex->directives;
+    const struct directives *directives = &http_peer_of(peer)->directives;
     uint32_t block_bytes = (uint32_t)put_block(block, directives, body_bytes);
     struct buffer *copy = buffer_take_sized(&shard->buffers, block_bytes + body_bytes);
     assert(block_bytes < sizeof block);
@@ -109,18 +109,18 @@ static void queue_control(struct shard *shard, struct peer *peer, enum websocket
 // The one close frame, behind all that waits.
 static void send_close(struct shard *shard, struct peer *peer, enum websocket_code code, const char *reason) {
     char frame[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL_BYTES_MAX];
-    if (peer->annex->is_closed || peer_is_deaf(peer))
+    if (http_peer_of(peer)->is_closed || peer_is_deaf(peer))
         return;
-    peer->annex->is_closed = true;
+    http_peer_of(peer)->is_closed = true;
     send_missed_before_end(shard, peer);
     queue_frame(shard, peer, frame, websocket_close(frame, code, reason));
 }
 
 // The peer closes: it is sent its code back, and nothing behind that (RFC 6455 section 5.5.1).
 static void take_close(struct shard *shard, struct peer *peer, const uint8_t *payload, size_t count) {
-    if (!peer->annex->is_closed)
+    if (!http_peer_of(peer)->is_closed)
         queue_control(shard, peer, WEBSOCKET_CLOSE, payload, count < 2 ? 0 : 2);
-    peer->annex->is_closed = true;
+    http_peer_of(peer)->is_closed = true;
     peer_silence(shard, peer);
 }
 
@@ -162,7 +162,7 @@ static void websocket_take(struct shard *shard, struct peer *peer, struct frame 
     stats_count(&shard->stats, COUNT_FRAMES_RECEIVED);
     if (peer->unit.body_bytes == 0)
         refuse_empty(shard, peer);
-    else if (websocket_headers_is_plain(&peer->annex->directives))
+    else if (websocket_headers_is_plain(&http_peer_of(peer)->directives))
         route_frame(shard, peer, frame, NULL);
     else
         websocket_headers_route(shard, peer, frame);
@@ -176,7 +176,7 @@ static void websocket_refuse(struct shard *shard, struct peer *peer) {
 
 static void websocket_deny(struct shard *shard, struct peer *peer, bool in_request) {
     (void)in_request;
-    peer->annex->is_denied = true;
+    http_peer_of(peer)->is_denied = true;
     peer_linger(shard, peer); // what it is owed still comes before the close frame, its refusal too
 }
 
@@ -192,7 +192,7 @@ static void websocket_overload(struct shard *shard, struct peer *peer) {
 
 static void websocket_goodbye(struct shard *shard, struct peer *peer) {
     bool ends = shard->phase != HUB_SERVING;
-    if (peer->annex->is_denied)
+    if (http_peer_of(peer)->is_denied)
         send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this needs a credential");
     send_close(shard, peer, ends ? WEBSOCKET_CODE_GOING_AWAY : WEBSOCKET_CODE_NORMAL,
                ends ? "the hub ends" : "");
@@ -201,13 +201,14 @@ static void websocket_goodbye(struct shard *shard, struct peer *peer) {
 // --- Its time
 
 static bool websocket_enter(struct shard *shard, struct peer *peer) {
-    wheel_arm(&shard->wheel, &peer->annex->timer, shard_now_ms(shard) + WEBSOCKET_SILENCE_MS);
+    wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + WEBSOCKET_SILENCE_MS);
     return true;
 }
 
 static void ping(struct shard *shard, struct peer *peer) {
-    peer->annex->is_pinged = true;
-    peer->annex->pinged_ms = shard_tick(shard);
+    struct http_peer *own = http_peer_of(peer);
+    own->is_pinged = true;
+    own->pinged_ms = shard_tick(shard);
     if (peer->connection.shipment)
         slow_reader_ask(shard, peer);
     queue_control(shard, peer, WEBSOCKET_PING, (const uint8_t *)"", 0);
@@ -215,7 +216,7 @@ static void ping(struct shard *shard, struct peer *peer) {
 
 // For how long it could have answered: while it takes what stands before the ping, it can't.
 static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
-    uint32_t pinged_ms = shard_since(shard, peer->annex->pinged_ms), waiting_ms;
+    uint32_t pinged_ms = shard_since(shard, http_peer_of(peer)->pinged_ms), waiting_ms;
     if (peer->connection.shipment)
         slow_reader_ask(shard, peer);
     waiting_ms = shard_since(shard, peer->sending_ms);
@@ -224,28 +225,28 @@ static uint32_t unanswered_ms(struct shard *shard, struct peer *peer) {
 
 // A silent peer is asked for a sign of life, and closed without one.
 static void websocket_expire(struct shard *shard, struct peer *peer) {
-    struct annex *annex = peer->annex;
+    struct http_peer *own = http_peer_of(peer);
     uint32_t idle_ms = shard_since(shard, peer->received_ms), remaining_ms = WEBSOCKET_PONG_MS;
-    bool has_replied = annex->is_pinged && idle_ms <= shard_since(shard, annex->pinged_ms); // also at once
+    bool has_replied = own->is_pinged && idle_ms <= shard_since(shard, own->pinged_ms); // also at once
     if (peer->state != PEER_OPEN)
         return;
     if (has_replied)
-        annex->is_pinged = false;
-    uint32_t unanswered = annex->is_pinged ? unanswered_ms(shard, peer) : 0;
+        own->is_pinged = false;
+    uint32_t unanswered = own->is_pinged ? unanswered_ms(shard, peer) : 0;
     if (unanswered >= WEBSOCKET_PONG_MS) {
         stats_count(&shard->stats, COUNT_CLOSED_IDLE);
         send_close(shard, peer, WEBSOCKET_CODE_GOING_AWAY, "no sign of life");
         peer_silence(shard, peer);
         return;
     }
-    if (annex->is_pinged)
+    if (own->is_pinged)
         remaining_ms -= unanswered;
     else if (idle_ms >= WEBSOCKET_SILENCE_MS)
         ping(shard, peer);
     else
         remaining_ms = WEBSOCKET_SILENCE_MS - idle_ms;
     if (peer->state == PEER_OPEN)
-        wheel_arm(&shard->wheel, &annex->timer, shard_now_ms(shard) + remaining_ms);
+        wheel_arm(&shard->wheel, &peer->cold->timer, shard_now_ms(shard) + remaining_ms);
 }
 
 const struct transport transport_websocket = {
@@ -340,7 +341,7 @@ void websocket_upgrade(struct shard *shard, struct http_call *call) {
     }
     struct text head;
     put_switch(shard, call, accept, &head);
-    peer->annex->directives = call->frame->unit->directives;
+    http_peer_of(peer)->directives = call->frame->unit->directives;
     http_discard(shard, call->exchange);
     if (!http_leave(shard, peer, &head))
         return;

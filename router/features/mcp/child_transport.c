@@ -10,7 +10,6 @@
 #include "io/keeper.h"
 #include "router/engine/receive/reassembly.h"
 #include "router/engine/send/reply.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
@@ -28,8 +27,8 @@
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 
 static struct child *child_at(const struct peer *peer) {
-    assert(peer->annex && peer->annex->child);
-    return peer->annex->child;
+    assert(child_of_seat(peer));
+    return child_of_seat(peer);
 }
 
 // --- Unreadable output
@@ -238,7 +237,7 @@ static void child_take(struct shard *shard, struct peer *peer, struct frame *fra
 // --- Who is meant
 
 static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    const struct child *child = seat->annex->child;
+    const struct child *child = child_of_seat(seat);
     if (!child || child->of)
         return false;
     if (!child_is_stand_in(child))
@@ -249,14 +248,14 @@ static bool child_divert(struct shard *shard, struct peer *seat, struct parcel *
 
 static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
                                  bool is_long_lived) {
-    const struct child *child = seat->annex->child;
+    const struct child *child = child_of_seat(seat);
     if (child && child_is_stand_in(child))
         return per_client_forget(shard, seat, hub_id, is_long_lived);
     return mcp_forget(shard, seat, hub_id, is_long_lived);
 }
 
 static void child_restarts(struct shard *shard, struct peer *seat) {
-    if (seat->annex->child->modern)
+    if (child_of_seat(seat)->modern)
         mcp_modern_restart(shard, seat);
     else
         per_client_restart(shard, seat);
@@ -280,7 +279,7 @@ static void child_leave(struct shard *shard, struct peer *seat) {
 // Returns false where the seat's child is no more: then the seat ends as any peer.
 static bool child_ended(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
-    if (!seat->annex->child)
+    if (!child_of_seat(seat))
         return false;
     child_seat_ended(shard, seat);
     return true;
@@ -325,18 +324,18 @@ static void mcp_mail(struct shard *shard, struct mail *mail, unsigned kind) {
 // Tells shard 0, once and behind the cancels of what the peer asked; when the hub ends, nobody needs to be told.
 static void mcp_peer_left(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_CLOSING);
-    struct annex *annex = peer->annex;
-    if (!annex || !annex->departure)
+    struct child_peer *own = child_peer_of(peer);
+    if (!own || !own->departure)
         return;
     if (shard->index == 0) {
         user_left(shard, peer->name);
-        quota_give(&shard->quota, annex->departure);
-        annex->departure = NULL;
+        quota_give(&shard->quota, own->departure);
+        own->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {
-        *annex->departure =
+        *own->departure =
             (struct mail){.kind = FEATURE_KIND(FEATURE_MCP, MCP_MAIL_DEPARTURE), .connection = peer->name};
-        post_mail(shard, 0, annex->departure);
-        annex->departure = NULL;
+        post_mail(shard, 0, own->departure);
+        own->departure = NULL;
     }
 }
 

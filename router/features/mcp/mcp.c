@@ -11,7 +11,6 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
@@ -139,7 +138,7 @@ static void notify_replaced(struct shard *shard, struct child *child, struct mcp
 }
 
 void mcp_opened(struct shard *shard, struct child *child) {
-    struct mcp *mcp = child->seat->annex->mcp;
+    struct mcp *mcp = mcp_of_seat(child->seat);
     assert(mcp && mcp->answer);
     struct parcel_list waiting;
     parcel_list_init(&waiting);
@@ -233,8 +232,8 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
 }
 
 bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    assert(seat->annex && connection_shard(seat->name) == shard->index);
-    struct child *child = seat->annex->child;
+    assert(connection_shard(seat->name) == shard->index);
+    struct child *child = child_of_seat(seat);
     if (!child || !parcel->note)
         return false;
     struct mcp *mcp = mcp_server_state(shard, child);
@@ -420,7 +419,7 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
 
 bool mcp_take(struct shard *shard, struct child *child, const struct frame *frame,
               struct exchange *exchange) {
-    struct mcp *mcp = child->seat->annex->mcp;
+    struct mcp *mcp = mcp_of_seat(child->seat);
     struct message message;
     if (!mcp)
         return false;
@@ -449,12 +448,12 @@ static bool forget_waiting(struct shard *shard, struct mcp *mcp, uint64_t hub_id
 }
 
 size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
-    const struct child *child = seat->annex->child;
+    const struct child *child = child_of_seat(seat);
     bool is_mcp = child && child->newest && child->newest->protocol == CHILD_MCP;
-    bool goes_on = child && seat->annex->mcp && (is_mcp || child->removed);
+    bool goes_on = child && mcp_of_seat(seat) && (is_mcp || child->removed);
     size_t count = 0;
     assert(hub_ids || room == 0);
-    for (const struct parcel *parcel = goes_on ? seat->annex->mcp->waiting.first : NULL; parcel;
+    for (const struct parcel *parcel = goes_on ? mcp_of_seat(seat)->waiting.first : NULL; parcel;
          parcel = parcel->next) {
         if (count < room)
             hub_ids[count] = parcel->hub_id;
@@ -465,7 +464,7 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 
 // A request that the process has may have it ask something still.
 static void forget_request(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
-    assert(hub_id && child->seat->annex->mcp == mcp);
+    assert(hub_id && mcp_of_seat(child->seat) == mcp);
     bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
     if (is_found)
         mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
@@ -474,8 +473,8 @@ static void forget_request(struct shard *shard, struct child *child, struct mcp 
 }
 
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
-    struct child *child = seat->annex->child, *other = child ? mcp_modern_requested(child, hub_id) : NULL;
-    struct mcp *mcp = other ? other->seat->annex->mcp : seat->annex->mcp;
+    struct child *child = child_of_seat(seat), *other = child ? mcp_modern_requested(child, hub_id) : NULL;
+    struct mcp *mcp = other ? mcp_of_seat(other->seat) : mcp_of_seat(seat);
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
     if (mcp && child && (!other || !is_long_lived))
@@ -506,7 +505,7 @@ static void leave_request(void *context, uint64_t hub_id) {
 void mcp_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
     for (struct child *child = shard->children ? shard->children->first : NULL; child; child = child->next) {
-        struct mcp *mcp = child->seat->annex->mcp;
+        struct mcp *mcp = mcp_of_seat(child->seat);
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)
             continue;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/mcp/child_reply.h"
 
@@ -183,21 +183,23 @@ void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp
 // --- The server's state
 
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
-    assert(shard->index == 0 && child->seat->annex);
-    struct annex *annex = child->seat->annex;
-    if (annex->mcp)
-        return annex->mcp;
-    annex->mcp = quota_take_zeroed(&shard->quota, 1, sizeof *annex->mcp);
-    if (!annex->mcp)
+    assert(shard->index == 0);
+    struct mcp_seat *own = mcp_seat_take(shard, child->seat);
+    if (!own || own->mcp)
+        return own ? own->mcp : NULL;
+    struct mcp *mcp = quota_take_zeroed(&shard->quota, 1, sizeof *mcp);
+    if (!mcp)
         return NULL;
-    mcp_users_init(&annex->mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
-    parcel_list_init(&annex->mcp->waiting);
-    annex->mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
-    return annex->mcp;
+    mcp_users_init(&mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
+    parcel_list_init(&mcp->waiting);
+    mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
+    mcp->cancel_ended = child->seat->cold->cancel_ends;
+    child->seat->cold->cancel_ends = true;
+    return own->mcp = mcp;
 }
 
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp) {
-    assert(child->seat->annex->mcp == mcp);
+    assert(mcp_of_seat(child->seat) == mcp);
     if (mcp->serial != child->serial)
         mcp_abandoned_forget(&mcp->users);
     mcp->serial = child->serial;
@@ -205,10 +207,11 @@ struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *
 }
 
 void mcp_server_state_give(struct shard *shard, struct peer *seat) {
-    struct mcp *mcp = seat->annex ? seat->annex->mcp : NULL;
+    struct mcp *mcp = mcp_of_seat(seat);
     if (!mcp)
         return;
-    seat->annex->mcp = NULL;
+    seat->cold->cancel_ends = mcp->cancel_ended;
+    mcp_seat_of(seat)->mcp = NULL;
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
     mcp_users_deinit(&mcp->users);

@@ -16,6 +16,7 @@ struct mcp {
     struct mcp_users users;
     uint32_t serial; // of the start of the process that has what was given up
     enum mcp_era era;
+    bool cancel_ended;           // what the seat asked had ended when it was cancelled, before (peer_cold.h)
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
     struct span
         version; // of a legacy one: where its answer has protocolVersion, a JSON string; 0 bytes: nowhere
@@ -23,6 +24,29 @@ struct mcp {
     char level
         [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
 };
+
+struct per_client;
+
+// What is kept for a seat.
+struct mcp_seat {
+    struct mcp *mcp;         // of a server, or NULL
+    struct per_client *each; // of the first instance where each user has its own (per_client.c); or NULL
+};
+
+// NULL: nothing is kept.
+static inline struct mcp_seat *mcp_seat_of(const struct peer *seat) {
+    return peer_state(seat, FEATURE_MCP);
+}
+// The same, made if there is none; NULL without memory.
+static inline struct mcp_seat *mcp_seat_take(struct shard *shard, struct peer *seat) {
+    struct mcp_seat *own = mcp_seat_of(seat);
+    return own ? own : peer_state_take(shard, seat, FEATURE_MCP, sizeof *own);
+}
+// The server's at this seat; NULL: none yet, or none any more.
+static inline struct mcp *mcp_of_seat(const struct peer *seat) {
+    const struct mcp_seat *own = mcp_seat_of(seat);
+    return own ? own->mcp : NULL;
+}
 
 // Made with the first use; NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);

@@ -5,7 +5,6 @@
 
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
@@ -15,7 +14,7 @@
 
 static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);
-    struct mcp *mcp = child->seat->annex->mcp;
+    struct mcp *mcp = mcp_of_seat(child->seat);
     return mcp ? &mcp->users : NULL;
 }
 
@@ -90,7 +89,7 @@ static void count_one(void *context, uint64_t hub_id) {
 }
 
 size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
-    const struct child *first = seat->annex->child;
+    const struct child *first = child_of_seat(seat);
     const struct mcp_users *users = first && first->other ? sharing_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
     assert(hub_ids || room == 0);
@@ -151,7 +150,7 @@ static void give_up(struct shard *shard, struct child *child) {
 // Requests that only listen there end with it.
 void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
-    const struct mcp *mcp = first->seat->annex->mcp;
+    const struct mcp *mcp = mcp_of_seat(first->seat);
     bool is_modern = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
     const struct mcp_users *users = child ? sharing_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
@@ -179,7 +178,7 @@ void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_user
 }
 
 void mcp_modern_restart(struct shard *shard, struct peer *seat) {
-    struct child *child = seat->annex->child;
+    struct child *child = child_of_seat(seat);
     assert(child->modern && seat->connection.paused);
     bool was_started = child->running_ms != 0; // else it is the machine that lacks something
     bool is_mine = was_started && child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;

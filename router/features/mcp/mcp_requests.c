@@ -12,7 +12,7 @@
 #include "router/routing/route.h"
 
 static struct child *first_of(const struct child *child) {
-    return child->of ? child->of : child->seat->annex->child;
+    return child->of ? child->of : child_of_seat(child->seat);
 }
 
 // --- Beginning and ending

@@ -14,7 +14,6 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/child.h"
@@ -60,7 +59,7 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
 // A user says something that its instance takes: notes what is to last.
 static void per_client_session_note(struct shard *shard, struct child *child, struct mcp_users *users,
                                     struct mcp_user *user, const struct parcel *parcel) {
-    struct mcp *mcp = child->seat->annex->mcp;
+    struct mcp *mcp = mcp_of_seat(child->seat);
     assert(child->of && child->settings->protocol == CHILD_MCP);
     // The hub has asked to open it anew, and is answered first: what comes now finds it open.
     bool is_opening = child->reopens && child->state == CHILD_GREETING;
@@ -125,29 +124,35 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
         return;
     child_ready(shard, child, NULL, NULL);
     if (child->state == CHILD_RUNNING)
-        mcp_client_state_send_own(shard, child, child->seat->annex->mcp, user);
+        mcp_client_state_send_own(shard, child, mcp_of_seat(child->seat), user);
 }
 
 struct per_client {
     struct mcp_users users; // who uses it, and what each has asked
 };
 
+// NULL: none yet, or none any more.
+static struct per_client *each_of(const struct peer *seat) {
+    const struct mcp_seat *own = mcp_seat_of(seat);
+    return own ? own->each : NULL;
+}
+
 static struct per_client *per_client_of(struct shard *shard, const struct child *stand_in) {
     assert(shard->index == 0 && child_is_stand_in(stand_in));
-    struct annex *annex = stand_in->seat->annex;
-    if (annex->each)
-        return annex->each;
-    annex->each = quota_take_zeroed(&shard->quota, 1, sizeof *annex->each);
-    if (annex->each)
-        mcp_users_init(&annex->each->users, &shard->hub->settings.secrets.tables, &shard->quota);
-    return annex->each;
+    struct mcp_seat *own = mcp_seat_take(shard, stand_in->seat);
+    if (!own || own->each)
+        return own ? own->each : NULL;
+    own->each = quota_take_zeroed(&shard->quota, 1, sizeof *own->each);
+    if (own->each)
+        mcp_users_init(&own->each->users, &shard->hub->settings.secrets.tables, &shard->quota);
+    return own->each;
 }
 
 void per_client_close(struct shard *shard, struct peer *seat) {
-    struct per_client *each = seat->annex ? seat->annex->each : NULL;
+    struct per_client *each = each_of(seat);
     if (!each)
         return;
-    seat->annex->each = NULL;
+    mcp_seat_of(seat)->each = NULL;
     mcp_users_deinit(&each->users);
     quota_give(&shard->quota, each);
 }
@@ -155,19 +160,18 @@ void per_client_close(struct shard *shard, struct peer *seat) {
 // The instance goes as any connection does: what is kept of it is its name.
 static struct child *child_of(const struct shard *shard, const struct mcp_user *user) {
     const struct peer *seat = user->served ? peer_find(shard, user->served) : NULL;
-    assert(!seat || seat->annex);
-    return seat ? seat->annex->child : NULL;
+    return seat ? child_of_seat(seat) : NULL;
 }
 
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
-    const struct per_client *each = child->of->seat->annex->each;
+    const struct per_client *each = each_of(child->of->seat);
     struct mcp_user *user = each ? mcp_user_find(&each->users, child->user) : NULL;
     return user && user->served == child->seat->name ? user : NULL;
 }
 
 static struct mcp_users *sharing_of(const struct child *child) {
-    return &child->of->seat->annex->each->users;
+    return &each_of(child->of->seat)->users;
 }
 
 // --- What users say
@@ -255,7 +259,7 @@ static void notify_all(struct shard *shard, const struct child *stand_in, struct
 }
 
 void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    struct child *stand_in = seat->annex->child;
+    struct child *stand_in = child_of_seat(seat);
     assert(child_is_stand_in(stand_in) && shard->index == 0);
     if (!parcel->note && !parcel->hub_id) {
         notify_all(shard, stand_in, parcel);
@@ -291,7 +295,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
 }
 
 struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
-    const struct per_client *each = seat->annex->each;
+    const struct per_client *each = each_of(seat);
     assert(hub_id && shard->index == connection_shard(seat->name));
     const struct mcp_user *user = each ? mcp_request_user(&each->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
@@ -463,7 +467,7 @@ static void drop_waiting(struct shard *shard, struct peer *seat) {
 }
 
 void per_client_restart(struct shard *shard, struct peer *seat) {
-    struct child *child = seat->annex->child;
+    struct child *child = child_of_seat(seat);
     assert(child && child->of && seat->connection.paused);
     bool is_mine = child->state == CHILD_ENDING && child->after == CHILD_AFTER_END;
     bool spares = child->keeps_queue && child->after < CHILD_AFTER_STOP;
@@ -492,7 +496,7 @@ void per_client_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
     for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
          stand_in = stand_in->next) {
-        struct per_client *each = stand_in->seat->annex->each;
+        struct per_client *each = each_of(stand_in->seat);
         struct mcp_user *user = each ? mcp_user_find(&each->users, connection) : NULL;
         if (!user)
             continue;

@@ -6,7 +6,7 @@
 #include "core/base/memory.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
@@ -731,7 +731,7 @@ static bool cancel_own(struct shard *shard, const struct message *message, struc
 }
 
 static bool attach(struct shard *shard, struct mcp_client *session, const char *name) {
-    return annex_attach(&shard->quota, session->seat->annex, name, strlen(name));
+    return peer_cold_attach(&shard->quota, session->seat->cold, name, strlen(name));
 }
 
 static void tell_servers(struct shard *shard, struct message *message, struct mcp_client *session) {

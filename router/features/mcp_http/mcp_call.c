@@ -6,14 +6,14 @@
 #include "router/engine/request/completion.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/annex.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/gate/gate.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 #include "router/routing/route.h"
 
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client) {
-    struct timer *timer = &client->seat->annex->timer;
+    struct timer *timer = &client->seat->cold->timer;
     const struct limits *limits = shard_limits(shard);
     uint64_t pause_ns =
         limits->mcp_keep_alive_ns < limits->mcp_gather_ns ? limits->mcp_keep_alive_ns : limits->mcp_gather_ns;
@@ -87,7 +87,7 @@ static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer
 void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name, size_t bytes,
                    struct text *body, const struct directives *directives) {
     struct exchange *exchange = call->exchange;
-    bool is_attached = annex_attach(&shard->quota, call->client->seat->annex, name, bytes);
+    bool is_attached = peer_cold_attach(&shard->quota, call->client->seat->cold, name, bytes);
     uint32_t count = body->failed ? 0 : (uint32_t)body->length;
     struct buffer *buffer = count && is_attached ? buffer_take_sized(&shard->buffers, count) : NULL;
     struct unit unit = {.sized = true, .bytes = count, .body_bytes = count};

@@ -5,24 +5,20 @@
 
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_gather.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authn.h"
 
-static struct mcp_client *client_of(const struct peer *seat) {
-    return seat->annex ? seat->annex->mcp_client : NULL;
-}
-
 // --- The seat
 
 // An exchange has ended: with an answer, or without one where the call was given up.
 static void respond(struct shard *shard, struct peer *seat, struct exchange *exchange) {
     struct mcp_call *call = exchange->inbound;
-    assert(exchange->is_ended && !exchange->is_array && client_of(seat));
+    assert(exchange->is_ended && !exchange->is_array && mcp_client_of_seat(seat));
     struct parcel *answer = parcel_list_take(&exchange->answers);
     if (answer) // which the exchange doesn't hold any more
         exchange_let_go(seat, exchange);
@@ -50,10 +46,10 @@ static void end_calls(struct shard *shard, struct mcp_client *client) {
 }
 
 static void leave(struct shard *shard, struct peer *seat) {
-    struct mcp_client *client = client_of(seat);
+    struct mcp_client *client = mcp_client_of_seat(seat);
     if (!client)
         return;
-    seat->annex->mcp_client = NULL;
+    peer_keep(seat, FEATURE_MCP_HTTP, NULL);
     client->is_closed = true;
     mcp_table_remove(shard, client);
     end_calls(shard, client);
@@ -62,7 +58,7 @@ static void leave(struct shard *shard, struct peer *seat) {
 }
 
 static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
-    struct mcp_client *client = client_of(seat);
+    struct mcp_client *client = mcp_client_of_seat(seat);
     if (client)
         mcp_stream_take(shard, client, parcel);
     else
@@ -86,7 +82,7 @@ static bool cancel(struct shard *shard, struct peer *seat, struct parcel *parcel
 }
 
 static void expire(struct shard *shard, struct peer *seat) {
-    struct mcp_client *client = client_of(seat);
+    struct mcp_client *client = mcp_client_of_seat(seat);
     if (client && !client->is_closed && seat->state == PEER_OPEN)
         mcp_stream_expire(shard, client);
 }
@@ -119,7 +115,7 @@ static const struct transport transport_seat = {
 static bool identify(struct shard *shard, struct peer *seat, const struct user *user) {
     if (!shard->settings->users)
         return true;
-    if (!identity_take(shard, seat->annex, -1))
+    if (!identity_take(shard, seat->cold, -1))
         return false;
     authn_identify(identity_of(seat), user, CREDENTIAL_HUB);
     return true;
@@ -134,9 +130,9 @@ struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind k
         quota_give(&shard->quota, client);
         return NULL;
     }
-    struct annex *annex = peer_annex(shard, seat);
-    if (!annex || !identify(shard, seat, user) ||
-        (bytes && !annex_attach(&shard->quota, annex, name, bytes))) {
+    struct peer_cold *cold = peer_take_cold(shard, seat);
+    if (!cold || !identify(shard, seat, user) ||
+        (bytes && !peer_cold_attach(&shard->quota, cold, name, bytes))) {
         quota_give(&shard->quota, client);
         peer_close(shard, seat, COUNT_CLOSED_NO_MEMORY);
         return NULL;
@@ -152,7 +148,7 @@ struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind k
     list_init(&client->streams);
     list_init(&client->events);
     parcel_list_init(&client->waiting);
-    annex->mcp_client = client;
-    annex->ends_when_idle = true;
+    peer_keep(seat, FEATURE_MCP_HTTP, client);
+    cold->cancel_ends = true;
     return client;
 }

@@ -9,6 +9,7 @@
 #include "core/base/list.h"
 #include "core/send/outbox.h"
 #include "router/engine/shard/peer.h"
+#include "router/features/feature_list.h"
 
 // X(what it is, the method that lists it, its member of the result, the member of an element that tells two apart)
 #define MCP_LISTS(X)                                                                                         \
@@ -98,3 +99,8 @@ struct mcp_client {
     uint32_t name_bytes; // of its server, 0: of all
     char name[];
 };
+
+// The client whose seat a peer is; NULL: it is none, or its client has gone.
+static inline struct mcp_client *mcp_client_of_seat(const struct peer *seat) {
+    return peer_state(seat, FEATURE_MCP_HTTP);
+}

@@ -389,7 +389,7 @@ static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all
 static void end_listens(struct shard *shard, bool of_all) {
     for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
+        struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
         for (struct mcp_call *call; client && !client->is_closed && (call = next_listen(client, of_all));) {
             call->is_parted = true;
             if (call->gather)
@@ -405,7 +405,7 @@ static void close_all(struct shard *shard) {
         mcp_era_close(shard);
     for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
-        struct mcp_client *client = peer && peer->annex ? peer->annex->mcp_client : NULL;
+        struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
         if (client)
             mcp_table_close(shard, client);
     }

@@ -8,8 +8,8 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/annex.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_exchange.h"
@@ -453,5 +453,5 @@ void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
     if (is_idle)
         due_ms = client->used_ms + idle_ms;
     if (due_ms != UINT64_MAX)
-        wheel_arm(&shard->wheel, &client->seat->annex->timer, due_ms > now_ms ? due_ms : now_ms + 1);
+        wheel_arm(&shard->wheel, &client->seat->cold->timer, due_ms > now_ms ? due_ms : now_ms + 1);
 }

@@ -5,7 +5,6 @@
 
 #include "core/base/memory.h"
 #include "core/base/text.h"
-#include "router/engine/shard/annex.h"
 
 static uint64_t hash_of(const struct mcp_http *table, const void *id) {
     return siphash_table(&table->names, id, MCP_SESSION_ID_BYTES);
@@ -117,7 +116,7 @@ struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct u
 }
 
 void mcp_table_close(struct shard *shard, struct mcp_client *client) {
-    assert(client->seat->annex->mcp_client == client);
+    assert(mcp_client_of_seat(client->seat) == client);
     if (client->is_closed)
         return;
     client->is_closed = true;

@@ -1,5 +1,5 @@
-// A shard's part in HCS streaming: the sessions that live here, and its peers that are clients of some, here or
-// elsewhere (router/features/hcs/hcs.h).
+// The state of HCS streaming on a shard: the sessions that live here, and its peers that are clients of some, here or
+// elsewhere.
 #pragma once
 
 #include <stdint.h>
@@ -7,16 +7,17 @@
 #include "core/agents/name_map.h"
 #include "core/base/list.h"
 #include "core/base/wheel.h"
+#include "router/engine/shard/peer.h"
+#include "router/features/feature_list.h"
 
 struct account;
-struct peer;
 
-// A peer that is a client of sessions. The viewer lies in the peer's annex.
+// A peer that is a client of sessions.
 struct hcs_viewer {
     struct peer *peer;
     struct list streams;  // struct hcs_client.by_peer
-    struct list over;     // in streams.over while it is over (core/hcs/hcs_flow.h)
-    struct list drained;  // in streams.eased while it is to be looked at whether it still is
+    struct list over;     // in hcs_shard.over while it is over (core/hcs/hcs_flow.h)
+    struct list drained;  // in hcs_shard.drained while it is to be looked at whether it still is
     uint64_t quota_bytes; // of those clients
     uint32_t taken;       // io_acked, when the kernel was last asked
     uint32_t taken_ms;    // when that last was another one
@@ -41,20 +42,22 @@ struct hcs_shard {
         holding; // struct hcs_client.holding: those who have paused and for whom chunks are held, longest first
     // Clients.
     struct list over;        // struct hcs_viewer.over
-    struct list drained;     // struct hcs_viewer.eased
+    struct list drained;     // struct hcs_viewer.drained
     struct timer look_timer; // armed while anybody is over
     uint64_t tags;           // of clients, that were given out
     uint32_t out;            // clients and errands that this shard made and that haven't come home
 };
 
-// Gives it back. NULL is allowed.
-void hcs_viewer_give(struct quota *quota, struct hcs_viewer *viewer);
-
-void hcs_shard_init(struct hcs_shard *streams, const struct siphash_key *key, struct quota *quota);
-void hcs_shard_deinit(struct hcs_shard *streams);
-
-// Some of what waited for a peer has been sent.
-static inline void hcs_shard_drained(struct hcs_shard *streams, struct hcs_viewer *viewer) {
-    if (!list_empty(&viewer->over) && list_empty(&viewer->drained))
-        list_append(&streams->drained, &viewer->drained);
+// The shard's.
+static inline struct hcs_shard *hcs_of(const struct shard *shard) {
+    return shard->states[FEATURE_HCS];
 }
+// A peer's; NULL: the peer was a client of no session yet.
+static inline struct hcs_viewer *hcs_viewer_of(const struct peer *peer) {
+    return peer_state(peer, FEATURE_HCS);
+}
+
+// As feature.open, feature.close and peer_freed.
+bool hcs_shard_open(struct shard *shard);
+void hcs_shard_close(struct shard *shard);
+void hcs_shard_peer_freed(struct shard *shard, struct peer *peer);
