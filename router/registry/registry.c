@@ -139,7 +139,7 @@ static bool is_lost(struct shard *shard, const struct order *order) {
 }
 
 static void begin_barrier(struct shard *shard, struct order *order) {
-    assert(shard->index == 0 && shard->link);
+    assert(shard->index == 0 && shard->claims);
     if (is_lost(shard, order)) {
         registry_settle(shard, order);
         return;

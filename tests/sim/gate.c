@@ -471,7 +471,8 @@ static void check_counters(void) {
                     counted(GATE_COUNT_REVISED) + counted(GATE_COUNT_TIMED_OUT) +
                     counted(GATE_COUNT_CANCELLED) + counted(GATE_COUNT_SOURCE_LEFT) +
                     counted(GATE_COUNT_DRAINED);
-    if (atomic_load(&stage.world.hub->held) || atomic_load(&stage.world.hub->held_bytes))
+    const struct gate_hub *held = gate_hub_of(stage.world.hub);
+    if (atomic_load(&held->held) || atomic_load(&held->held_bytes))
         kernel_fail("something is held at the end");
     if (ends != counted(GATE_COUNT_HELD))
         kernel_fail("%" PRIu64 " were held, and %" PRIu64 " ended", counted(GATE_COUNT_HELD), ends);

@@ -180,8 +180,10 @@ struct feature {
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
     bool (*is_on)(const struct hub_settings *settings);
     // The bytes of its state, one a shard, which is zeroed before `open` and given back behind `close`: shard->states. 0:
-    // it has none.
+    // it has none, or sets shard->states to memory of memory_take, which is given back likewise.
     size_t shard_bytes;
+    // The bytes of its state in the hub, which all shards share: likewise, zeroed before any shard opens: hub->states.
+    size_t hub_bytes;
     // The shard is open: makes what the feature needs there. False: there is no memory, and nothing was made.
     bool (*open)(struct shard *shard);
     // On shard 0, once all shards are open, and before anybody connects. NULL, or static text: what there is no memory

@@ -44,6 +44,18 @@ static bool hub_make(struct hub *hub) {
     return true;
 }
 
+static bool make_states(struct hub *hub) {
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct feature *feature = hub->features->by_number[number];
+        if (!feature || !feature->hub_bytes)
+            continue;
+        hub->states[number] = memory_take_zeroed(1, feature->hub_bytes);
+        if (!hub->states[number])
+            return false;
+    }
+    return true;
+}
+
 static bool put_into_effect(struct hub *hub, const struct hub_settings *settings) {
     assert(settings->shard_count == hub->settings.shard_count); // tables have that size
     assert(settings->limits.connections_max == hub->settings.limits.connections_max);
@@ -158,7 +170,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     hub->features = feature_set_create(settings->features, settings, false);
     hub->features_watched = feature_set_create(settings->features, settings, true);
     if (!hub->features || !hub->features_watched || !hub->strangers ||
-        !put_into_effect(hub, &hub->settings) || !hub_make(hub)) {
+        !put_into_effect(hub, &hub->settings) || !hub_make(hub) || !make_states(hub)) {
         hub_destroy(hub);
         return -ENOMEM;
     }
@@ -176,6 +188,8 @@ void hub_destroy(struct hub *hub) {
     }
     for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
         memory_give(hub->children[index]);
+    for (unsigned number = 0; number < FEATURES_MAX; number++)
+        memory_give(hub->states[number]);
     account_drop(hub->strangers);
     feature_set_destroy(hub->features);
     feature_set_destroy(hub->features_watched);

@@ -143,8 +143,8 @@ struct hub {
     struct hub_edition *_Atomic edition;
     struct feature_set *features;         // that it has; constant
     struct feature_set *features_watched; // likewise, for shards whose messages are watched
-    _Atomic uint32_t taps;        // that there are, or were until a moment ago (router/features/observe)
-    _Atomic uint64_t tap_numbers; // that were given out
+    void *states
+        [FEATURES_MAX]; // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
     _Atomic uint64_t
         span_second; // in its upper half, and how many requests were sampled in it (router/features/trace)
     _Atomic uint32_t spans;      // that wait for the collector, counted by all shards
@@ -152,9 +152,6 @@ struct hub {
     struct shard **shards;       // each is set by its own thread before any runs
     struct mailbox *mailboxes;   // from shard * shard_count + to shard
     struct buffer_budget budget;
-    _Atomic uint32_t sessions; // of HCS that live, counted by all shards
-    _Atomic uint32_t held; // messages that wait for approval (router/features/gate), counted by all shards
-    _Atomic uint64_t held_bytes;                 // of memory, that these take
     struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
     _Atomic uint32_t child_count;
     _Atomic bool child_orders;      // some record has orders

@@ -23,7 +23,6 @@
 #include "io/io.h"
 #include "router/engine/shard/hub.h"
 #include "router/engine/shard/mailbox.h"
-#include "router/engine/shard/observe_shard.h"
 #include "router/engine/shard/rejects.h"
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey.h"
@@ -56,10 +55,7 @@ enum timer_kind {
 
 struct claim_table;
 struct feature_set;
-struct children;
 struct journal;
-struct link;
-struct mcp_http;
 struct publication;
 struct transport;
 
@@ -151,8 +147,7 @@ struct shard {
     } presence;
     struct rejects rejects;
     void *states
-        [FEATURES_MAX]; // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
-    struct observe_shard observe;
+        [FEATURES_MAX];  // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
     uint32_t sending_us; // the clock when what is to be sent now is handed over
     struct list to_send; // struct peer.to_send
     struct turn_bounds bounds;
@@ -212,11 +207,7 @@ struct shard {
         uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
     } accept_waits[ACCEPT_GUESTS_MAX];
     uint32_t accept_wait_count;
-    struct journal *journal;    // NULL: the hub keeps none
-    struct children *children;  // NULL: there is no keeper
-    struct mcp_http *mcp_http;  // clients of MCP over HTTP, of shard 0; NULL: it isn't served
-    uint32_t mcp_exchanges_out; // requests of MCP of this shard's connections that aren't answered
-    struct link *link;          // to other hubs (router/features/cluster/link.h); NULL: there are none
+    struct journal *journal; // NULL: the hub keeps none
     // Requests of this shard to other hubs, and how they leave (router/forwarding/remote_target.c).
     struct across {
         struct home home;    // of the link: what it owes; connection 0: it is down

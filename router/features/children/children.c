@@ -41,7 +41,7 @@ static void identify(struct shard *shard, struct peer *seat, const struct child_
 static struct child *take_seat(struct shard *shard, struct child *child,
                                const struct child_settings *settings) {
     assert(shard->index == 0);
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
     struct peer_cold *cold = child->seat ? peer_take_cold(shard, child->seat) : NULL;
     struct child_peer *own = cold ? child_peer_take(shard, child->seat) : NULL;
@@ -74,7 +74,7 @@ static struct child_record *take_record(struct shard *shard, const struct child_
 // `of` is as in struct child.
 static struct child *create(struct shard *shard, const struct child_settings *settings, uint32_t number,
                             struct child *of) {
-    assert(shard->children && !shard->children->closing);
+    assert(children_of(shard) && !children_of(shard)->closing);
     struct child_record *record = take_record(shard, settings, number);
     struct child *child = record ? memory_take_zeroed(1, sizeof *child) : NULL;
     if (!child || !take_seat(shard, child, settings)) {
@@ -87,10 +87,10 @@ static struct child *create(struct shard *shard, const struct child_settings *se
     child->of = of;
     child->settings = child_settings_hold(settings);
     child->newest = child_settings_hold(settings);
-    child->next = shard->children->first;
-    shard->children->first = child;
+    child->next = children_of(shard)->first;
+    children_of(shard)->first = child;
     list_init(&child->due);
-    child->due_of = &shard->children->due;
+    child->due_of = &children_of(shard)->due;
     atomic_store_explicit(&record->restarts, 0, memory_order_relaxed);
     atomic_store_explicit(&record->failures, 0, memory_order_relaxed);
     atomic_store_explicit(&record->fault, 0, memory_order_relaxed);
@@ -103,10 +103,10 @@ static void add(struct shard *shard, const struct child_settings *settings, uint
     assert(number < settings->instances);
     struct child *child = create(shard, settings, number, NULL);
     if (!child) {
-        shard->children->lacks_place |= !child_record_has_place(shard->hub);
+        children_of(shard)->lacks_place |= !child_record_has_place(shard->hub);
         log_write(LOG_CHILD_FAULT, LOG_FIELDS(log_text(settings->name)),
                   "child %s: there is no room for it%s", settings->name,
-                  shard->children->lacks_place ? " yet" : "");
+                  children_of(shard)->lacks_place ? " yet" : "");
         return;
     }
     if (!child_register(shard, child, NULL, NULL, true))
@@ -136,12 +136,12 @@ static uint32_t depth_for(const struct children *children, uint64_t user) {
 
 struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user) {
     const struct child_settings *settings = stand_in->newest ? stand_in->newest : stand_in->settings;
-    uint32_t number = 1, depth = depth_for(shard->children, user);
-    bool is_going = shard->children->closing || stand_in->after == CHILD_AFTER_FREE;
+    uint32_t number = 1, depth = depth_for(children_of(shard), user);
+    bool is_going = children_of(shard)->closing || stand_in->after == CHILD_AFTER_FREE;
     assert(child_is_stand_in(stand_in) && user);
-    if (is_going || depth >= CHAIN_MAX || count_used(shard->children, stand_in) >= settings->instances_max)
+    if (is_going || depth >= CHAIN_MAX || count_used(children_of(shard), stand_in) >= settings->instances_max)
         return NULL;
-    while (children_find(shard->children, settings->name, number))
+    while (children_find(children_of(shard), settings->name, number))
         number++;
     struct child *child = create(shard, settings, number, stand_in);
     if (!child)
@@ -155,7 +155,7 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
 
 struct child *children_add_modern(struct shard *shard, struct child *first) {
     const struct child_settings *settings = first->newest; // which the first one may be about to take
-    bool is_going = shard->children->closing || first->after == CHILD_AFTER_FREE;
+    bool is_going = children_of(shard)->closing || first->after == CHILD_AFTER_FREE;
     assert(!first->of && !first->other);
     if (is_going || !settings || settings->protocol != CHILD_MCP)
         return NULL;
@@ -202,13 +202,13 @@ void children_add_missing(struct shard *shard) {
     for (const struct child_settings *settings = hub_settings(shard->hub)->children; settings;
          settings = settings->next)
         for (uint32_t number = 0; number < settings->instances; number++)
-            if (!children_find(shard->children, settings->name, number))
+            if (!children_find(children_of(shard), settings->name, number))
                 add(shard, settings, number);
 }
 
 static void children_configure(struct shard *shard) {
     assert(shard->index == 0);
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     const struct child_settings *all = hub_settings(shard->hub)->children;
     if (!children || children->closing)
         return;
@@ -233,7 +233,7 @@ static void children_configure(struct shard *shard) {
 
 bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines) {
     struct keeper *keeper = shard->hub->settings.keeper;
-    assert(shard->index == 0 && !shard->children);
+    assert(shard->index == 0 && !children_of(shard));
     if (!keeper)
         return true;
     struct children *children = memory_take_zeroed(1, sizeof *children);
@@ -243,7 +243,7 @@ bool children_open(struct shard *shard, const struct transport *framed, const st
     children->framed = framed;
     children->lines = lines;
     children->listening = true;
-    shard->children = children;
+    shard->states[FEATURE_CHILDREN] = children;
     io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), 0);
     children_configure(shard);
     return true;
@@ -280,7 +280,7 @@ static void log_end(const struct child *child) {
 
 static void take_report(struct shard *shard, const struct keeper_report *report) {
     assert(shard->index == 0);
-    struct child *child = child_of(shard->children, report);
+    struct child *child = child_of(children_of(shard), report);
     if (!child)
         return;
     switch ((enum keeper_report_kind)report->kind) {
@@ -307,8 +307,8 @@ static void take_report(struct shard *shard, const struct keeper_report *report)
 }
 
 static void take_bytes(struct shard *shard, const uint8_t *bytes, uint32_t count) {
-    assert(shard->children->report_bytes < sizeof shard->children->report);
-    struct children *children = shard->children;
+    assert(children_of(shard)->report_bytes < sizeof children_of(shard)->report);
+    struct children *children = children_of(shard);
     while (count > 0) {
         uint32_t lacking = (uint32_t)sizeof children->report - children->report_bytes;
         uint32_t part = count < lacking ? count : lacking;
@@ -325,8 +325,8 @@ static void take_bytes(struct shard *shard, const uint8_t *bytes, uint32_t count
 
 // Without it no program can be waited for, or ended as it should be: the hub ends, and they with it.
 static void lose_keeper(struct shard *shard) {
-    assert(shard->children && !atomic_load(&shard->hub->failed));
-    struct children *children = shard->children;
+    assert(children_of(shard) && !atomic_load(&shard->hub->failed));
+    struct children *children = children_of(shard);
     log_write(LOG_FAILED, LOG_NO_FIELDS, "the keeper of its children has ended; the hub ends, too");
     atomic_store(&shard->hub->failed, true);
     for (struct child *child = children->first; child; child = child->next) {
@@ -339,7 +339,7 @@ static void lose_keeper(struct shard *shard) {
 }
 
 static void children_report(struct shard *shard, const struct io_event *event, unsigned kind) {
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     assert(shard->index == 0 && children && kind == CHILDREN_TOKEN_KEEPER);
     (void)kind;
     if (event->result > 0)
@@ -357,7 +357,7 @@ static void children_report(struct shard *shard, const struct io_event *event, u
 // --- The end
 
 static void children_close(struct shard *shard) {
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     if (!children || children->closing)
         return;
     children->closing = true;
@@ -366,20 +366,19 @@ static void children_close(struct shard *shard) {
 }
 
 static bool children_at_rest(const struct shard *shard) {
-    const struct children *children = shard->children;
+    const struct children *children = children_of(shard);
     return !children || (!children->first && !children->listening);
 }
 
-static void children_free(struct shard *shard) {
+static void children_end(struct shard *shard) {
     assert(children_at_rest(shard));
-    memory_give(shard->children);
-    shard->children = NULL;
+    (void)shard;
 }
 
 // --- Work on children, once a turn
 
 static bool may_listen(const struct shard *shard) {
-    const struct children *children = shard->children;
+    const struct children *children = children_of(shard);
     return !atomic_load(&shard->hub->failed) && !(children->closing && !children->first);
 }
 
@@ -394,8 +393,8 @@ static void obey(struct shard *shard, struct child *child) {
 
 static void count_states(struct shard *shard) {
     uint32_t running = 0, down = 0, other = 0;
-    assert(shard->children);
-    for (const struct child *child = shard->children->first; child; child = child->next)
+    assert(children_of(shard));
+    for (const struct child *child = children_of(shard)->first; child; child = child->next)
         if (!child_is_stand_in(child))
             ++*(child->state == CHILD_RUNNING ? &running : child->state == CHILD_DOWN ? &down : &other);
     stats_gauge(&shard->stats, GAUGE_CHILDREN_RUNNING, running);
@@ -406,7 +405,7 @@ static void count_states(struct shard *shard) {
 // Obeys restarts and stops by hand.
 static void obey_all(struct shard *shard) {
     assert(shard->index == 0);
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     if (!atomic_load_explicit(&shard->hub->child_orders, memory_order_relaxed))
         return;
     atomic_store(&shard->hub->child_orders, false);
@@ -430,7 +429,7 @@ static void forget(struct children *children, struct child *child) {
 // has gone.
 static bool follow_due(struct shard *shard) {
     assert(shard->index == 0);
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     struct list due;
     bool freed = false;
     list_init(&due);
@@ -450,7 +449,7 @@ static bool follow_due(struct shard *shard) {
 }
 
 static void children_turn(struct shard *shard) {
-    struct children *children = shard->children;
+    struct children *children = children_of(shard);
     if (!children)
         return;
     assert(shard->index == 0);
@@ -480,8 +479,8 @@ static bool children_are_on(const struct hub_settings *settings) {
 }
 
 static bool children_have_news(const struct shard *shard) {
-    assert(!shard->children || shard->index == 0);
-    return shard->children && atomic_load(&shard->hub->child_orders);
+    assert(!children_of(shard) || shard->index == 0);
+    return children_of(shard) && atomic_load(&shard->hub->child_orders);
 }
 
 static void children_drain(struct shard *shard) {
@@ -544,7 +543,7 @@ const struct feature children_feature = {
     .is_on = children_are_on,
     .methods = children_methods,
     .choose = pool_affinity_agent,
-    .close = children_free,
+    .close = children_end,
     .event = children_report,
     .turn = children_turn,
     .has_news = children_have_news,

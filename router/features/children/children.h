@@ -20,6 +20,11 @@ struct children {
     uint32_t report_bytes;
 };
 
+// The shard's; NULL: it isn't shard 0, or there is no keeper.
+static inline struct children *children_of(const struct shard *shard) {
+    return shard->states[FEATURE_CHILDREN];
+}
+
 // Begins to keep those that the configuration names, where there is a keeper. False when memory is used up.
 bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines);
 // The instance of a user of its own, which isn't there yet: NULL where there may be no more, or memory is used up.

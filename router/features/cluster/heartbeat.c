@@ -223,7 +223,7 @@ void heartbeat_beat(struct link *link) {
 }
 
 void heartbeat_goodbye(struct shard *shard) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     assert(shard->phase == HUB_CLOSING);
     if (!link || !link_is_open(link))
         return;

@@ -200,7 +200,7 @@ static void note_resolver_gone(struct link *link) {
 }
 
 void link_resolved(struct shard *shard, const struct io_event *event) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     struct link_resolver *resolving = &link->resolving;
     bool was_there = resolving->resolver != NULL, fresh = read_resolver(resolving, shard->io, event);
     if (was_there && !resolving->resolver) {
@@ -220,7 +220,7 @@ void link_resolved(struct shard *shard, const struct io_event *event) {
 
 // A socket that connects becomes a peer's, unless the hub has begun to end.
 void link_connected(struct shard *shard, const struct io_event *event) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     assert(link && link->state == LINK_DIALLING);
     int fresh = link->socket;
     link->socket = -1;
@@ -326,9 +326,6 @@ static struct link *make(struct shard *shard, const struct transport *transport)
 
 bool link_open(struct shard *shard, const struct transport *transport) {
     const struct cluster_settings *settings = shard->hub->settings.cluster;
-    assert(shard->index == 0 && !shard->link);
-    if (!settings)
-        return true;
     struct claim_table *claims = claim_table_create(&shard->hub->settings.secrets.tables);
     struct link *link = claims ? make(shard, transport) : NULL;
     if (!link) {
@@ -339,13 +336,13 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     link->server_count = settings->server_count;
     link->resolving.resolver = settings->resolver;
     shard->claims = claims;
-    shard->link = link;
+    shard->states[FEATURE_CLUSTER] = link;
     link_dial(link);
     return true;
 }
 
-void link_free(struct shard *shard) {
-    struct link *link = shard->link;
+void link_end(struct shard *shard) {
+    struct link *link = cluster_of(shard);
     if (!link)
         return;
     assert(!link->peer && link->socket < 0);
@@ -355,13 +352,11 @@ void link_free(struct shard *shard) {
     cluster_members_deinit(&link->members);
     nats_subscriptions_deinit(&link->subscriptions);
     claim_table_destroy(shard->claims);
-    memory_give(link);
     shard->claims = NULL;
-    shard->link = NULL;
 }
 
 void link_stop(struct shard *shard) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     assert(shard->phase != HUB_SERVING);
     if (!link)
         return;
@@ -376,6 +371,6 @@ void link_stop(struct shard *shard) {
 }
 
 bool link_at_rest(const struct shard *shard) {
-    const struct link *link = shard->link;
+    const struct link *link = cluster_of(shard);
     return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.receives);
 }

@@ -14,7 +14,7 @@
 // Begins to dial, where there are other hubs. False when memory is used up.
 bool link_open(struct shard *shard, const struct transport *transport);
 // Lets go of all that it has, after the last turn. NULL is allowed.
-void link_free(struct shard *shard);
+void link_end(struct shard *shard);
 // IO_RECEIVED with CLUSTER_TOKEN_RESOLVER, whose buffer is dropped.
 void link_resolved(struct shard *shard, const struct io_event *event);
 // IO_CONNECTED with CLUSTER_TOKEN_LINK.

@@ -14,6 +14,7 @@
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/cluster_members.h"
 #include "router/features/cluster/nats_subscriptions.h"
+#include "router/features/feature_list.h"
 
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
 enum link_state {
@@ -161,9 +162,13 @@ static inline bool link_is_open(const struct link *link) {
     return link->state == LINK_UP && link->peer && link->peer->state == PEER_OPEN;
 }
 
-// Whose peer this is; NULL: it is being closed.
+// The shard's; NULL: it isn't shard 0, or there are no other hubs.
+static inline struct link *cluster_of(const struct shard *shard) {
+    return shard->states[FEATURE_CLUSTER];
+}
+// The same, if this is its peer; NULL: it is being closed.
 static inline struct link *link_of(const struct shard *shard, const struct peer *peer) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     assert(link && peer);
     return link->peer == peer ? link : NULL;
 }

@@ -29,7 +29,7 @@
 // --- Coming and going
 
 static bool nats_enter(struct shard *shard, struct peer *peer) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     assert(link && !link->peer);
     if (!peer_take_cold(shard, peer))
         return false;
@@ -337,7 +337,7 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
 
 // A hub that stood still drops its link, before anything that came is read.
 static void nats_awake(struct shard *shard) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     if (!link)
         return;
     uint64_t now_ms = shard_now_ms(shard), since_ms = now_ms - link->turned_ms;
@@ -366,7 +366,7 @@ static void follow_settings(struct link *link) {
 
 // Names are subscribed before other hubs are told that their agents are there.
 static void follow_names(struct shard *shard) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     if (!link || link->state < LINK_JOINING || link->peer->state != PEER_OPEN)
         return;
     bool serves = shard->phase == HUB_SERVING;
@@ -378,7 +378,7 @@ static void follow_names(struct shard *shard) {
 }
 
 static void nats_follow(struct shard *shard) {
-    struct link *link = shard->link;
+    struct link *link = cluster_of(shard);
     if (!link)
         return;
     if (link->state == LINK_SECURING && link->peer->state == PEER_OPEN)
@@ -420,7 +420,7 @@ static const char *cluster_start(struct shard *shard) {
 }
 
 static void cluster_event(struct shard *shard, const struct io_event *event, unsigned kind) {
-    assert(shard->index == 0 && shard->link);
+    assert(shard->index == 0 && cluster_of(shard));
     if (kind == CLUSTER_TOKEN_LINK)
         link_connected(shard, event);
     else
@@ -443,7 +443,7 @@ const struct feature cluster_feature = {
     .name = "cluster",
     .is_on = cluster_is_on,
     .start = cluster_start,
-    .close = link_free,
+    .close = link_end,
     .timer = nats_tick,
     .event = cluster_event,
     .turn_begins = nats_awake,

@@ -45,7 +45,7 @@ struct held_message {
     bool is_request;
     bool is_released;
     bool is_asked;  // it counts among what its user has pending
-    uint32_t bytes; // that count in hub.held_bytes
+    uint32_t bytes; // that count in gate_hub.held_bytes
 };
 
 struct gate {
@@ -60,9 +60,18 @@ struct gate {
 struct gate_source {
     struct list held; // struct held_message.by_source
     uint32_t count;
-    uint64_t bytes; // that count in hub.held_bytes
+    uint64_t bytes; // that count in gate_hub.held_bytes
 };
 
+// What is held in the whole hub, counted by all shards.
+struct gate_hub {
+    _Atomic uint32_t held;       // messages
+    _Atomic uint64_t held_bytes; // of memory, that these take
+};
+
+static inline struct gate_hub *gate_hub_of(const struct hub *hub) {
+    return hub->states[FEATURE_GATE];
+}
 // The shard's; NULL: nothing is held.
 static inline struct gate *gate_of(const struct shard *shard) {
     return shard->states[FEATURE_GATE];

@@ -57,9 +57,9 @@ static uint64_t count_share(const struct gate_source *source, const struct user 
 // --- All
 
 static void gate_quota_uncount(struct shard *shard, const struct user *user, uint32_t bytes) {
-    assert(atomic_load_explicit(&shard->hub->held, memory_order_relaxed) > 0);
-    atomic_fetch_sub_explicit(&shard->hub->held, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&shard->hub->held_bytes, bytes, memory_order_relaxed);
+    assert(atomic_load_explicit(&gate_hub_of(shard->hub)->held, memory_order_relaxed) > 0);
+    atomic_fetch_sub_explicit(&gate_hub_of(shard->hub)->held, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&gate_hub_of(shard->hub)->held_bytes, bytes, memory_order_relaxed);
     uncount_share(user, bytes);
 }
 
@@ -67,7 +67,7 @@ static void gate_quota_uncount(struct shard *shard, const struct user *user, uin
 // result says which.
 static uint64_t gate_quota_count(struct shard *shard, const struct gate_source *source,
                                  const struct user *user, uint32_t bytes) {
-    struct hub *hub = shard->hub;
+    struct gate_hub *hub = gate_hub_of(shard->hub);
     uint32_t max = shard_limits(shard)->held_max;
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
     assert(max > 0 && bytes > 0);

@@ -149,6 +149,7 @@ const struct feature gate_feature = {
     .is_on = gate_is_on,
     .options = gate_options,
     .shard_bytes = sizeof(struct gate),
+    .hub_bytes = sizeof(struct gate_hub),
     .open = gate_open,
     .close = gate_close,
     .counters = gate_counters,

@@ -260,6 +260,7 @@ static void hcs_peer_read(struct shard *shard, struct peer *peer) {
 const struct feature hcs_feature = {
     .name = "hcs",
     .shard_bytes = sizeof(struct hcs_shard),
+    .hub_bytes = sizeof(struct hcs_hub),
     .open = hcs_shard_open,
     .close = hcs_shard_close,
     .mail = hcs_take_mail,

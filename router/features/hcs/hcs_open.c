@@ -161,7 +161,7 @@ static bool hub_has_room(struct shard *shard) {
     uint32_t max = shard_limits(shard)->sessions_max;
     while (hcs_of(shard)->ended_count >= max)
         forget_oldest(shard);
-    return atomic_load_explicit(&shard->hub->sessions, memory_order_relaxed) < max;
+    return atomic_load_explicit(&hcs_hub_of(shard)->sessions, memory_order_relaxed) < max;
 }
 
 // Takes a place for the session among its opener's pending requests: as many as the user's `pending` says;

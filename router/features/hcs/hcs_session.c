@@ -75,7 +75,7 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
     list_append(&producer->home->streams, &session->by_producer);
     list_append(&hcs_of(shard)->live, &session->link);
     hub_pending_add(shard->hub, session->producer, 1);
-    atomic_fetch_add_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&hcs_hub_of(shard)->sessions, 1, memory_order_relaxed);
     stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
     move_gauge(shard, GAUGE_SESSIONS, 1);
     hcs_flow_control_watch(shard, session);
@@ -329,7 +329,7 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     list_remove(&session->link);
     list_append(&hcs_of(shard)->ended, &session->link);
     hcs_of(shard)->ended_count++;
-    atomic_fetch_sub_explicit(&shard->hub->sessions, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&hcs_hub_of(shard)->sessions, 1, memory_order_relaxed);
     session->ending_type = type;
     session->ending = parcel ? hcs_retention_copy(shard, parcel) : NULL;
     serve_all(shard, session, NULL);

@@ -48,6 +48,13 @@ struct hcs_shard {
     uint32_t out;            // clients and errands that this shard made and that haven't come home
 };
 
+struct hcs_hub {
+    _Atomic uint32_t sessions; // that live, counted by all shards
+};
+
+static inline struct hcs_hub *hcs_hub_of(const struct shard *shard) {
+    return shard->hub->states[FEATURE_HCS];
+}
 // The shard's.
 static inline struct hcs_shard *hcs_of(const struct shard *shard) {
     return shard->states[FEATURE_HCS];

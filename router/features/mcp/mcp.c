@@ -504,7 +504,8 @@ static void leave_request(void *context, uint64_t hub_id) {
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
-    for (struct child *child = shard->children ? shard->children->first : NULL; child; child = child->next) {
+    for (struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
+         child = child->next) {
         struct mcp *mcp = mcp_of_seat(child->seat);
         struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, connection) : NULL;
         if (!user)

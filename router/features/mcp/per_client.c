@@ -241,7 +241,7 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
 static void notify_all(struct shard *shard, const struct child *stand_in, struct parcel *parcel) {
     bool is_notified = false;
     assert(!parcel->hub_id && !parcel->note);
-    for (struct child *child = shard->children->first; child; child = child->next) {
+    for (struct child *child = children_of(shard)->first; child; child = child->next) {
         if (child->of != stand_in || child->state != CHILD_RUNNING)
             continue;
         bool room = send_has_room(shard, child->seat);
@@ -494,7 +494,7 @@ void per_client_reopen(struct shard *shard, struct child *child, const struct lo
 
 void per_client_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
-    for (struct child *stand_in = shard->children ? shard->children->first : NULL; stand_in;
+    for (struct child *stand_in = children_of(shard) ? children_of(shard)->first : NULL; stand_in;
          stand_in = stand_in->next) {
         struct per_client *each = each_of(stand_in->seat);
         struct mcp_user *user = each ? mcp_user_find(&each->users, connection) : NULL;

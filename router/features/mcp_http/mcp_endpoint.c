@@ -300,7 +300,7 @@ static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival,
 }
 
 static void serve(struct shard *shard, struct mcp_arrival *arrival) {
-    assert(shard->index == 0 && shard->mcp_http);
+    assert(shard->index == 0 && mcp_http_of(shard));
     switch (arrival->request.method) {
     case HTTP_POST:
         serve_post(shard, arrival);
@@ -387,7 +387,7 @@ static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all
 
 // Subscriptions end in good order, since nothing else ends them; `of_all`: those to all servers alone.
 static void end_listens(struct shard *shard, bool of_all) {
-    for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
+    for (uint32_t slot = 0; mcp_http_of(shard) && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
         for (struct mcp_call *call; client && !client->is_closed && (call = next_listen(client, of_all));) {
@@ -401,9 +401,9 @@ static void end_listens(struct shard *shard, bool of_all) {
 }
 
 static void close_all(struct shard *shard) {
-    if (shard->mcp_http)
+    if (mcp_http_of(shard))
         mcp_era_close(shard);
-    for (uint32_t slot = 0; shard->mcp_http && slot < shard->peers.capacity; slot++) {
+    for (uint32_t slot = 0; mcp_http_of(shard) && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
         if (client)
@@ -455,7 +455,7 @@ static void tell_changed(struct shard *shard, struct mcp_client *session) {
 }
 
 static void review_clients(struct shard *shard, bool is_changed) {
-    struct list *all = &shard->mcp_http->clients;
+    struct list *all = &mcp_http_of(shard)->clients;
     assert(shard->index == 0);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct mcp_client *client = list_entry(node, struct mcp_client, link);
@@ -468,22 +468,22 @@ static void review_clients(struct shard *shard, bool is_changed) {
 }
 
 static void reloaded(struct shard *shard) {
-    if (!shard->mcp_http)
+    if (!mcp_http_of(shard))
         return;
     uint64_t set = server_set(shard);
     mcp_era_forget(shard);
     mcp_inventory_forget(shard);
-    review_clients(shard, set != shard->mcp_http->server_set);
-    if (set != shard->mcp_http->server_set)
+    review_clients(shard, set != mcp_http_of(shard)->server_set);
+    if (set != mcp_http_of(shard)->server_set)
         end_listens(shard, true);
-    shard->mcp_http->server_set = set;
+    mcp_http_of(shard)->server_set = set;
 }
 
 static const char *start(struct shard *shard) {
     assert(shard->index == 0);
     if (!mcp_table_open(shard))
         return "MCP over HTTP";
-    shard->mcp_http->server_set = server_set(shard);
+    mcp_http_of(shard)->server_set = server_set(shard);
     mcp_exchange_set(serve, gone);
     mcp_era_set(serve);
     http_routes_add(routes, sizeof routes / sizeof *routes);
@@ -491,13 +491,13 @@ static const char *start(struct shard *shard) {
 }
 
 static void close_table(struct shard *shard) {
-    if (shard->mcp_http)
+    if (mcp_http_of(shard))
         mcp_inventory_forget(shard);
     mcp_table_free(shard);
 }
 
 static bool holds_phase(const struct shard *shard) {
-    return shard->phase == HUB_STOPPED && shard->mcp_exchanges_out > 0;
+    return shard->phase == HUB_STOPPED && mcp_http_shard(shard)->exchanges_out > 0;
 }
 
 static const struct option options[] = {
@@ -511,6 +511,7 @@ const struct feature mcp_http_feature = {
     .name = "mcp http",
     .options = options,
     .relieve = mcp_history_relieve,
+    .shard_bytes = sizeof(struct mcp_http_shard),
     .start = start,
     .close = close_table,
     .mail = mcp_exchange_take_mail,

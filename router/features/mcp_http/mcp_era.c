@@ -45,7 +45,7 @@ void mcp_era_set(mcp_exchange_serve *serve) {
 
 static struct mcp_server *find(const struct shard *shard, const char *name, size_t bytes) {
     assert(shard->index == 0);
-    struct list *all = &shard->mcp_http->servers;
+    struct list *all = &mcp_http_of(shard)->servers;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
         if (server->name_bytes == bytes && memcmp(server->name, name, bytes) == 0)
@@ -65,7 +65,7 @@ static struct mcp_server *take(struct shard *shard, const char *name, size_t byt
     server->name_bytes = (uint32_t)bytes;
     memcpy(server->name, name, bytes);
     list_init(&server->waits);
-    list_append(&shard->mcp_http->servers, &server->link);
+    list_append(&mcp_http_of(shard)->servers, &server->link);
     return server;
 }
 
@@ -321,7 +321,7 @@ bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arriv
 
 void mcp_era_forget(struct shard *shard) {
     assert(shard->index == 0);
-    struct list *all = &shard->mcp_http->servers;
+    struct list *all = &mcp_http_of(shard)->servers;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
         next = node->next;
@@ -333,7 +333,7 @@ void mcp_era_forget(struct shard *shard) {
 
 void mcp_era_close(struct shard *shard) {
     assert(shard->index == 0);
-    struct list *all = &shard->mcp_http->servers;
+    struct list *all = &mcp_http_of(shard)->servers;
     while (!list_empty(all)) {
         struct mcp_server *server = list_entry(all->next, struct mcp_server, link);
         server->era = MCP_ERA_UNKNOWN;

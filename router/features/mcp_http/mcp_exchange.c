@@ -17,6 +17,7 @@
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
 #include "router/features/http/http_response.h"
+#include "router/features/mcp_http/mcp_table.h"
 
 static mcp_exchange_serve *serve_arrival;
 static mcp_exchange_gone *tell_gone;
@@ -45,8 +46,9 @@ static void post(struct shard *shard, uint32_t to, struct mail *mail, unsigned k
 // --- On the connection's shard
 
 static void give(struct shard *shard, struct mcp_exchange *exchange) {
-    assert(!exchange->exchange && !exchange->content && !exchange->lines && shard->mcp_exchanges_out > 0);
-    shard->mcp_exchanges_out--;
+    assert(!exchange->exchange && !exchange->content && !exchange->lines &&
+           mcp_http_shard(shard)->exchanges_out > 0);
+    mcp_http_shard(shard)->exchanges_out--;
     memory_give(exchange->stream_lines);
     quota_give(&shard->quota, exchange);
 }
@@ -99,7 +101,7 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
         http_answer(shard, call->exchange, 503, NULL, NULL);
         return;
     }
-    shard->mcp_exchanges_out++;
+    mcp_http_shard(shard)->exchanges_out++;
     exchange->mail.connection = exchange->gone_mail.connection = exchange->connection;
     call->exchange->inbound = exchange;
     call->exchange->http.gone = leave;

@@ -43,7 +43,7 @@ static size_t footprint(const struct mcp_event *event) {
 }
 
 static void give(struct shard *shard, struct mcp_event *event) {
-    struct mcp_http *table = shard->mcp_http;
+    struct mcp_http *table = mcp_http_of(shard);
     struct mcp_client *client = event->client;
     assert(event->stream->count > 0 && client->history_bytes >= event->bytes);
     list_remove(&event->by_session);
@@ -71,10 +71,10 @@ static struct mcp_event *first_of(const struct mcp_client *client) {
 }
 
 void mcp_history_bound(struct shard *shard, const struct mcp_client *client) {
-    const struct list *all = &shard->mcp_http->events;
+    const struct list *all = &mcp_http_of(shard)->events;
     while (client->history_bytes > mcp_option(shard, MCP_OPTION_HISTORY))
         drop(shard, first_of(client), COUNT_DROP_OVERLOADED);
-    while (shard->mcp_http->history_bytes > shard_limits(shard)->memory_bytes_max / 8)
+    while (mcp_http_of(shard)->history_bytes > shard_limits(shard)->memory_bytes_max / 8)
         drop(shard, list_entry(all->next, struct mcp_event, by_age), COUNT_DROP_OVERLOADED);
 }
 
@@ -98,9 +98,9 @@ bool mcp_history_add(struct shard *shard, struct mcp_client *client, struct mcp_
                                 .is_answer = is_answer};
     parcel_copy(body, (uint8_t *)event->body);
     list_append(&client->events, &event->by_session);
-    list_append(&shard->mcp_http->events, &event->by_age);
+    list_append(&mcp_http_of(shard)->events, &event->by_age);
     client->history_bytes += event->bytes;
-    shard->mcp_http->history_bytes += footprint(event);
+    mcp_http_of(shard)->history_bytes += footprint(event);
     stream->count++;
     return true;
 }
@@ -129,7 +129,7 @@ void mcp_history_free(struct shard *shard, struct mcp_client *client) {
 }
 
 bool mcp_history_relieve(struct shard *shard) {
-    const struct mcp_http *table = shard->mcp_http;
+    const struct mcp_http *table = mcp_http_of(shard);
     uint64_t bytes_max = table ? table->history_bytes / 2 : 0;
     if (!table || list_empty(&table->events))
         return false;

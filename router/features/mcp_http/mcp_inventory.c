@@ -42,7 +42,7 @@ struct mcp_inventory {
 };
 
 static struct mcp_inventory *find(const struct shard *shard, const char *server, size_t bytes) {
-    struct list *all = &shard->mcp_http->inventories;
+    struct list *all = &mcp_http_of(shard)->inventories;
     assert(shard->index == 0);
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_inventory *inventory = list_entry(node, struct mcp_inventory, link);
@@ -62,7 +62,7 @@ static struct mcp_inventory *take(struct shard *shard, const char *server, size_
     inventory->name_bytes = (uint32_t)bytes;
     memcpy(inventory->name, server, bytes);
     list_init(&inventory->mirrors);
-    list_append(&shard->mcp_http->inventories, &inventory->link);
+    list_append(&mcp_http_of(shard)->inventories, &inventory->link);
     return inventory;
 }
 
@@ -136,7 +136,7 @@ static void clear(struct shard *shard, struct mcp_inventory *inventory, enum mcp
 }
 
 void mcp_inventory_forget(struct shard *shard) {
-    struct list *all = &shard->mcp_http->inventories;
+    struct list *all = &mcp_http_of(shard)->inventories;
     while (!list_empty(all)) {
         struct mcp_inventory *inventory = list_entry(list_take(all), struct mcp_inventory, link);
         for (enum mcp_list list = 0; list < MCP_LISTS_COUNT; list++)

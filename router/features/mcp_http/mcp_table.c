@@ -16,7 +16,7 @@ static uint64_t hash_of_client(const struct hash_table *by_id, const struct hash
 }
 
 bool mcp_table_open(struct shard *shard) {
-    assert(shard->index == 0 && !shard->mcp_http);
+    assert(shard->index == 0 && !mcp_http_of(shard));
     struct mcp_http *table = memory_take_zeroed(1, sizeof *table);
     if (!table)
         return false;
@@ -28,25 +28,26 @@ bool mcp_table_open(struct shard *shard) {
     list_init(&table->inventories);
     list_init(&table->events);
     hash_table_init(&table->by_id, hash_of_client, &shard->quota);
-    shard->mcp_http = table;
+    mcp_http_shard(shard)->table = table;
     return true;
 }
 
 void mcp_table_free(struct shard *shard) {
-    if (!shard->mcp_http)
+    struct mcp_http *table = mcp_http_of(shard);
+    if (!table)
         return;
-    assert(list_empty(&shard->mcp_http->clients) && list_empty(&shard->mcp_http->servers));
-    assert(list_empty(&shard->mcp_http->inventories));
-    assert(list_empty(&shard->mcp_http->events) && shard->mcp_http->history_bytes == 0);
-    hash_table_deinit(&shard->mcp_http->by_id);
-    memory_give(shard->mcp_http);
-    shard->mcp_http = NULL;
+    assert(list_empty(&table->clients) && list_empty(&table->servers));
+    assert(list_empty(&table->inventories));
+    assert(list_empty(&table->events) && table->history_bytes == 0);
+    hash_table_deinit(&table->by_id);
+    memory_give(table);
+    mcp_http_shard(shard)->table = NULL;
 }
 
 bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
     assert(shard->index == 0);
     uint32_t max = shard_limits(shard)->mcp_sessions_max, own = 0;
-    const struct mcp_http *table = shard->mcp_http;
+    const struct mcp_http *table = mcp_http_of(shard);
     if (table->count >= max)
         return false;
     for (const struct list *node = table->clients.next; user && node != &table->clients; node = node->next)
@@ -56,7 +57,7 @@ bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
 
 static bool name(struct shard *shard, struct mcp_client *client) {
     static const char digits[] = "0123456789abcdef";
-    struct mcp_http *table = shard->mcp_http;
+    struct mcp_http *table = mcp_http_of(shard);
     uint64_t named[2] = {client->seat->name, ++table->made};
     uint8_t bytes[SIPHASH_BYTES];
     assert(client->kind == MCP_CLIENT_SESSION && !client->is_named);
@@ -73,27 +74,27 @@ bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
     assert(list_empty(&client->link) && client->kind != MCP_CLIENT_REQUEST);
     if (client->kind == MCP_CLIENT_SESSION && !name(shard, client))
         return false;
-    list_append(&shard->mcp_http->clients, &client->link);
-    shard->mcp_http->count++;
+    list_append(&mcp_http_of(shard)->clients, &client->link);
+    mcp_http_of(shard)->count++;
     return true;
 }
 
 void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0);
     if (client->is_named)
-        hash_table_remove(&shard->mcp_http->by_id, &client->by_id);
+        hash_table_remove(&mcp_http_of(shard)->by_id, &client->by_id);
     client->is_named = false;
     if (list_empty(&client->link))
         return;
     list_remove(&client->link);
-    shard->mcp_http->count--;
+    mcp_http_of(shard)->count--;
 }
 
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {
     assert(shard->index == 0);
     if (bytes != MCP_SESSION_ID_BYTES)
         return NULL;
-    struct hash_node *node = hash_table_find(&shard->mcp_http->by_id, hash_of(shard->mcp_http, id));
+    struct hash_node *node = hash_table_find(&mcp_http_of(shard)->by_id, hash_of(mcp_http_of(shard), id));
     for (; node; node = node->next) {
         struct mcp_client *client = hash_table_entry(node, struct mcp_client, by_id);
         if (memcmp(client->id, id, bytes) == 0)
@@ -105,7 +106,7 @@ struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, 
 struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
                                        size_t bytes) {
     assert(shard->index == 0);
-    const struct list *all = &shard->mcp_http->clients;
+    const struct list *all = &mcp_http_of(shard)->clients;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_client *client = list_entry(node, struct mcp_client, link);
         if (client->kind == MCP_CLIENT_USER && client->user == user && client->name_bytes == bytes &&

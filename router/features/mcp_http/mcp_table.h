@@ -27,6 +27,19 @@ struct mcp_http {
     uint32_t count;           // of clients
 };
 
+// The feature's state on a shard.
+struct mcp_http_shard {
+    struct mcp_http *table; // of shard 0; NULL: MCP isn't served
+    uint32_t exchanges_out; // requests of this shard's connections that aren't answered
+};
+
+static inline struct mcp_http_shard *mcp_http_shard(const struct shard *shard) {
+    return shard->states[FEATURE_MCP_HTTP];
+}
+static inline struct mcp_http *mcp_http_of(const struct shard *shard) {
+    return mcp_http_shard(shard)->table;
+}
+
 // False without memory.
 bool mcp_table_open(struct shard *shard);
 // All clients have gone.

@@ -7,6 +7,7 @@
 #include "router/engine/message/error_target.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/post.h"
+#include "router/features/observe/observe_types.h"
 
 const char *observation_outcome_text(enum observation_outcome outcome) {
     static const char *const texts[OUTCOMES_COUNT] = {
@@ -120,7 +121,7 @@ struct observation *observation_begin(struct shard *shard, const struct message 
         .kind = event_bytes && !message_has_target(message) ? OBSERVED_EVENT
                 : message_is_request(message)               ? OBSERVED_REQUEST
                                                             : OBSERVED_NOTIFICATION,
-        .number = ++shard->observe.number * shard->hub->settings.shard_count + shard->index,
+        .number = ++observe_of(shard)->number * shard->hub->settings.shard_count + shard->index,
         .came_ns = came_ns(shard, message),
         .source = message->peer->name,
         .user = message->origin ? message->origin->user : identity_user(message->peer),

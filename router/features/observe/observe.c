@@ -79,21 +79,21 @@ static struct observation *take_back(const struct message *message) {
 }
 
 static struct observation *take_entering(struct shard *shard) {
-    struct observation *observation = shard->observe.entering;
-    shard->observe.entering = NULL;
+    struct observation *observation = observe_of(shard)->entering;
+    observe_of(shard)->entering = NULL;
     return observation;
 }
 
 // A decision about a message that another hub holds goes there, and is the hub's own method all the same.
 static void observe_before_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent) {
-    assert(!shard->observe.entering);
+    assert(!observe_of(shard)->entering);
     struct observation *observation = take_back(message);
     if (!observation && !message->retry && (agent || is_shown(message))) {
         observation = begin_request(shard, message, agent);
-        shard->observe.live += observation != NULL;
+        observe_of(shard)->live += observation != NULL;
     }
-    shard->observe.entering = observation;
+    observe_of(shard)->entering = observation;
     if (observation && observation->is_sampled && trace_replaces_parent(shard))
         request_span_put(observation, message);
 }
@@ -119,8 +119,8 @@ static void observe_request_ended(struct shard *shard, struct pending *pending,
     struct observation *observation = pending->has_rare ? pending->observation : NULL;
     if (!observation)
         return;
-    assert(shard->observe.live > 0);
-    shard->observe.live--;
+    assert(observe_of(shard)->live > 0);
+    observe_of(shard)->live--;
     pending->observation = NULL;
     observation_end(shard, observation, pending, end);
     note(shard, observation, NULL);
@@ -147,8 +147,8 @@ static void observe_refused(struct shard *shard, const struct message *message, 
     if (!observation)
         observation = take_back(message);
     if (observation) {
-        assert(shard->observe.live > 0);
-        shard->observe.live--;
+        assert(observe_of(shard)->live > 0);
+        observe_of(shard)->live--;
     } else {
         observation = begin_refused(shard, message);
     }
@@ -185,14 +185,14 @@ static void observe_event_began(struct shard *shard, const struct message *messa
         observation_keep_body(
             shard, observation, message,
             json_cut_at_character((const char *)message->body, message->frame->body.bytes, wanted));
-    shard->observe.live++;
+    observe_of(shard)->live++;
 }
 
 // One with an id that could not be delivered is refused, and has its entry by that.
 static void observe_event_ended(struct shard *shard, struct observation *observation, uint64_t delivered,
                                 bool dropped) {
-    assert(shard->observe.live > 0);
-    shard->observe.live--;
+    assert(observe_of(shard)->live > 0);
+    observe_of(shard)->live--;
     observation->outcome = dropped ? OUTCOME_DROPPED : OUTCOME_DELIVERED;
     observation->delivered = delivered;
     observation->ended_ns = io_clock(shard->io);
@@ -245,10 +245,11 @@ static void take_sent(struct shard *shard, struct mail *mail) {
 
 // While nobody looks no message is watched. What is under way is watched to its end.
 static void follow(struct shard *shard) {
-    bool watches = trace_is_on(shard) || tap_is_on(shard) || slow_log_is_on(shard) || shard->observe.live > 0;
-    if (watches == shard->observe.is_watched)
+    bool watches =
+        trace_is_on(shard) || tap_is_on(shard) || slow_log_is_on(shard) || observe_of(shard)->live > 0;
+    if (watches == observe_of(shard)->is_watched)
         return;
-    shard->observe.is_watched = watches;
+    observe_of(shard)->is_watched = watches;
     feature_watch(shard, watches);
 }
 
@@ -258,9 +259,9 @@ static void observe_turn(struct shard *shard) {
 }
 
 static bool observe_open(struct shard *shard) {
-    list_init(&shard->observe.queries);
-    list_init(&shard->observe.taps);
-    list_init(&shard->observe.own_taps);
+    list_init(&observe_of(shard)->queries);
+    list_init(&observe_of(shard)->taps);
+    list_init(&observe_of(shard)->own_taps);
     follow(shard);
     return true;
 }
@@ -290,7 +291,7 @@ static void observe_timer(struct shard *shard, struct timer *timer, unsigned kin
 }
 
 static bool observe_has_news(const struct shard *shard) {
-    return !list_empty(&shard->observe.queries);
+    return !list_empty(&observe_of(shard)->queries);
 }
 
 static void observe_peer_ended(struct shard *shard, struct peer *peer) {
@@ -317,6 +318,8 @@ static const struct feature_method observe_methods[] = {
 const struct feature observe_feature = {
     .name = "observe",
     .methods = observe_methods,
+    .shard_bytes = sizeof(struct observe_shard),
+    .hub_bytes = sizeof(struct observe_hub),
     .open = observe_open,
     .mail = observe_mail,
     .timer = observe_timer,

@@ -394,7 +394,7 @@ static void take(struct shard *shard, struct pending_query *query) {
     if (query->visits == 2 * shards_of(shard))
         end_round(shard, query);
     else
-        list_append(&shard->observe.queries, &query->link);
+        list_append(&observe_of(shard)->queries, &query->link);
 }
 
 static void pass_on(struct shard *shard, struct pending_query *query) {
@@ -415,13 +415,13 @@ void pending_list_arrived(struct shard *shard, struct mail *mail) {
 }
 
 void pending_list_go_on(struct shard *shard) {
-    struct list *node = list_take(&shard->observe.queries);
+    struct list *node = list_take(&observe_of(shard)->queries);
     if (!node)
         return;
     struct pending_query *query = list_entry(node, struct pending_query, link);
     bool is_second = query->visits >= shards_of(shard);
     if (!is_second && look_at_some(shard, query)) {
-        list_append(&shard->observe.queries, &query->link); // others come first
+        list_append(&observe_of(shard)->queries, &query->link); // others come first
         return;
     }
     if (is_second)

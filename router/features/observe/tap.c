@@ -214,7 +214,7 @@ static bool is_filled(const struct shard *shard, const struct tap *tap) {
 }
 
 bool tap_has_enough(struct shard *shard) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     for (struct list *node = all->next; node != all; node = node->next) {
         const struct tap *tap = list_entry(node, struct tap_share, link)->tap;
         if (tap->agent.bytes || tap->method.bytes || tap->errors || tap->slow_ns || !is_filled(shard, tap))
@@ -229,7 +229,7 @@ bool tap_has_enough(struct shard *shard) {
 
 void tap_note_begun(struct shard *shard, const struct observation *observation,
                     const struct message *message) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct tap_share *share = list_entry(node, struct tap_share, link);
         if (share->tap->body_bytes && is_wanted(share->tap, observation))
@@ -238,7 +238,7 @@ void tap_note_begun(struct shard *shard, const struct observation *observation,
 }
 
 void tap_note(struct shard *shard, const struct observation *observation, const struct message *message) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     const struct message *shown = observation->kind == OBSERVED_REQUEST ? NULL : message;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct tap_share *share = list_entry(node, struct tap_share, link);
@@ -248,7 +248,7 @@ void tap_note(struct shard *shard, const struct observation *observation, const 
 }
 
 uint64_t tap_body_bytes(struct shard *shard, const struct observation *observation) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     uint64_t most = 0;
     for (struct list *node = all->next; node != all; node = node->next) {
         const struct tap *tap = list_entry(node, struct tap_share, link)->tap;
@@ -259,7 +259,7 @@ uint64_t tap_body_bytes(struct shard *shard, const struct observation *observati
 }
 
 void tap_note_missed(struct shard *shard) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     for (struct list *node = all->next; node != all; node = node->next)
         miss(list_entry(node, struct tap_share, link)->tap, 1);
 }
@@ -319,7 +319,7 @@ static void give_if_over(struct shard *shard, struct tap *tap) {
         return;
     list_remove(&tap->link);
     wheel_disarm(&tap->timer);
-    atomic_fetch_sub(&shard->hub->taps, 1);
+    atomic_fetch_sub(&observe_hub_of(shard)->taps, 1);
     quota_give(&shard->quota, tap->id);
     quota_give(&shard->quota, tap);
 }
@@ -379,7 +379,7 @@ static void flush_share(struct shard *shard, struct tap_share *share) {
 }
 
 void tap_flush(struct shard *shard) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap_share *share = list_entry(node, struct tap_share, link);
         next = node->next;
@@ -394,7 +394,7 @@ void tap_flush(struct shard *shard) {
 // --- Shares
 
 static struct tap_share *share_of(struct shard *shard, const struct tap *tap) {
-    struct list *all = &shard->observe.taps;
+    struct list *all = &observe_of(shard)->taps;
     for (struct list *node = all->next; node != all; node = node->next)
         if (list_entry(node, struct tap_share, link)->tap == tap)
             return list_entry(node, struct tap_share, link);
@@ -409,8 +409,8 @@ static bool add_share(struct shard *shard, struct tap *tap) {
     *share = (struct tap_share){.tap = tap};
     text_init(&share->entries);
     list_init(&share->link);
-    list_append(&shard->observe.taps, &share->link);
-    shard->observe.tap_count++;
+    list_append(&observe_of(shard)->taps, &share->link);
+    observe_of(shard)->tap_count++;
     return true;
 }
 
@@ -424,7 +424,7 @@ static void drop_share(struct shard *shard, struct tap *tap) {
     list_remove(&share->link);
     text_deinit(&share->entries);
     quota_give(&shard->quota, share);
-    shard->observe.tap_count--;
+    observe_of(shard)->tap_count--;
 }
 
 static void answer(struct shard *shard, struct tap *tap) {
@@ -518,7 +518,7 @@ static void close_tap(struct shard *shard, struct tap *tap) {
 
 void tap_leave(struct shard *shard, const struct peer *peer) {
     assert(peer->state != PEER_OPEN);
-    struct list *all = &shard->observe.own_taps;
+    struct list *all = &observe_of(shard)->own_taps;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap *tap = list_entry(node, struct tap, link);
         next = node->next;
@@ -528,7 +528,7 @@ void tap_leave(struct shard *shard, const struct peer *peer) {
 }
 
 void tap_end_all(struct shard *shard) {
-    struct list *all = &shard->observe.own_taps;
+    struct list *all = &observe_of(shard)->own_taps;
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct tap *tap = list_entry(node, struct tap, link);
         next = node->next;
@@ -537,7 +537,7 @@ void tap_end_all(struct shard *shard) {
 }
 
 bool tap_holds(const struct shard *shard) {
-    return !list_empty(&shard->observe.own_taps) || shard->observe.tap_count > 0;
+    return !list_empty(&observe_of(shard)->own_taps) || observe_of(shard)->tap_count > 0;
 }
 
 // --- Asked
@@ -594,10 +594,10 @@ static bool read_params(struct shard *shard, const struct message *message, stru
 
 // Counts one more tap of the hub's. False: it was refused.
 static bool take_place(struct shard *shard, const struct message *message) {
-    if (atomic_fetch_add(&shard->hub->taps, 1) < TAPS_MAX)
+    if (atomic_fetch_add(&observe_hub_of(shard)->taps, 1) < TAPS_MAX)
         return true;
     struct text data;
-    atomic_fetch_sub(&shard->hub->taps, 1);
+    atomic_fetch_sub(&observe_hub_of(shard)->taps, 1);
     text_init(&data);
     reply_data_text(&data, "fault", "the hub has as many taps as it may");
     reply_data_number(&data, "limit", TAPS_MAX);
@@ -622,13 +622,13 @@ static void begin(struct shard *shard, const struct message *message, const stru
     if (tap)
         memcpy(tap, asked, sizeof *tap);
     if (!tap || !keep_id(shard, tap, message)) {
-        atomic_fetch_sub(&shard->hub->taps, 1);
+        atomic_fetch_sub(&observe_hub_of(shard)->taps, 1);
         quota_give(&shard->quota, tap);
         refuse_without_quota(shard, message, NULL);
         return;
     }
     list_init(&tap->link);
-    list_append(&shard->observe.own_taps, &tap->link);
+    list_append(&observe_of(shard)->own_taps, &tap->link);
     timer_init(&tap->timer, FEATURE_KIND(FEATURE_OBSERVE, OBSERVE_TIMER_TAP));
     wheel_arm(&shard->wheel, &tap->timer, shard_now_ms(shard) + LOOK_MS);
     message->peer->awaited++;
@@ -648,7 +648,7 @@ void tap_ask(struct shard *shard, const struct message *message) {
     if (!take_place(shard, message))
         return;
     tap.mail.connection = message->peer->name;
-    tap.number = atomic_fetch_add(&shard->hub->tap_numbers, 1) + 1;
+    tap.number = atomic_fetch_add(&observe_hub_of(shard)->tap_numbers, 1) + 1;
     begin(shard, message, &tap);
 }
 
@@ -660,7 +660,7 @@ void tap_ask_end(struct shard *shard, const struct message *message) {
         return;
     if (item.type == JSON_NUMBER)
         json_number_whole(message->body, item.value, &number);
-    struct list *all = &shard->observe.own_taps;
+    struct list *all = &observe_of(shard)->own_taps;
     for (struct list *node = all->next; node != all; node = node->next) {
         struct tap *tap = list_entry(node, struct tap, link);
         if (tap->number != number || tap->mail.connection != message->peer->name || tap->is_closing)

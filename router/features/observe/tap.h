@@ -9,6 +9,7 @@
 #pragma once
 
 #include "router/features/observe/observation.h"
+#include "router/features/observe/observe_types.h"
 
 void tap_ask(struct shard *shard, const struct message *message);
 void tap_ask_end(struct shard *shard, const struct message *message);
@@ -21,7 +22,7 @@ void tap_expired(struct shard *shard, struct timer *timer);
 
 // Whether somebody taps.
 static inline bool tap_is_on(const struct shard *shard) {
-    return shard->observe.tap_count > 0;
+    return observe_of(shard)->tap_count > 0;
 }
 // Tells all taps of a request that was taken in, or of any message that has ended. `message`: its body can be shown;
 // or NULL.
