@@ -190,7 +190,7 @@ static uint32_t send_each(struct shard *shard, const struct event_delivery *deli
     const struct publication *publication = delivery->copy->publication;
     uint32_t sent = 0;
     assert(count <= publication->count);
-    for (; sent < count && send_has_room(shard, peer); sent++) {
+    for (; sent < count && queue_limit_has_room(shard, peer); sent++) {
         struct parcel *share = parcel_share(&shard->parcels, origin);
         if (!share)
             break;
@@ -239,7 +239,7 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
     uint32_t sent = send_first(shard, delivery, peer, &view, count, bytes);
     assert(sent <= count && count <= publication->count);
     stats_add(&shard->stats, COUNT_EVENTS_DELIVERED, sent);
-    bool full = sent && sent < count && !send_has_room(shard, peer);
+    bool full = sent && sent < count && !queue_limit_has_room(shard, peer);
     miss(shard, peer, full ? COUNT_DROP_EVENT_OVERLOADED : COUNT_DROP_EVENT_NO_MEMORY, bytes, count - sent);
     miss(shard, peer, COUNT_DROP_EVENT_OVERLOADED, all - bytes, publication->count - count);
     return sent;

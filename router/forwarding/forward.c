@@ -40,7 +40,7 @@ enum error forward_fault(struct shard *shard, const struct message *message, uin
     struct peer *peer = peer_find(shard, target);
     if (!peer)
         return ERROR_TARGET_DISCONNECTED;
-    return send_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
+    return queue_limit_has_room(shard, peer) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 static void forward_deliver(struct shard *shard, uint64_t target, struct parcel *parcel,
@@ -64,7 +64,7 @@ static bool hand_over(struct shard *shard, uint64_t connection, struct parcel *p
     uint32_t to = connection_shard(connection);
     const struct peer *peer = to == shard->index ? peer_find(shard, connection) : NULL;
     bool rejected = to == shard->index && !peer;
-    bool full = peer ? !send_has_room(shard, peer)
+    bool full = peer ? !queue_limit_has_room(shard, peer)
                      : !rejected && mailbox_crowded(hub_mailbox(shard->hub, shard->index, to));
     if (!rejected && !full) {
         forward_deliver(shard, connection, parcel, detail);

@@ -81,7 +81,7 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
     struct peer *source = token.bytes ? peer_find(shard, pending->source) : NULL;
     if (!source || source->transport->answers_only) {
         drop(shard, parcel, COUNT_DROP_PROGRESS_UNKNOWN, from);
-    } else if (!send_has_room(shard, source)) {
+    } else if (!queue_limit_has_room(shard, source)) {
         drop(shard, parcel, COUNT_DROP_OVERLOADED, from);
     } else if (!parcel_fill(parcel, &token)) {
         drop(shard, parcel, COUNT_DROP_NO_MEMORY, from);

@@ -111,12 +111,12 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
 // Where cancels alone are as much as a queue may hold, the cancel is dropped. NULL when it was.
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT && !parcel->link);
-    if (!send_has_room_for_urgent(shard, peer)) {
+    if (!queue_limit_has_room_for_urgent(shard, peer)) {
         drop_one(shard, COUNT_DROP_OVERLOADED, peer->name, parcel->bytes);
         send_release(shard, parcel);
         return NULL;
     }
-    bool is_long = parcel->bytes > COPY_BYTES_MAX && !send_has_room(shard, peer);
+    bool is_long = parcel->bytes > COPY_BYTES_MAX && !queue_limit_has_room(shard, peer);
     return is_long ? shorten(shard, parcel) : parcel;
 }
 

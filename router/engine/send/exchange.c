@@ -40,7 +40,7 @@ void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exch
     if (!peer)
         return;
     set_held(peer, peer->exchange_bytes + bytes + sizeof(struct parcel));
-    send_bound(shard, peer, footprint(exchange));
+    queue_limit_close(shard, peer, footprint(exchange));
 }
 
 void exchange_let_go(struct peer *peer, struct exchange *exchange) {

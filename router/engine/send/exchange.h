@@ -62,7 +62,7 @@ struct exchange {
 // has ended and was freed.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer);
 // Counts a parcel's bytes among those that the exchange holds for its peer, which may be NULL: the parcel is the caller's to
-// append. Closes the peer where too much waits (send_bound).
+// append. Closes the peer where too much waits (queue_limit_close).
 void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
 // Notes that the parcels have moved elsewhere and count there.
 void exchange_let_go(struct peer *peer, struct exchange *exchange);

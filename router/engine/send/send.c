@@ -12,17 +12,6 @@
 #include "router/engine/shard/post.h"
 #include "router/engine/shard/probe.h"
 
-enum { URGENT_BYTES_MAX = 1 << 30 }; // each is small, and so their sum fits its field
-
-bool send_has_room(const struct shard *shard, const struct peer *peer) {
-    return outbox_footprint(&peer->connection.outbox) < shard_limits(shard)->queue_bytes_max;
-}
-
-bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer) {
-    uint64_t max = shard_limits(shard)->queue_bytes_max;
-    return peer->connection.outbox.urgent_bytes < (max < URGENT_BYTES_MAX ? max : URGENT_BYTES_MAX);
-}
-
 // Sends a parcel home. A small one can wait; the memory of a large one may be wanted.
 static void send_return(struct shard *shard, struct parcel *parcel) {
     assert(parcel->pool->shard != shard->index);
@@ -70,41 +59,6 @@ static void list_for_sending(struct shard *shard, struct peer *peer, bool spread
     list_append(spread ? &shard->spreading.waiting : &shard->to_send, &peer->to_send);
 }
 
-// All that waits for it, also in exchanges that have not ended.
-static size_t waiting(const struct peer *peer) {
-    return connection_waiting(&peer->connection) + peer->exchange_bytes;
-}
-
-bool send_pauses_reads(struct peer *peer) {
-    assert(!peer->reads_paused || identity_of(peer));
-    if (peer->reads_paused && waiting(peer) < CONFINED_BYTES_MAX)
-        peer->reads_paused = false;
-    return peer->reads_paused;
-}
-
-// Notes that more waits for the peer. Where little may wait for it, nothing more is read of it meanwhile,
-// since its answers are what it asked for.
-static void confine(struct shard *shard, struct peer *peer) {
-    if (__builtin_expect(shard->settings->users != NULL, false) && waiting(peer) >= CONFINED_BYTES_MAX &&
-        identity_is_confined(shard, peer))
-        peer->reads_paused = true;
-}
-
-bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes) {
-    uint64_t little = shard_limits(shard)->queue_bytes_max;
-    assert(own_bytes <= peer->exchange_bytes && little <= slow_reader_bytes_max(shard) / 4);
-    if (__builtin_expect(connection_waiting(&peer->connection) < little &&
-                             peer->exchange_bytes - own_bytes < little,
-                         true)) {
-        peer->late_at = 0;
-        return false;
-    }
-    if (!slow_reader_is_over(shard, peer) && peer->exchange_bytes - own_bytes < slow_reader_bytes_max(shard))
-        return false;
-    peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
-    return true;
-}
-
 static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parcel, bool bound) {
     assert(connection_shard(peer->name) == shard->index);
     assert(parcel->hole_count == 0 && parcel->shares == 0 && !parcel->link);
@@ -123,27 +77,23 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
     list_for_sending(shard, peer, parcel->for_many);
-    confine(shard, peer);
+    queue_limit_confine(shard, peer);
 }
 
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    send_bound(shard, peer, peer->exchange_bytes);
+    queue_limit_close(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, false);
 }
 
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    send_bound(shard, peer, peer->exchange_bytes);
+    queue_limit_close(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, true);
-}
-
-static bool is_past_grace(const struct shard *shard, const struct peer *peer) {
-    return outbox_footprint(&peer->connection.outbox) >= 2 * shard_limits(shard)->queue_bytes_max;
 }
 
 void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     assert(!parcel->hub_id); // a request could be refused
-    bool over = is_past_grace(shard, peer);
-    send_bound(shard, peer, peer->exchange_bytes);
+    bool over = queue_limit_is_past_grace(shard, peer);
+    queue_limit_close(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, true);
     if (over)
         slow_reader_watch(shard, peer);
@@ -151,8 +101,8 @@ void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *
 
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     assert(frame->first && frame->first->dressed);
-    bool over = is_past_grace(shard, peer);
-    send_bound(shard, peer, peer->exchange_bytes);
+    bool over = queue_limit_is_past_grace(shard, peer);
+    queue_limit_close(shard, peer, peer->exchange_bytes);
     for (struct parcel *parcel; (parcel = parcel_list_take(frame));)
         enqueue(shard, peer, parcel, true);
     if (over)
@@ -161,12 +111,12 @@ void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list
 
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame) {
     const struct connection *connection = &peer->connection;
-    send_bound(shard, peer, peer->exchange_bytes);
+    queue_limit_close(shard, peer, peer->exchange_bytes);
     if (peer_is_deaf(peer) || connection->shipment || connection->paused || connection->outbox.index) {
         send_queue_chain(shard, peer, frame);
         return;
     }
-    bool over = is_past_grace(shard, peer);
+    bool over = queue_limit_is_past_grace(shard, peer);
     uint32_t count = 0;
     size_t bytes = 0;
     for (struct parcel *parcel = frame->first; parcel; parcel = parcel->next, count++) {
@@ -177,7 +127,7 @@ void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *
     }
     outbox_add_several(&peer->connection.outbox, frame, count, bytes);
     list_for_sending(shard, peer, false);
-    confine(shard, peer);
+    queue_limit_confine(shard, peer);
     if (over)
         slow_reader_watch(shard, peer);
 }
@@ -224,7 +174,7 @@ void send_missed_unknown(struct shard *shard, struct peer *peer) {
 }
 
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    assert(!parcel->hub_id && send_has_room(shard, peer));
+    assert(!parcel->hub_id && queue_limit_has_room(shard, peer));
     if (peer->missed && !peer_is_deaf(peer) && !report_missed(shard, peer, parcel->lane))
         return false;
     send_queue(shard, peer, parcel);

@@ -3,17 +3,9 @@
 #pragma once
 
 #include "core/send/parcel.h"
+#include "router/engine/send/queue_limit.h"
 #include "router/engine/shard/peer.h"
 
-// Whether a request or notification may still be queued for this peer.
-bool send_has_room(const struct shard *shard, const struct peer *peer);
-// Whether it takes what passes a full queue: while less than the bound waits of that.
-bool send_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
-// Whether what the peer sends waits until it reads: CONFINED_BYTES_MAX wait for it, and no more may.
-bool send_pauses_reads(struct peer *peer);
-// Closes a peer for which too much waits (slow_reader_is_over), or as much in exchanges, besides `own_bytes`. Whether it was
-// closed.
-bool send_bound(struct shard *shard, struct peer *peer, size_t own_bytes);
 // Queues a parcel for a peer of this shard; takes the parcel in any case.
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel that means something to the present receiver alone: the next process of a child doesn't get it.

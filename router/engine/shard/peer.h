@@ -74,7 +74,7 @@ struct peer {
     unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
     enum governance governance : 3; // of its initialize
     unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
-    bool reads_paused : 1;          // what it says waits, until the peer reads (send_pauses_reads)
+    bool reads_paused : 1;          // what it says waits, until the peer reads (queue_limit_pauses_reads)
 
     // The unit that is coming in (receive.c).
     struct unit unit;

@@ -50,7 +50,7 @@ static void take_delivery(struct shard *shard, struct parcel *parcel) {
     if (!peer) {
         drop_one(shard, COUNT_DROP_TARGET_GONE, parcel->mail.connection, parcel->bytes);
         send_release(shard, parcel);
-    } else if (send_has_room(shard, peer)) {
+    } else if (queue_limit_has_room(shard, peer)) {
         send_queue(shard, peer, parcel);
     } else if (parcel->hub_id) {
         send_back_refused(shard, parcel);

@@ -254,7 +254,7 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 // Returns whether a peer's reading must wait. Its messages go to many, and haven't gone out. Or many of its
 // requests are under way still. Or its messages wait, also for its own reading.
 static bool is_blocked(const struct shard *shard, const struct deficit *deficit) {
-    if (send_pauses_reads(deficit->peer))
+    if (queue_limit_pauses_reads(deficit->peer))
         return true;
     bool ahead = !list_empty(&shard->spreading.waiting) &&
                  deficit->spread_passes == shard->spreading.passes &&

@@ -108,7 +108,7 @@ bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nat
         if (!is_it)
             continue;
         // Nothing is said where nobody reads it, or before a link that takes no more.
-        if (link->state != LINK_UP || !said->reply.bytes || !send_has_room(link->shard, link->peer))
+        if (link->state != LINK_UP || !said->reply.bytes || !queue_limit_has_room(link->shard, link->peer))
             return true;
         text_init(&body);
         put_answer(&body, link, (enum verb)verb);

@@ -174,8 +174,8 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
         subject_write_hub(subject, shard->hub->settings.cluster->name, taker ? &taker->hub : NULL,
                           taker ? SUBJECT_CANCEL : SUBJECT_HUBS_CANCEL, 0);
     parcel->hub_id = 0; // it is no request
-    bool is_short = parcel->bytes <= COPY_BYTES_MAX || send_has_room(shard, link->peer);
-    if (is_short && send_has_room_for_urgent(shard, link->peer) &&
+    bool is_short = parcel->bytes <= COPY_BYTES_MAX || queue_limit_has_room(shard, link->peer);
+    if (is_short && queue_limit_has_room_for_urgent(shard, link->peer) &&
         remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
         parcel->lane = LANE_URGENT;
         stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);

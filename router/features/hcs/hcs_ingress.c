@@ -172,7 +172,7 @@ static void enter_start(struct shard *shard, struct hcs_entry *entry) {
         entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "the hub ends", true);
         return;
     }
-    if (!send_has_room(shard, entry->message->peer)) { // a start may have much sent
+    if (!queue_limit_has_room(shard, entry->message->peer)) { // a start may have much sent
         entry_refuse(shard, entry, HCS_FRAMES_INTERNAL, "overloaded: your queue is full", true);
         return;
     }

@@ -48,7 +48,7 @@ void hcs_mail_queue(struct shard *shard, struct peer *peer, struct parcel *parce
 
 void hcs_mail_arrived(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
-    if (peer && (parcel->mail.detail || send_has_room(shard, peer))) {
+    if (peer && (parcel->mail.detail || queue_limit_has_room(shard, peer))) {
         hcs_mail_queue(shard, peer, parcel);
         return;
     }

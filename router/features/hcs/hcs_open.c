@@ -277,7 +277,7 @@ static void queue_start(struct shard *shard, struct peer *peer, struct parcel *p
 
 void hcs_open_arrived(struct shard *shard, struct parcel *parcel) {
     struct peer *peer = peer_find(shard, parcel->mail.connection);
-    if (peer && !send_has_room(shard, peer)) {
+    if (peer && !queue_limit_has_room(shard, peer)) {
         hcs_mail_post(shard, parcel->mail.detail, &parcel->mail, HCS_MAIL_TURNED);
         return;
     }

@@ -129,7 +129,7 @@ static void take_close(struct shard *shard, struct peer *peer, const uint8_t *pa
 static void take_ping(struct shard *shard, struct peer *peer, const uint8_t *payload, uint32_t count) {
     assert(count <= WEBSOCKET_CONTROL_BYTES_MAX);
     authn_meter(shard, peer, count);
-    if (!send_pauses_reads(peer))
+    if (!queue_limit_pauses_reads(peer))
         queue_control(shard, peer, WEBSOCKET_PONG, payload, count);
 }
 

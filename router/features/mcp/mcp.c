@@ -17,7 +17,7 @@
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_modern.h"
-#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_request_ids.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
@@ -205,7 +205,7 @@ static bool begin_call(struct shard *shard, struct child *child, struct mcp *mcp
                        const struct parcel *parcel) {
     bool is_request = parcel->source && parcel->hub_id;
     assert(parcel->note);
-    return !is_request || (user && mcp_requests_begin(shard, child, &mcp->users, user, parcel));
+    return !is_request || (user && mcp_request_ids_begin(shard, child, &mcp->users, user, parcel));
 }
 
 // Whether it was dealt with, and taken.
@@ -243,8 +243,8 @@ bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel) {
         child_reply_refuse_parcel(shard, child, parcel, ERROR_AGENT_NOT_FOUND, 0);
         return true;
     }
-    if (mcp && mcp_requests_is_full(shard, &mcp->users, parcel)) {
-        child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, mcp_requests_listens_max(shard));
+    if (mcp && mcp_request_ids_is_full(shard, &mcp->users, parcel)) {
+        child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, mcp_request_ids_listens_max(shard));
         return true;
     }
     if (mcp && child_mux_method(parcel) == MCP_INITIALIZE)
@@ -275,7 +275,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return false;
     if (child->modern && progress && mcp_request_user(&mcp->users, progress)) {
-        mcp_requests_send(shard, child, message->frame);
+        mcp_request_ids_send(shard, child, message->frame);
         return true;
     }
     if (!child->modern && progress && mcp_modern_requested(child, progress)) {
@@ -283,7 +283,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (mcp->era == MCP_MODERN && mcp_requests_notify(shard, child, &mcp->users, NULL, message)) {
+    if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, &mcp->users, NULL, message)) {
         child->era_is_known = true; // it knows what a subscription is
         return true;
     }
@@ -389,13 +389,13 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp *mcp,
     message->method_bytes = bytes;
     if (message_is_request(message))
         return take_request(shard, child, mcp, message);
-    mcp_requests_note_change(shard, child, message);
+    mcp_request_ids_note_change(shard, child, message);
     return take_notification(shard, child, mcp, message);
 }
 
 static bool take_response(struct shard *shard, struct child *child, struct mcp *mcp,
                           const struct message *message) {
-    uint64_t hub_id = mcp_requests_answered(message);
+    uint64_t hub_id = mcp_request_ids_answered(message);
     assert(message->peer == child->seat);
     if (message->lookup.verdict == LOOKUP_GOOD && child_answers_own(child, &message->lookup, message->body))
         return true;                                                       // what the hub asked it itself
@@ -413,7 +413,7 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
     if (child->modern)
         mcp_modern_answer(shard, child, &mcp->users, message, hub_id);
     else
-        mcp_requests_answer(shard, child, &mcp->users, message, hub_id);
+        mcp_request_ids_answer(shard, child, &mcp->users, message, hub_id);
     return true;
 }
 
@@ -467,9 +467,9 @@ static void forget_request(struct shard *shard, struct child *child, struct mcp 
     assert(hub_id && mcp_of_seat(child->seat) == mcp);
     bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
     if (is_found)
-        mcp_requests_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
+        mcp_request_ids_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
     else
-        mcp_requests_end(child, &mcp->users, hub_id);
+        mcp_request_ids_end(child, &mcp->users, hub_id);
 }
 
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
@@ -497,9 +497,9 @@ static void leave_request(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
     struct mcp_users *users = mcp_server_state_users(leaving->child, leaving->mcp);
     if (child_is_up(leaving->child))
-        mcp_requests_abandon(leaving->shard, leaving->child, users, hub_id);
+        mcp_request_ids_abandon(leaving->shard, leaving->child, users, hub_id);
     else
-        mcp_requests_end(leaving->child, users, hub_id);
+        mcp_request_ids_end(leaving->child, users, hub_id);
 }
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {

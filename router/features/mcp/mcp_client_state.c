@@ -128,8 +128,8 @@ static void send_request(void *context, const char *value, size_t bytes) {
     assert(value && bytes <= MCP_URI_BYTES_MAX);
     if (request->child->state != CHILD_RUNNING)
         return;
-    bool room =
-        request->first ? send_has_room_for_urgent(request->shard, seat) : send_has_room(request->shard, seat);
+    bool room = request->first ? queue_limit_has_room_for_urgent(request->shard, seat)
+                               : queue_limit_has_room(request->shard, seat);
     if (!room) {
         drop_one(request->shard, COUNT_DROP_OVERLOADED, seat->name, bytes);
         return;

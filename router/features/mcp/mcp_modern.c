@@ -10,7 +10,7 @@
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
-#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_request_ids.h"
 
 static struct mcp_users *sharing_of(const struct child *child) {
     assert(child->modern);
@@ -40,7 +40,7 @@ static void end_owed(void *context, uint64_t hub_id) {
         return;
     bool waits = first->removed && outbox_has(&ending->child->seat->connection.outbox, hub_id);
     enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
-    mcp_requests_end(ending->child, sharing_of(ending->child), hub_id);
+    mcp_request_ids_end(ending->child, sharing_of(ending->child), hub_id);
     if (error == ERROR_METHOD_NOT_FOUND) {
         child_reply_refuse_discover(ending->shard, first, hub_id);
         return;
@@ -115,7 +115,7 @@ static enum error fault_of(const struct shard *shard, const struct child *first,
     bool is_going = !first->newest || first->newest->protocol != CHILD_MCP;
     if (is_going || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))
         return ERROR_TARGET_DISCONNECTED;
-    return child && send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+    return child && queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *parcel) {
@@ -128,12 +128,13 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
     struct mcp_user *user = mcp && !fault ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = user && mcp_requests_is_full(shard, &mcp->users, parcel);
+    bool is_full = user && mcp_request_ids_is_full(shard, &mcp->users, parcel);
     if (!fault && (!user || is_full ||
-                   (parcel->hub_id && !mcp_requests_begin(shard, child, &mcp->users, user, parcel))))
+                   (parcel->hub_id && !mcp_request_ids_begin(shard, child, &mcp->users, user, parcel))))
         fault = ERROR_OVERLOADED;
     if (fault)
-        child_reply_refuse_parcel(shard, first, parcel, fault, is_full ? mcp_requests_listens_max(shard) : 0);
+        child_reply_refuse_parcel(shard, first, parcel, fault,
+                                  is_full ? mcp_request_ids_listens_max(shard) : 0);
     else
         send_queue(shard, child->seat, parcel);
 }
@@ -173,7 +174,7 @@ void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_user
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
         return;
     }
-    mcp_requests_answer(shard, child, users, message, hub_id);
+    mcp_request_ids_answer(shard, child, users, message, hub_id);
     mcp_modern_retire(shard, child->of);
 }
 

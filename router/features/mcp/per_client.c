@@ -21,7 +21,7 @@
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
 #include "router/features/mcp/mcp_client_state.h"
-#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_request_ids.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/rights/authz.h"
@@ -234,7 +234,7 @@ static enum error fault_of(const struct shard *shard, const struct child *child,
         return ERROR_AGENT_NOT_FOUND;
     if (child->after == CHILD_AFTER_FREE || is_late(child, parcel))
         return ERROR_TARGET_DISCONNECTED;
-    return send_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
+    return queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
 }
 
 // Events, and what all are told who name it.
@@ -244,7 +244,7 @@ static void notify_all(struct shard *shard, const struct child *stand_in, struct
     for (struct child *child = children_of(shard)->first; child; child = child->next) {
         if (child->of != stand_in || child->state != CHILD_RUNNING)
             continue;
-        bool room = send_has_room(shard, child->seat);
+        bool room = queue_limit_has_room(shard, child->seat);
         struct parcel *copy = room ? parcel_copy_of(&shard->parcels, parcel) : NULL;
         is_notified = true;
         if (copy)
@@ -270,13 +270,13 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = child && mcp_requests_is_full(shard, &each->users, parcel);
+    bool is_full = child && mcp_request_ids_is_full(shard, &each->users, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
-    if (!fault && parcel->hub_id && !mcp_requests_begin(shard, child, &each->users, user, parcel))
+    if (!fault && parcel->hub_id && !mcp_request_ids_begin(shard, child, &each->users, user, parcel))
         fault = ERROR_OVERLOADED;
     if (!child && stand_in->removed)
         fault = ERROR_AGENT_NOT_FOUND;
-    uint32_t limit = is_full ? mcp_requests_listens_max(shard)
+    uint32_t limit = is_full ? mcp_request_ids_listens_max(shard)
                      : child ? 0
                              : stand_in->settings->instances_max;
     bool is_exit = user && !user->answers_only && child_mux_is_exit(parcel);
@@ -302,7 +302,7 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
     if (!child)
         return NULL;
     if (!is_long_lived)
-        mcp_requests_end(child, sharing_of(child), hub_id);
+        mcp_request_ids_end(child, sharing_of(child), hub_id);
     return child->seat;
 }
 
@@ -357,15 +357,15 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (message->method_long)
         return false;
     if (is_mcp && !is_request)
-        mcp_requests_note_change(shard, child, message);
+        mcp_request_ids_note_change(shard, child, message);
     if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-        mcp_requests_notify(shard, child, sharing_of(child), user, message))
+        mcp_request_ids_notify(shard, child, sharing_of(child), user, message))
         return true;
     if (!is_for_user(message))
         return false;
     uint64_t progress = progress_token_request(message);
     if (progress && mcp_request_user(sharing_of(child), progress) == user) {
-        mcp_requests_send(shard, child, message->frame);
+        mcp_request_ids_send(shard, child, message->frame);
         return true;
     }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
@@ -397,16 +397,16 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
 // Takes a response that the instance owes, whatever is wrong with it.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
-    uint64_t hub_id = mcp_requests_answered(message);
+    uint64_t hub_id = mcp_request_ids_answered(message);
     struct mcp_users *users = sharing_of(child);
     if (!hub_id || mcp_request_user(users, hub_id) != user)
         return false;
     per_client_session_answered(shard, child, &message->lookup, hub_id);
     if (!refuses_era(child, user, message, hub_id)) {
-        mcp_requests_answer(shard, child, users, message, hub_id);
+        mcp_request_ids_answer(shard, child, users, message, hub_id);
         return true;
     }
-    mcp_requests_end(child, users, hub_id);
+    mcp_request_ids_end(child, users, hub_id);
     child_reply_refuse_discover(shard, child->of, hub_id);
     return true;
 }
@@ -444,7 +444,7 @@ static void end_owed(void *context, uint64_t hub_id) {
         return;
     if (ending->is_unknown && mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
         child->era_probed = true; // so ends who must be asked for a session first
-        mcp_requests_end(child, sharing_of(child), hub_id);
+        mcp_request_ids_end(child, sharing_of(child), hub_id);
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
     }
@@ -452,7 +452,7 @@ static void end_owed(void *context, uint64_t hub_id) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
-    mcp_requests_end(child, sharing_of(child), hub_id);
+    mcp_request_ids_end(child, sharing_of(child), hub_id);
     stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
     child_reply_refuse(ending->shard, stand_in, hub_id,
                        waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED, &data);

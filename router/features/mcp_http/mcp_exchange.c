@@ -126,7 +126,7 @@ static void deliver(struct shard *shard, struct mcp_exchange *exchange, struct p
     const struct peer *peer = exchange->exchange ? peer_find(shard, exchange->connection) : NULL;
     bool is_full =
         peer && (said & SAID_NOTIFICATION) &&
-        (!send_has_room(shard, peer) || peer->exchange_bytes >= shard_limits(shard)->queue_bytes_max);
+        (!queue_limit_has_room(shard, peer) || peer->exchange_bytes >= shard_limits(shard)->queue_bytes_max);
     if (peer && !is_full) {
         take_stream_lines(&exchange->exchange->http, exchange);
         http_stream(shard, exchange->exchange, event);

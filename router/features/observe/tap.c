@@ -299,7 +299,7 @@ static bool send_entries(struct shard *shard, struct tap *tap, const struct text
     struct peer *peer = peer_find(shard, tap->mail.connection);
     if (!peer || peer->state != PEER_OPEN || tap->is_closing)
         return false;
-    bool can = may_receive(shard, peer) && send_has_room(shard, peer);
+    bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer);
     struct parcel *parcel = can ? notice_of(shard, tap, entries) : NULL;
     if (parcel)
         send_queue(shard, peer, parcel);

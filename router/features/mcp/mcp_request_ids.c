@@ -1,4 +1,4 @@
-#include "router/features/mcp/mcp_requests.h"
+#include "router/features/mcp/mcp_request_ids.h"
 
 #include <assert.h>
 #include <string.h>
@@ -31,19 +31,19 @@ static bool begin_listening(struct shard *shard, struct mcp_users *users, struct
            mcp_listen_begin(users, user, parcel->hub_id, body + id.at, id.bytes);
 }
 
-uint32_t mcp_requests_listens_max(const struct shard *shard) {
+uint32_t mcp_request_ids_listens_max(const struct shard *shard) {
     uint64_t share = shard_limits(shard)->pending_max / 4;
     return share > SUBSCRIPTIONS_PER_CONNECTION_MAX ? SUBSCRIPTIONS_PER_CONNECTION_MAX
            : share                                  ? (uint32_t)share
                                                     : 1;
 }
 
-bool mcp_requests_is_full(const struct shard *shard, const struct mcp_users *users,
-                          const struct parcel *parcel) {
+bool mcp_request_ids_is_full(const struct shard *shard, const struct mcp_users *users,
+                             const struct parcel *parcel) {
     if (!parcel->hub_id || !parcel->source || child_mux_method(parcel) != MCP_LISTEN)
         return false;
     const struct mcp_user *user = mcp_user_find(users, parcel->source);
-    return user && user->listens >= mcp_requests_listens_max(shard);
+    return user && user->listens >= mcp_request_ids_listens_max(shard);
 }
 
 static enum mcp_request_kind kind_of(const struct parcel *parcel) {
@@ -52,8 +52,8 @@ static enum mcp_request_kind kind_of(const struct parcel *parcel) {
                                                     : MCP_REQUEST;
 }
 
-bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_users *users,
-                        struct mcp_user *user, const struct parcel *parcel) {
+bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_users *users,
+                           struct mcp_user *user, const struct parcel *parcel) {
     assert(parcel->hub_id);
     bool is_begun = child_mux_method(parcel) == MCP_LISTEN
                         ? begin_listening(shard, users, user, parcel)
@@ -62,15 +62,15 @@ bool mcp_requests_begin(struct shard *shard, struct child *child, struct mcp_use
     return is_begun;
 }
 
-bool mcp_requests_end(struct child *child, struct mcp_users *users, uint64_t hub_id) {
+bool mcp_request_ids_end(struct child *child, struct mcp_users *users, uint64_t hub_id) {
     bool ended = mcp_request_end(users, hub_id);
     assert(!ended || !child->of || child->pending_count > 0);
     child->pending_count -= ended && child->of;
     return ended;
 }
 
-bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_users *users,
-                          uint64_t hub_id) {
+bool mcp_request_ids_abandon(struct shard *shard, struct child *child, struct mcp_users *users,
+                             uint64_t hub_id) {
     assert(hub_id && shard->index == 0);
     bool abandoned = mcp_request_abandon(users, hub_id, shard_now_ms(shard));
     assert(!abandoned || !child->of || child->pending_count > 0);
@@ -80,14 +80,14 @@ bool mcp_requests_abandon(struct shard *shard, struct child *child, struct mcp_u
 
 // --- Responses
 
-uint64_t mcp_requests_answered(const struct message *message) {
+uint64_t mcp_request_ids_answered(const struct message *message) {
     uint64_t hub_id = 0;
     const struct lookup *lookup = &message->lookup;
     bool is_number = lookup_has(lookup, KEY_ID) && lookup->type[KEY_ID] == JSON_NUMBER;
     return is_number && json_number_whole(message->body, lookup->value[KEY_ID], &hub_id) ? hub_id : 0;
 }
 
-void mcp_requests_send(struct shard *shard, const struct child *child, const struct frame *frame) {
+void mcp_request_ids_send(struct shard *shard, const struct child *child, const struct frame *frame) {
     const struct child *first = first_of(child);
     assert(!first->of && shard->index == 0);
     struct frame own = *frame; // which is signed as the first one's
@@ -114,15 +114,15 @@ static bool send_ended(struct shard *shard, const struct child *child, const str
     return true;
 }
 
-void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_users *users,
-                         const struct message *message, uint64_t hub_id) {
+void mcp_request_ids_answer(struct shard *shard, struct child *child, struct mcp_users *users,
+                            const struct message *message, uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
     bool is_sent = send_ended(shard, child, users, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
         mcp_client_state_refused(shard, child, users, hub_id);
-    mcp_requests_end(child, users, hub_id);
+    mcp_request_ids_end(child, users, hub_id);
     if (!is_sent)
-        mcp_requests_send(shard, child, message->frame);
+        mcp_request_ids_send(shard, child, message->frame);
 }
 
 // --- Notifications
@@ -130,7 +130,7 @@ void mcp_requests_answer(struct shard *shard, struct child *child, struct mcp_us
 // Told to one that gets answers alone, it would be lost.
 static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *users, uint64_t hub_id) {
     assert(mcp_request_user(users, hub_id)->answers_only);
-    mcp_requests_end(child, users, hub_id);
+    mcp_request_ids_end(child, users, hub_id);
     struct text data;
     const struct child *first = first_of(child);
     text_init(&data);
@@ -154,7 +154,7 @@ static bool notify_ended(struct shard *shard, struct child *child, struct mcp_us
         end_by_hub(shard, child, users, hub_id);
         return true;
     }
-    mcp_requests_end(child, users, hub_id);
+    mcp_request_ids_end(child, users, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
         responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
     return true;
@@ -172,8 +172,8 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_users *users,
-                         const struct mcp_user *user, const struct message *message) {
+bool mcp_request_ids_notify(struct shard *shard, struct child *child, struct mcp_users *users,
+                            const struct mcp_user *user, const struct message *message) {
     size_t bytes = 0;
     assert(!message_is_request(message));
     if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)
@@ -203,8 +203,8 @@ bool mcp_requests_notify(struct shard *shard, struct child *child, struct mcp_us
     return true;
 }
 
-void mcp_requests_note_change(const struct shard *shard, const struct child *child,
-                              const struct message *message) {
+void mcp_request_ids_note_change(const struct shard *shard, const struct child *child,
+                                 const struct message *message) {
     static const char *const methods[] = {"notifications/tools/list_changed",
                                           "notifications/prompts/list_changed",
                                           "notifications/resources/list_changed"};
