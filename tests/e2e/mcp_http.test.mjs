@@ -23,7 +23,7 @@ const SECTION = `[child server]\ncommand = python3 -S -E ${program}\nprotocol = 
 const SHARED = { shards: [1, 2], options: config('shared.ini', SECTION) };
 const QUICK = { ...SHARED, options: [...SHARED.options, '--mcp-keep-alive', '50ms'] };
 const FEW = { ...SHARED, options: [...SHARED.options, '--max-mcp-sessions', '2'] };
-const IDLE = { ...SHARED, options: [...SHARED.options, '--mcp-session-idle', '100ms'] };
+const IDLE = { ...SHARED, options: [...SHARED.options, '--mcp-session-idle', '500ms'] };
 const EACH = { ...SHARED, options: config('each.ini', `${SECTION}instances = each\n`) };
 const POOL = { ...SHARED, options: config('pool.ini', `${SECTION}instances = 3\n`) };
 const MODERN = { ...SHARED, options: config('modern.ini', SECTION.replace('.py', '.py --modern')) };
@@ -235,7 +235,7 @@ web('an idle session ends', IDLE, async (hub) => {
   const session = await Session.open(hub);
   const busy = await Session.open(hub);
   const stream = await busy.listen();
-  await until('end', async () => (await (await session.call('ping')).end()).status === 404 || new Promise((resolve) => setTimeout(resolve, 200)));
+  await until('end', async () => (await (await session.call('ping')).end()).status === 404 || new Promise((resolve) => setTimeout(resolve, 1000))); // a ping keeps a session that isn't idle yet
   assert.equal((await (await busy.call('ping')).end()).status, 200);
   stream.drop();
 });

@@ -68,6 +68,15 @@ web('all servers are one without a session', hub(TWO), async (on) => {
   assert.equal(unknown.json.error.code, -32601);
 });
 
+web('a server without sessions is left out of sessions', hub(section('one', 'one', 'a,both') + section('new', 'new', 'both,n', '--modern')), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  assert.deepEqual(names(await session.ask('tools/list')), ['a', 'both']);
+  assert.equal(said(await session.ask('tools/call', { name: 'both', arguments: {} })), 'one:both');
+  for (const name of ['n', 'new__n']) assert.equal((await session.ask('tools/call', { name, arguments: {} })).error.code, -32602);
+  const { resources } = (await session.ask('resources/list')).result;
+  assert.deepEqual(resources.map(({ uri }) => uri), ['u:same', 'u:one']);
+});
+
 web('elements pass byte for byte', hub(TWO), async (on) => {
   const session = await Session.open(on, '/mcp');
   const answer = await (await session.call('tools/list')).end();
@@ -97,7 +106,7 @@ web('one without that era has clients fall back', hub(TWO + section('old', 'old'
 });
 
 web('one that is down, or doesn’t answer, is left out', hub(`${TWO}[child down]\ncommand = false\nprotocol = mcp\nrestart-limit = 0\nrestart-delay = 1ms\n`
-  + '[child mute]\ncommand = sleep 1000\nprotocol = mcp\n', '--mcp-gather', '500ms'), async (on) => {
+  + '[child mute]\ncommand = sleep 1000\nprotocol = mcp\n', '--mcp-gather', '3s'), async (on) => {
   const session = await Session.open(on, '/mcp');
   assert.deepEqual(names(await session.ask('tools/list')), SHOWN);
 });

@@ -11,6 +11,7 @@
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_catalog.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_owner.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_stream.h"
@@ -211,6 +212,22 @@ static void put_version(const struct mcp_gather *gather, struct text *out) {
     text_put(out, ",");
 }
 
+// Notes which servers have refused to open a session: the client's has nothing of theirs. An error of the hub's own says
+// nothing of that.
+static void note_sessions(struct shard *shard, const struct mcp_gather *gather) {
+    for (uint32_t index = 0; index < gather->count; index++) {
+        const struct mcp_part *part = &gather->parts[index];
+        struct mcp_body body;
+        if (!part->answers.first || !mcp_body_read(shard, part->answers.first, &body))
+            continue;
+        int64_t code = mcp_body_code(&body);
+        bool is_own = code >= -32099 && code <= -32000;
+        if (!is_own)
+            mcp_inventory_note_sessions(shard, part->name, part->name_bytes, code != 0);
+        mcp_body_give(&body);
+    }
+}
+
 static void described(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     struct text result;
@@ -220,6 +237,8 @@ static void described(struct shard *shard, struct mcp_gather *gather) {
         text_put(&result, "\"supportedVersions\":[\"2026-07-28\"],");
     else
         put_version(gather, &result);
+    if (!is_modern)
+        note_sessions(shard, gather);
     put_capabilities(shard, gather, &result);
     text_put(&result, ",\"serverInfo\":");
     text_put(&result, server_info);
@@ -409,7 +428,8 @@ static uint32_t part_of(const struct mcp_gather *gather, const struct mcp_owner 
 static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
                           const char *name, size_t bytes) {
     struct mcp_owner owner;
-    if (mcp_owner_find(shard, gather->call->client->user, list, name, bytes, &owner) != MCP_OWNED)
+    if (mcp_owner_find(shard, gather->call->client->user, !gather->call->is_modern, list, name, bytes,
+                       &owner) != MCP_OWNED)
         return false;
     uint32_t index = part_of(gather, &owner);
     assert(index < gather->count && owner.skipped <= bytes);
@@ -468,9 +488,10 @@ static void find_listed(struct shard *shard, struct mcp_gather *gather, enum mcp
     struct mcp_owner owner;
     gather->subject = subject;
     size_t bytes = read_name(gather, name, sizeof name);
-    enum mcp_ownership ownership =
-        bytes == SIZE_MAX ? MCP_OWNED_BY_NONE
-                          : mcp_owner_find(shard, gather->call->client->user, list, name, bytes, &owner);
+    enum mcp_ownership ownership = bytes == SIZE_MAX
+                                       ? MCP_OWNED_BY_NONE
+                                       : mcp_owner_find(shard, gather->call->client->user,
+                                                        !gather->call->is_modern, list, name, bytes, &owner);
     if (ownership == MCP_OWNED)
         (void)pass_to_owner(shard, gather, list, name, bytes);
     else if (ownership == MCP_OWNED_UNKNOWN)
@@ -737,7 +758,7 @@ static bool attach(struct shard *shard, struct mcp_client *session, const char *
 static void tell_servers(struct shard *shard, struct message *message, struct mcp_client *session) {
     assert(shard->index == 0);
     for (const struct child_settings *child = shard->settings->children; child; child = child->next)
-        if (mcp_gather_reaches(child, session->user) && attach(shard, session, child->name))
+        if (mcp_gather_serves(shard, child, session->user, true) && attach(shard, session, child->name))
             route_attached(shard, message);
 }
 

@@ -193,7 +193,7 @@ static bool mirrors_of_all_fit(struct shard *shard, const struct mcp_arrival *ar
     const struct user *user = arrival->exchange->user;
     if (!calls_tool(post, tool, &tool_bytes))
         return true;
-    enum mcp_ownership ownership = mcp_owner_find(shard, user, MCP_TOOLS, tool, tool_bytes, &owner);
+    enum mcp_ownership ownership = mcp_owner_find(shard, user, false, MCP_TOOLS, tool, tool_bytes, &owner);
     for (const struct child_settings *child = shard->settings->children;
          child && ownership == MCP_OWNED_UNKNOWN; child = child->next)
         if (mcp_gather_reaches(child, user) &&

@@ -7,6 +7,7 @@
 #include "router/engine/send/send.h"
 #include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
+#include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/rights/authz.h"
 
@@ -17,22 +18,34 @@ bool mcp_gather_reaches(const struct child_settings *child, const struct user *u
            (!user || authz_calls_server(user, child->name, strlen(child->name)));
 }
 
-static size_t count_of(const struct shard *shard, const struct user *user, size_t *bytes) {
+bool mcp_gather_serves(const struct shard *shard, const struct child_settings *child, const struct user *user,
+                       bool in_session) {
+    return mcp_gather_reaches(child, user) &&
+           (!in_session || !mcp_inventory_lacks_sessions(shard, child->name, strlen(child->name)));
+}
+
+// The session that begins asks all: another process may have sessions.
+static bool takes_part(const struct shard *shard, const struct child_settings *child,
+                       const struct mcp_call *call) {
+    return mcp_gather_serves(shard, child, call->client->user, !call->is_modern && !call->is_initialize);
+}
+
+static size_t count_of(const struct shard *shard, const struct mcp_call *call, size_t *bytes) {
     assert(shard->index == 0);
     size_t count = 0;
     *bytes = 0;
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
-        count += mcp_gather_reaches(child, user);
-        *bytes += mcp_gather_reaches(child, user) ? strlen(child->name) : 0;
+        count += takes_part(shard, child, call);
+        *bytes += takes_part(shard, child, call) ? strlen(child->name) : 0;
     }
     return count;
 }
 
-static void name_parts(const struct shard *shard, struct mcp_gather *gather, const struct user *user) {
+static void name_parts(const struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     char *at = gather->names;
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
-        if (!mcp_gather_reaches(child, user))
+        if (!takes_part(shard, child, gather->call))
             continue;
         struct mcp_part *part = &gather->parts[gather->count++];
         part->name = at;
@@ -44,7 +57,7 @@ static void name_parts(const struct shard *shard, struct mcp_gather *gather, con
 }
 
 struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post) {
-    size_t bytes, count = count_of(shard, call->client->user, &bytes);
+    size_t bytes, count = count_of(shard, call, &bytes);
     assert(shard->index == 0 && call->exchange && !call->gather);
     struct mcp_gather *gather =
         quota_take_zeroed(&shard->quota, 1, sizeof *gather + count * sizeof *gather->parts + bytes);
@@ -52,7 +65,7 @@ struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, 
         return NULL;
     gather->call = call;
     gather->names = (char *)&gather->parts[count];
-    name_parts(shard, gather, call->client->user);
+    name_parts(shard, gather);
     assert(gather->count == count);
     gather->frame = post->frame;
     gather->unit = post->unit;

@@ -51,6 +51,9 @@ struct mcp_gather {
 
 // Whether a section is of a server that a user may call.
 bool mcp_gather_reaches(const struct child_settings *child, const struct user *user);
+// Whether it serves a user's clients, be it in a session: a server without sessions doesn't there.
+bool mcp_gather_serves(const struct shard *shard, const struct child_settings *child, const struct user *user,
+                       bool in_session);
 // Begins one for a call whose exchange is open, and keeps what the client said. NULL without memory. Nothing is asked yet.
 struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post);
 // Asks all; `ended` may have been called before it returns.

@@ -36,6 +36,8 @@ struct mcp_inventory {
     struct list link; // in mcp_http.inventories
     struct listed lists[MCP_LISTS_COUNT];
     struct list mirrors;
+    bool lacks_sessions;
+    struct incarnation refused_by; // that, valid where sessions lack
     uint32_t mirror_count;
     uint32_t name_bytes;
     char name[];
@@ -80,6 +82,20 @@ static struct incarnation incarnation_of(const struct shard *shard, const char *
 }
 
 // --- What is known
+
+bool mcp_inventory_lacks_sessions(const struct shard *shard, const char *server, size_t bytes) {
+    const struct mcp_inventory *inventory = find(shard, server, bytes);
+    return inventory && inventory->lacks_sessions &&
+           inventory->refused_by.process == incarnation_of(shard, server, bytes).process;
+}
+
+void mcp_inventory_note_sessions(struct shard *shard, const char *server, size_t bytes, bool lacks) {
+    struct mcp_inventory *inventory = lacks ? take(shard, server, bytes) : find(shard, server, bytes);
+    if (!inventory)
+        return;
+    inventory->lacks_sessions = lacks;
+    inventory->refused_by = incarnation_of(shard, server, bytes);
+}
 
 enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
                                              enum mcp_list list) {

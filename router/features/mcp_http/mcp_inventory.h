@@ -23,5 +23,9 @@ bool mcp_inventory_has(const struct shard *shard, const char *server, size_t byt
 // NULL, or what is wrong with the fields that mirror arguments of a tool of this server: static text.
 const char *mcp_inventory_mismatch(const struct shard *shard, const char *server, size_t bytes,
                                    const char *tool, size_t tool_bytes, const struct mcp_post *post);
+// Whether a server has refused to open a session, and runs as the same process.
+bool mcp_inventory_lacks_sessions(const struct shard *shard, const char *server, size_t bytes);
+// A server has opened a session, or refused to.
+void mcp_inventory_note_sessions(struct shard *shard, const char *server, size_t bytes, bool lacks);
 // Other programs may be there: nothing is known any more.
 void mcp_inventory_forget(struct shard *shard);

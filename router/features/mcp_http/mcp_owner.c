@@ -8,12 +8,12 @@
 #include "router/features/mcp_http/mcp_inventory.h"
 
 // The longest prefix counts.
-static bool find_prefixed(const struct shard *shard, const struct user *user, const char *name, size_t bytes,
-                          struct mcp_owner *owner) {
+static bool find_prefixed(const struct shard *shard, const struct user *user, bool in_session,
+                          const char *name, size_t bytes, struct mcp_owner *owner) {
     char prefix[AGENT_ID_BYTES_MAX + 2];
     *owner = (struct mcp_owner){0};
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
-        if (!mcp_gather_reaches(child, user))
+        if (!mcp_gather_serves(shard, child, user, in_session))
             continue;
         size_t own = strlen(child->name), count = mcp_catalog_prefix(child->name, own, prefix);
         if (bytes > count && memcmp(name, prefix, count) == 0 && count > owner->skipped)
@@ -22,16 +22,17 @@ static bool find_prefixed(const struct shard *shard, const struct user *user, co
     return owner->server != NULL;
 }
 
-enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, enum mcp_list list,
-                                  const char *name, size_t bytes, struct mcp_owner *owner) {
+enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, bool in_session,
+                                  enum mcp_list list, const char *name, size_t bytes,
+                                  struct mcp_owner *owner) {
     bool is_uri = list == MCP_RESOURCES, is_unknown = false, is_several = false;
     assert(shard->index == 0 && list < MCP_LISTS_COUNT);
-    if (!is_uri && find_prefixed(shard, user, name, bytes, owner))
+    if (!is_uri && find_prefixed(shard, user, in_session, name, bytes, owner))
         return MCP_OWNED;
     *owner = (struct mcp_owner){0};
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
         size_t own = strlen(child->name);
-        if (!mcp_gather_reaches(child, user))
+        if (!mcp_gather_serves(shard, child, user, in_session))
             continue;
         is_unknown |= mcp_inventory_state(shard, child->name, own, list) == MCP_INVENTORY_UNKNOWN;
         if (!mcp_inventory_has(shard, child->name, own, list, name, bytes) ||

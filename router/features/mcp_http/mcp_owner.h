@@ -16,7 +16,8 @@ struct mcp_owner {
     size_t skipped; // of the name: its prefix
 };
 
-// Finds the server of a tool, prompt or resource, of those that a user (NULL: users aren't on) reaches. Of those that list
+// Finds the server of a tool, prompt or resource, of those that serve a user's (NULL: users aren't on) clients. Of those that list
 // an equal URI it is the first. *owner is set with MCP_OWNED alone.
-enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, enum mcp_list list,
-                                  const char *name, size_t bytes, struct mcp_owner *owner);
+enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, bool in_session,
+                                  enum mcp_list list, const char *name, size_t bytes,
+                                  struct mcp_owner *owner);
