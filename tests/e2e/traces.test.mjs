@@ -1,10 +1,12 @@
 // Traces (--otlp): a span a sampled request, exact in names, ids, times and attributes; which requests have one; and whose
 // place the hub's span takes in what is forwarded.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Collector, attributes } from './collector.mjs';
 import { Hub } from './hub.mjs';
+import { ALL, directoryOfUsers, known, tokenOf, usersText } from './users.mjs';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const PARENT = '00f067aa0ba902b7';
@@ -202,5 +204,64 @@ traced('ids, names and texts of any kind are told as texts, cut at 256 bytes', {
     assert.equal(all['rpc.method'], method);
     assert.ok(!('mcp.method.name' in all) && !('patchbay.source' in all), 'no MCP server, and no agent that asks');
     assert.equal(all['patchbay.target'], 'worker');
+  }
+});
+
+traced('what was held has one span, from its taking in on, however it ends', { options: ['--trace-sample', '1', '--gate', 'manual', '--gate-wait', '400ms', '--half-close', 'leave'], shards: [1, 2] }, async (hub, collector) => {
+  (await hub.agent('worker')).serve(() => 'done');
+  const human = await hub.peer();
+  await human.ask('hub/subscribe', { events: ['approval-needed'] });
+  const source = await hub.agent('asker');
+  const hold = async (id, peer = source) => {
+    peer.send(asked(id, 'worker'), 'Governance-Level: manual');
+    const { json } = await human.find(({ json: one }) => one.params?.event === 'approval-needed', 'approval-needed');
+    await sleep(150);
+    return json.params.data.checkpoint;
+  };
+  const decide = (checkpoint, decision) => human.ask('governance/approval', { checkpoint, decision });
+  await decide(await hold('approved'), 'approved');
+  assert.equal((await source.next()).json.result, 'done');
+  await decide(await hold('rejected'), 'rejected');
+  const rejected = (await source.next()).json.error.code;
+  await hold('cancelled');
+  source.notify('$/cancelRequest', { id: 'cancelled' });
+  const cancelled = (await source.next()).json.error.code;
+  await hold('late');
+  const late = (await source.next()).json.error.code;
+  const leaver = await hub.peer();
+  await hold('left', leaver);
+  leaver.drop();
+  const ids = ['approved', 'rejected', 'cancelled', 'late', 'left'];
+  const of = (id) => collector.spans.filter((span) => attributes(span)['jsonrpc.request.id'] === id);
+  await collector.until(() => ids.every((id) => of(id).length > 0), 'all spans');
+  const codes = { approved: undefined, rejected: `${rejected}`, cancelled: `${cancelled}`, late: `${late}`, left: undefined };
+  for (const id of ids) {
+    const [span, ...more] = of(id);
+    assert.equal(more.length, 0, id);
+    assert.equal(attributes(span)['error.type'], codes[id], id);
+    assert.equal(attributes(span)['patchbay.ended_by'], codes[id] && 'hub', id);
+    assert.ok(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano) >= 140n * NS, id);
+  }
+});
+
+test('a span names the source\'s user, and no credential', async () => {
+  const file = `${directoryOfUsers}/traces.ini`;
+  writeFileSync(file, usersText({ ann: ALL, bob: ALL }));
+  const collector = await Collector.open();
+  const hub = await Hub.start(['--users', file, '--otlp', collector.url, '--trace-sample', '1']);
+  try {
+    const worker = await known(hub, 'bob'), asker = await known(hub, 'ann');
+    await worker.register('worker');
+    worker.serve(() => 1);
+    asker.send(asked('ours', 'worker', { token: tokenOf('ann') }));
+    asker.send({ jsonrpc: '2.0', id: 'wrong', method: 'initialize', params: { token: tokenOf('eve') } });
+    await asker.find(({ json }) => json.id === 'ours', 'the answer');
+    const span = await collector.span((one) => attributes(one)['jsonrpc.request.id'] === 'ours');
+    assert.equal(attributes(span)['patchbay.user'], 'ann');
+    assert.equal(collector.spans.length, 1);
+    assert.doesNotMatch(collector.posts.map(({ text }) => text).join(''), /pb_token/);
+  } finally {
+    await hub.stop();
+    await collector.close();
   }
 });

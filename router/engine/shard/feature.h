@@ -84,7 +84,7 @@ struct request_end {
       (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
        struct pending *pending, struct parcel *parcel),                                                                                                                         \
       (shard, message, agent, pending, parcel))                                                                                                                                 \
-    /* A message is refused before it goes anywhere. `error` is enum error. */                                                                                                  \
+    /* A message is refused before it goes anywhere. `error` is enum error; ERROR_NONE: its source has left. */                                                                 \
     X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                                                                                   \
       (shard, message, error))                                                                                                                                                  \
     /* The response to a request that is marked (pending_mark_rare) is about to go to its source: another parcel may take its place. */                                         \

@@ -10,12 +10,15 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/identity.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/shard.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate_json.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
+#include "router/routing/route.h"
 
 // --- Quota
 
@@ -329,10 +332,52 @@ void gate_hold_end(struct shard *shard, struct held_message *held) {
     peer_settle(shard, peer);
 }
 
+// The message was judged when it came, in the depth that held then.
+static void look_up(struct message *message, const struct held_message *held) {
+    uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
+    lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
+    assert(message->lookup.verdict == LOOKUP_GOOD);
+    assert(message_is_request(message) == held->is_request);
+}
+
+void gate_hold_message(const struct held_message *held, struct peer *peer, struct unit *unit,
+                       struct frame *frame, struct message *message) {
+    *unit = held->unit;
+    *frame = held->frame;
+    unit->directives.governance = GOVERNANCE_AUTONOMOUS;
+    frame->unit = unit;
+    message_begin(message, peer, held->exchange);
+    message->frame = frame;
+    message->body = frame_body(frame);
+    message->audit = (enum message_audit)held->audit;
+    message->approved = true;
+    message->since_ms = held->since_ms;
+    message->origin = held->origin;
+    look_up(message, held);
+}
+
+// Shows a message that ends here to those who look at messages; ERROR_NONE: its source has left.
+static void show_end(struct shard *shard, const struct held_message *held, enum error error) {
+    struct peer *peer = source_of(shard, held);
+    struct unit unit;
+    struct frame frame;
+    struct message message;
+    if (!shard->features->message_refused[0] || (error == ERROR_NONE && !held->is_request))
+        return;
+    struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
+    struct deferred_identity previous;
+    gate_hold_message(held, peer, &unit, &frame, &message);
+    route_query_read_method(&message);
+    deferred_identity_begin(shard, peer, &sender, &frame, &previous);
+    feature_message_refused(shard, &message, error);
+    deferred_identity_end(peer, &previous);
+}
+
 // Nobody is told.
 static void end_silently(struct shard *shard, struct held_message *held) {
     struct exchange *exchange = held->exchange;
     assert(held->is_request || !exchange);
+    show_end(shard, held, ERROR_NONE);
     gate_hold_end(shard, held);
     if (exchange)
         exchange_miss(shard, exchange);
@@ -350,6 +395,7 @@ static void end_with_error(struct shard *shard, struct held_message *held, enum 
                            struct text *data) {
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     struct reply_to to = {frame_body(&held->frame) + held->id.at, held->id.bytes, held->exchange};
+    show_end(shard, held, error);
     if (held->is_request) {
         reply_error(shard, source_of(shard, held), to, error, data);
     } else {

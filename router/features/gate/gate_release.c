@@ -14,29 +14,12 @@
 #include "router/forwarding/remote_route.h"
 #include "router/routing/route.h"
 
-// The message was judged when it came, in the depth that held then.
-static void look_up(struct message *message, const struct held_message *held) {
-    uint32_t id_bytes_max = held->is_request ? held->id.bytes : 0;
-    lookup_body(&message->lookup, message->body, message->frame->body.bytes, id_bytes_max);
-    assert(message->lookup.verdict == LOOKUP_GOOD);
-    assert(message_is_request(message) == held->is_request);
-}
-
 // Releases a message. The message's level is satisfied for any target and subscriber. The header fields stay.
 static void release(struct shard *shard, struct peer *peer, struct held_message *held) {
-    struct unit unit = held->unit;
-    struct frame frame = held->frame;
+    struct unit unit;
+    struct frame frame;
     struct message message;
-    unit.directives.governance = GOVERNANCE_AUTONOMOUS;
-    frame.unit = &unit;
-    message_begin(&message, peer, held->exchange);
-    message.frame = &frame;
-    message.body = frame_body(&frame);
-    message.audit = (enum message_audit)held->audit;
-    message.approved = true;
-    message.since_ms = held->since_ms;
-    message.origin = held->origin;
-    look_up(&message, held);
+    gate_hold_message(held, peer, &unit, &frame, &message);
     if (peer->transport->is_attached)
         message_narrow(&message);
     struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
