@@ -225,3 +225,19 @@ between('of agents at another hub those hear who may see them, and of none any m
   await reload(y, { root: ROOT, ...WATCHER, other: {} });
   assert.deepEqual([await heard(), await heard()].sort(), ['a-1 registered', 'b-3 registered']);
 });
+
+between('a name that two hubs took as strangers is one\'s alone once they are together', [{}], async (x, y, broker) => {
+  const client = await Client.join(broker), [older, younger] = [await known(x, 'root'), await known(y, 'root')];
+  await client.subscribe('patchbay.test.*.name.a');
+  await until('they are together', async () => (await younger.ask('hub/stats')).result.cluster_hubs === 1);
+  await reload(x, { root: ROOT, other: {} });
+  for (const peer of [older, younger]) {
+    await until('they are strangers', async () => (await peer.ask('hub/stats')).result.cluster_hubs_unserved === 1);
+    await peer.register('a');
+  }
+  // Each hub says twice that it holds the name, after 1 s and after 5 s, and nobody is there who could hear of it.
+  for (let said = 0; said < 4;) said += 'ageMs' in JSON.parse((await client.message('the name')).text);
+  await reload(y, { root: ROOT, other: {} });
+  assert.equal((await younger.find(({ json }) => json.method === 'hub/replaced', 'hub/replaced')).json.params.agentId, 'a');
+  client.drop();
+}, [1]);

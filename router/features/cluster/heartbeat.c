@@ -67,6 +67,7 @@ void heartbeat_end(struct link *link, struct cluster_member *member) {
     outbound_request_lose(link, member);
     inbound_request_end(link, member);
     lose(link, member);
+    member->is_new = true; // it hears this hub again as one that it doesn't know
 }
 
 // Requests that it asked and that aren't forwarded yet are ended first.
@@ -151,6 +152,7 @@ static void take_served(struct link *link, struct cluster_member *member) {
     member->is_served =
         member->protocol == CLUSTER_PROTOCOL && realm_same(&member->realm, &link->shard->settings->realm);
     heartbeat_count(link);
+    member->is_new |= !was_served;
     if (!was_served)
         member->served_since = link->numbers;
     if (!member->is_served)

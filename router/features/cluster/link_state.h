@@ -41,6 +41,7 @@ enum {
     CLUSTER_GONE_MS = 3500,
     CLUSTER_CLAIM_MS = 700,
     CLUSTER_CLAIM_AGAIN_MS = 1000,
+    CLUSTER_CLAIM_LATE_MS = 5000, // and once more: servers may be apart for CLUSTER_GONE_MS, and nobody knows
     CLUSTER_CONFIRM_MS = 900, // so long a registration waits for the server's word: at most 1 s, with a tick
     CLUSTER_LIST_MS = 1000,
     CLUSTER_PING_MS = 2000,
@@ -139,9 +140,9 @@ struct link {
     uint64_t entered_ms, up_ms;        // since when it has a peer; since when it is UP
     uint64_t beat_ms, turned_ms;       // when it last beat; when the shard's last turn began
     uint64_t numbers;                  // of claims and lists, that were given
-    uint64_t claimed_serial;           // of agents: up to which names were said again
-    uint8_t nonce[NKEY_NONCE_BYTES_MAX]; // that the server wants to have signed
-    uint32_t nonce_bytes;                // 0: it doesn't
+    uint64_t claimed_serial, late_serial; // of agents: up to which names were said again, and once more
+    uint8_t nonce[NKEY_NONCE_BYTES_MAX];  // that the server wants to have signed
+    uint32_t nonce_bytes;                 // 0: it doesn't
     // What the server called a fault, or was wrong with it, last, and when that was logged.
     uint64_t fault_hash, fault_ms;
     struct nats_subscriptions subscriptions;

@@ -295,7 +295,7 @@ void name_claim_link_stands(struct link *link) {
     const struct list *orders = &link->shard->barrier;
     for (struct list *node = orders->next; node != orders; node = node->next)
         list_entry(node, struct order, by_barrier)->barrier_ping = 0;
-    link->claimed_serial = link->shard->agents.serials; // lists are compared
+    link->claimed_serial = link->late_serial = link->shard->agents.serials; // lists are compared
 }
 
 void name_claim_pong(struct link *link) {
@@ -353,19 +353,19 @@ static void expire(struct link *link) {
 }
 
 // Agents stand in the order of their serials, and have been held in that order.
-static void claim_again(struct link *link) {
+static void claim_again(struct link *link, uint64_t *said, uint64_t age_ms) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all, *node = all->prev;
     uint64_t now_ms = shard_now_ms(shard);
-    assert(link_is_open(link));
-    while (node != all && list_entry(node, struct agent, link)->serial > link->claimed_serial)
+    assert(*said <= shard->agents.serials);
+    while (node != all && list_entry(node, struct agent, link)->serial > *said)
         node = node->prev;
     for (node = node->next; node != all && link_is_open(link); node = node->next) {
         const struct agent *agent = list_entry(node, struct agent, link);
         struct text json;
-        if (now_ms - agent->held_since_ms < CLUSTER_CLAIM_AGAIN_MS)
+        if (now_ms - agent->held_since_ms < age_ms)
             return;
-        link->claimed_serial = agent->serial;
+        *said = agent->serial;
         if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
             continue;
         begin_words(&json, agent->id, agent->id_bytes);
@@ -378,7 +378,6 @@ static void claim_again(struct link *link) {
 // The lesser NODE asks a hub that it first hears, or again, what it holds.
 static void compare_new(struct link *link) {
     struct list *all = &link->members.all;
-    assert(link_is_open(link));
     for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
         struct cluster_member *member = list_entry(node, struct cluster_member, link);
         bool is_asked = member->is_new && member->is_served && is_lesser(link, member);
@@ -393,7 +392,7 @@ void name_claim_tick(struct link *link) {
     expire(link);
     if (!link_is_open(link))
         return;
-    claim_again(link);
-    if (link_is_open(link))
-        compare_new(link);
+    claim_again(link, &link->claimed_serial, CLUSTER_CLAIM_AGAIN_MS);
+    claim_again(link, &link->late_serial, CLUSTER_CLAIM_LATE_MS);
+    compare_new(link);
 }
