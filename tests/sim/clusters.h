@@ -190,6 +190,7 @@ struct cluster_stage {
     unsigned order_count;
     bool calm;                             // nothing is wrong, and what was has been got over
     bool had_faults;                       // in this run
+    bool had_cuts;                         // between servers
     bool probes;                           // what is sent now must arrive
     bool busy;                             // most answers come late, and most is asked of groups
     bool events_only, no_events, no_names; // no_names: nobody asks for a name that another one has
@@ -279,6 +280,8 @@ void letter_comes(unsigned by, const struct letter *letter);
 void letter_check_known(unsigned tag);
 // A message has done all that it will.
 void letter_check(unsigned tag);
+// Whether its source is there and doesn't know how it ended.
+bool letter_waits(unsigned tag);
 
 // --- clusters_rights.c: by the model of users alone
 

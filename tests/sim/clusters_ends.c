@@ -23,11 +23,15 @@ void letter_comes(unsigned by, const struct letter *letter) {
     check_order(by, letter);
 }
 
-void letter_check(unsigned tag) {
+bool letter_waits(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
     const struct guest *source = &stage.guests[letter->source];
     bool there = source->http_owner.cable && source->life == letter->life;
-    if (letter->kind == KIND_REQUEST && there && letter->ended != 1)
+    return letter->kind == KIND_REQUEST && there && letter->ended != 1;
+}
+
+void letter_check(unsigned tag) {
+    if (letter_waits(tag))
         letter_fails("a request has not ended", tag);
 }
 
