@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { test } from 'node:test';
-import { Broker, joined, joining, linked, until } from './cluster.mjs';
+import { Broker, Client, joined, joining, linked, until } from './cluster.mjs';
 import { Hub } from './hub.mjs';
 import { assertError, requestText } from './peer.mjs';
 
@@ -79,7 +79,9 @@ joined('a server that says nothing any more is left after some seconds', { shard
   agent.drop();
 });
 
-joined('a hub is killed: what it owed ends -32050, and says whom it was asked of', { shards: [1] }, async (x, y) => {
+joined('a hub is killed: what it owed ends -32050, and says whom it was asked of', { shards: [1] }, async (x, y, broker) => {
+  const client = await Client.join(broker);
+  await client.subscribe('patchbay.test.hub.*.taken');
   const agent = await y.agent('b', { review: true, tools: ['lint'], methods: ['tests/run'], commands: ['deploy'] });
   const asked = [
     ['work', { targetAgent: 'b' }, { agent: 'b' }],
@@ -91,7 +93,8 @@ joined('a hub is killed: what it owed ends -32050, and says whom it was asked of
   const source = await x.peer();
   for (const [id, [method, params]] of asked.entries()) source.send(requestText(id, method, params));
   for (const one of asked) assert.equal((await agent.next()).json.method, one[0]);
-  await new Promise((resolve) => setTimeout(resolve, 600)); // it says so what it took
+  for (let taken = 0; taken < asked.length;) taken += JSON.parse((await client.message('what it took')).text).length;
+  client.drop();
   y.process.kill('SIGKILL');
   y.over = true;
   const ended = new Map();

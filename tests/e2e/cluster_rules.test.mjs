@@ -80,7 +80,9 @@ joined('taken in one message for all; progress, held and an answer count, too', 
   const progress = framed(JSON.stringify({ jsonrpc: '2.0', method: '$/progress', params: { token, value: 1 } }));
   played.publish(`hub.${request.hub}.progress`, progress);
   assert.deepEqual((await source.next()).json.params, { token: 't', value: 1 });
-  await new Promise((resolve) => setTimeout(resolve, 3000)); // it was taken
+  const later = source.ask('work', { targetAgent: 'z' }); // which nobody takes
+  await played.request('agent.z');
+  assert.equal(assertError(await later, -32050).data.reason, 'not taken');
   played.answer(request, { result: 'done' });
   assert.equal((await answered).result, 'done');
   played.drop();
@@ -190,7 +192,8 @@ joined('held: its source\'s clock stops; a decision goes to its hub, and nowhere
     const { json } = await approver.find((one) => one.json.params?.event === 'approval-needed', 'approval-needed');
     const { checkpoint } = json.params.data;
     assert.match(checkpoint, /^gate:[0-9a-f]{32}@[0-9a-f]{32}-1$/);
-    await new Promise((resolve) => setTimeout(resolve, 1000)); // longer than its time
+    await y.agent('mute');
+    assertError(await source.ask('work', { targetAgent: 'mute' }, 'Custom-Timeout-Ms: 300'), -32051); // asked later, its time is over
     const decide = (name) => approver.ask('governance/approval', { checkpoint: name, artifact: {}, approver: 'x', decision: 'approved' });
     assert.equal((await decide(checkpoint.replace(/@.*/, `@${'0'.repeat(32)}-1`))).result.applied, false);
     assert.equal((await decide(checkpoint)).result.applied, true);
