@@ -410,7 +410,7 @@ static void take_replaced(unsigned by, struct bit body) {
             check_older(by, name);
     }
     bool may_race = stage.fleet.options.brokers.count > 1; // who asks at two servers at once may be told late
-    bool may_differ = stage.edition[0] > 0; // while files change hubs are strangers
+    bool may_differ = stage.edition[0] > 0;                // while files change hubs are strangers
     if (!stage.had_faults && !recalled && !may_race && !may_differ)
         kernel_fail("guest %u lost %.*s though the hubs were never apart", by, (int)id.count,
                     (const char *)id.bytes);
