@@ -404,8 +404,11 @@ static bool hear(struct exchange *http) {
         read_events(http);
     if (http->is_over)
         finish(http);
-    else if (cable_at_end(http->cable))
+    else if (cable_at_end(http->cable)) {
+        if (stage.ending && http->is_stream)
+            kernel_fail("the hub ends, and cuts a stream off");
         exchange_close(http);
+    }
     return count > 0;
 }
 

@@ -418,6 +418,13 @@ static void drain(struct shard *shard) {
         close_all(shard);
 }
 
+// All has been answered: streams end in good order, while their connections, which may be other shards', are there.
+static void turn(struct shard *shard) {
+    const struct mcp_http *table = mcp_http_of(shard);
+    if (shard->phase == HUB_DRAINING && shard->pending.count == 0 && table && table->count > 0)
+        close_all(shard);
+}
+
 static const struct child_settings *section_of(const struct shard *shard, const struct mcp_client *client) {
     const struct child_settings *child = shard->settings->children;
     while (child && (strlen(child->name) != client->name_bytes ||
@@ -497,6 +504,9 @@ static void close_table(struct shard *shard) {
 }
 
 static bool holds_phase(const struct shard *shard) {
+    const struct mcp_http *table = mcp_http_of(shard);
+    if (shard->phase == HUB_DRAINING)
+        return table && table->count > 0;
     return shard->phase == HUB_STOPPED && mcp_http_shard(shard)->exchanges_out > 0;
 }
 
@@ -516,6 +526,7 @@ const struct feature mcp_http_feature = {
     .close = close_table,
     .mail = mcp_exchange_take_mail,
     .reloaded = reloaded,
+    .turn = turn,
     .drain = drain,
     .holds_phase = holds_phase,
 };
