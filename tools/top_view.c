@@ -312,10 +312,68 @@ static void draw_sessions(struct sheet *sheet) {
     }
 }
 
+static void draw_servers(struct sheet *sheet, struct json_item list) {
+    const uint8_t *text = sheet->hub->now.text;
+    struct json_item item;
+    struct json_walk walk;
+    json_walk_begin(&walk, text, list.value);
+    for (bool is_first = true; json_next(&walk, &item) == JSON_ITEM && has_room(sheet, 1); is_first = false) {
+        char name[NAME_BYTES];
+        if (is_first) {
+            line(sheet, bold, "%-40s %9s %9s %9s %9s", "MCP SERVERS", "LEGACY", "MODERN", "SESSIONS",
+                 "RESTARTS");
+        }
+        line(sheet, plain, "%-40.40s %9llu %9llu %9llu %9llu",
+             name_of(name, text, json_member(text, item.value, "name").value),
+             (unsigned long long)value_of(text, item.value, "legacyClients"),
+             (unsigned long long)value_of(text, item.value, "modernClients"),
+             (unsigned long long)value_of(text, item.value, "sessions"),
+             (unsigned long long)value_of(text, item.value, "restarts"));
+    }
+}
+
+static void draw_tools(struct sheet *sheet, struct json_item list) {
+    const uint8_t *text = sheet->hub->now.text;
+    struct json_item item;
+    struct json_walk walk;
+    json_walk_begin(&walk, text, list.value);
+    for (bool is_first = true; json_next(&walk, &item) == JSON_ITEM && has_room(sheet, 1); is_first = false) {
+        char server[NAME_BYTES], tool[NAME_BYTES], mean[VALUE_BYTES], most[VALUE_BYTES];
+        if (is_first) {
+            line(sheet, bold, "%-20s %-30s %9s %9s %10s %10s", "SLOWEST TOOLS OF", "TOOL", "CALLS", "ERRORS",
+                 "MEAN", "MOST");
+        }
+        line(sheet, plain, "%-20.20s %-30.30s %9llu %9llu %10s %10s",
+             name_of(server, text, json_member(text, item.value, "server").value),
+             name_of(tool, text, json_member(text, item.value, "tool").value),
+             (unsigned long long)value_of(text, item.value, "calls"),
+             (unsigned long long)value_of(text, item.value, "errors"),
+             duration(mean, value_of(text, item.value, "meanMs")),
+             duration(most, value_of(text, item.value, "maxMs")));
+    }
+}
+
+static void draw_mcp(struct sheet *sheet) {
+    const uint8_t *text = sheet->hub->now.text;
+    struct json_item mcp = json_member(text, sheet->hub->now.all, "mcp");
+    if (mcp.type != JSON_OBJECT) {
+        return;
+    }
+    struct json_item servers = json_member(text, mcp.value, "servers"),
+                     tools = json_member(text, mcp.value, "slowest_tools");
+    if (servers.type == JSON_ARRAY) {
+        draw_servers(sheet, servers);
+    }
+    if (tools.type == JSON_ARRAY) {
+        draw_tools(sheet, tools);
+    }
+}
+
 static void draw_waiting(struct sheet *sheet) {
     draw_survey(sheet, "SLOWEST TARGETS", "slowest_targets", "OWES SINCE", write_age, "PENDING");
     draw_survey(sheet, "DEEPEST QUEUES", "deepest_queues", "WAITS", write_bytes, "FRAMES");
     draw_sessions(sheet);
+    draw_mcp(sheet);
 }
 
 static bool is_loss(const uint8_t *text, struct span name) {

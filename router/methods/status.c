@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/hcs/hcs_flow.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey_scan.h"
 #include "router/rights/authz.h"
@@ -297,6 +298,7 @@ void status_write(struct shard *shard, struct text *out) {
     put_histograms(shard->hub, out);
     put_shards(shard->hub, out);
     put_surveys(shard, out);
+    feature_stats(shard, out);
     text_put(out, "}");
 }
 

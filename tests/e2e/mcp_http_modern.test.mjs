@@ -187,3 +187,24 @@ web('schemas are those of the last list that has passed', LISTS, async (on) => {
   await (await callTool(on, '/mcp/one', 'grow', { tell: true })).end();
   assert.equal(await asked(), 2);
 });
+
+web('hub/stats and the metrics tell of servers, sessions and slow tools', LISTS, async (on) => {
+  const session = await Session.open(on, '/mcp/one'), all = await Session.open(on, '/mcp');
+  for (const name of ['first', 'first', 'mirrored']) await session.ask('tools/call', { name });
+  await all.ask('tools/call', { name: 'second' });
+  await (await callTool(on, '/mcp/two', 'second', {})).end();
+  const peer = await on.peer('tcp');
+  const stats = async () => (await peer.ask('hub/stats')).result;
+  const figures = await until('the figures', async () => {
+    const { mcp, mcp_sessions: sessions } = await stats(), [one] = mcp.servers;
+    return sessions === 2 && one.legacyClients === 2 && one.sessions === 1 && mcp;
+  });
+  assert.deepEqual(figures.servers.map(({ name, sessions, restarts }) => [name, sessions, restarts]), [['one', 1, 0], ['two', 0, 0]]);
+  const tools = figures.slowest_tools.map(({ server, tool, calls, errors }) => [server, tool, calls, errors]).sort();
+  assert.deepEqual(tools, [['one', 'first', 2, 0], ['one', 'mirrored', 1, 0], ['two', 'second', 2, 0]]);
+  const { text } = await (await send(on, 'GET', '/metrics')).end();
+  assert.match(text, /^patchbay_mcp_sessions\{shard="0"\} 2$/m);
+  assert.match(text, /^patchbay_mcp_tool_calls_total\{shard="0",outcome="ok"\} 5$/m);
+  await session.close();
+  await until('the end of the session', async () => (await stats()).mcp_sessions === 1);
+});

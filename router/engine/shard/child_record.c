@@ -54,6 +54,8 @@ static void child_record_name(const struct hub *hub, struct child_record *record
     atomic_store_explicit(&record->each, 0, memory_order_relaxed);
     atomic_store_explicit(&record->acp, 0, memory_order_relaxed);
     atomic_store_explicit(&record->instances, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->clients, 0, memory_order_relaxed);
+    atomic_store_explicit(&record->web_sessions, 0, memory_order_relaxed);
     atomic_store_explicit(&record->era, MCP_ERAS_COUNT, memory_order_relaxed);
 }
 

@@ -63,7 +63,9 @@ struct child_record {
     _Atomic uint32_t instances; // then: how many there are
     _Atomic uint32_t era;       // enum mcp_era; their count: none, or not known yet
     _Atomic uint32_t
-        list_changes;        // how often a server of MCP has said that one of its lists is another one now
+        list_changes; // how often a server of MCP has said that one of its lists is another one now
+    // Of a server of MCP, as last looked at (feature.survey): clients of this process, and sessions over HTTP.
+    _Atomic uint32_t clients, web_sessions;
     _Atomic int32_t process; // 0: none
     _Atomic uint64_t fault;  // enum child_fault << 32 and its number
     _Atomic uint32_t orders; // by hand, not carried out yet: 1 restart, 2 stop

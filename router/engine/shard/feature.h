@@ -29,6 +29,7 @@ struct rules_message;
 struct shard;
 struct survivors;
 struct stats_row;
+struct text;
 struct timer;
 
 // Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
@@ -53,6 +54,8 @@ struct request_end {
     X(turn_begins, (struct shard * shard), (shard))                                                                                                                             \
     /* Somebody has asked how the hub is: adds to shard->survey.page. */                                                                                                        \
     X(survey, (struct shard * shard), (shard))                                                                                                                                  \
+    /* Somebody has asked for hub/stats: adds members to that, each behind a comma. */                                                                                          \
+    X(stats, (struct shard * shard, struct text * out), (shard, out))                                                                                                           \
     /* Shard 0: a configuration that was read again is in effect. */                                                                                                            \
     X(reloaded, (struct shard * shard), (shard))                                                                                                                                \
     /* The hub enters this phase (shard->phase): before connections are closed in HUB_CLOSING. */                                                                               \

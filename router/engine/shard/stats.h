@@ -244,6 +244,7 @@
       "Of them, those that read too slowly.")                                                                \
     X(GAUGE_SESSION_HISTORY, "hcs_history_bytes", "hcs_history_bytes", NULL,                                 \
       "Bytes that sessions of HCS keep for those who come later.")                                           \
+    X(GAUGE_MCP_SESSIONS, "mcp_sessions", "mcp_sessions", NULL, "Sessions of MCP over HTTP that are open.")  \
     X(GAUGE_HELD, "held", "held_messages", NULL, "Messages that wait until somebody approves them.")         \
     X(GAUGE_HELD_BYTES, "held_bytes", "held_bytes", NULL, "Bytes of memory that these take.")
 

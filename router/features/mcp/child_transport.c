@@ -345,4 +345,5 @@ const struct feature mcp_feature = {
     .start = mcp_start,
     .mail = mcp_mail,
     .peer_left = mcp_peer_left,
+    .survey = mcp_survey,
 };

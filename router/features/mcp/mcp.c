@@ -518,3 +518,19 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
             mcp_modern_retire(shard, child->of);
     }
 }
+
+static uint32_t count_users(const struct mcp_users *users) {
+    uint32_t count = 0;
+    for (const struct list *node = users->users.next; node != &users->users; node = node->next)
+        count++;
+    return count;
+}
+
+void mcp_survey(struct shard *shard) {
+    for (const struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
+         child = child->next) {
+        const struct mcp *mcp = mcp_of_seat(child->seat);
+        if (mcp && child->record)
+            atomic_store_explicit(&child->record->clients, count_users(&mcp->users), memory_order_relaxed);
+    }
+}

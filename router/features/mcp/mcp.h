@@ -27,3 +27,5 @@ bool mcp_take(struct shard *shard, struct child *child, const struct frame *fram
 void mcp_user_left(struct shard *shard, uint64_t connection);
 // The child is no more.
 void mcp_close(struct shard *shard, struct peer *seat);
+// Notes how many clients each process has.
+void mcp_survey(struct shard *shard);

@@ -304,6 +304,53 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
     *response = sifted;
 }
 
+// --- hub/stats
+
+static void put_server(const struct hub *hub, const struct child_record *record, struct text *out) {
+    const struct child_record *modern = child_record_modern(hub, record);
+    const struct {
+        const char *name;
+        const _Atomic uint32_t *value;
+    } members[] = {{"legacyClients", child_record_is_each(record) ? &record->instances : &record->clients},
+                   {"modernClients", modern ? &modern->clients : NULL},
+                   {"sessions", &record->web_sessions},
+                   {"restarts", &record->restarts}};
+    text_put(out, "{\"name\":");
+    text_string(out, record->name, strlen(record->name));
+    for (size_t index = 0; index < sizeof members / sizeof *members; index++) {
+        text_put(out, ",\"");
+        text_put(out, members[index].name);
+        text_put(out, "\":");
+        text_number(out, members[index].value
+                             ? (int64_t)atomic_load_explicit(members[index].value, memory_order_relaxed)
+                             : 0);
+    }
+    text_put(out, "}");
+}
+
+// Another process of a section has a record of its own, behind a mark that no name has.
+static bool is_server(const struct child_record *record) {
+    return child_record_is_there(record) && child_record_is_mcp(record) && !strchr(record->name, '#');
+}
+
+static void put_stats(struct shard *shard, struct text *out) {
+    enum { TOOLS_SHOWN = 10 };
+    const struct hub *hub = shard->hub;
+    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_acquire);
+    bool is_first = true;
+    text_put(out, ",\"mcp\":{\"servers\":[");
+    for (uint32_t index = 0; index < count; index++) {
+        if (!is_server(hub->children[index]))
+            continue;
+        text_put(out, is_first ? "" : ",");
+        put_server(hub, hub->children[index], out);
+        is_first = false;
+    }
+    text_put(out, "],\"slowest_tools\":");
+    tool_calls_put(hub, TOOLS_SHOWN, out);
+    text_put(out, "}");
+}
+
 // --- The registration
 
 static bool is_on(const struct hub_settings *settings) {
@@ -340,6 +387,7 @@ const struct feature mcp_calls_feature = {
     .open = open_calls,
     .close = close_calls,
     .request_began = tool_call_began,
+    .stats = put_stats,
     .response_came = sift_list,
     .request_ended = tool_call_ended,
 };

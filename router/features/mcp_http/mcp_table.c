@@ -76,6 +76,7 @@ bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
         return false;
     list_append(&mcp_http_of(shard)->clients, &client->link);
     mcp_http_of(shard)->count++;
+    stats_move_gauge(&shard->stats, GAUGE_MCP_SESSIONS, client->kind == MCP_CLIENT_SESSION);
     return true;
 }
 
@@ -88,6 +89,7 @@ void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
         return;
     list_remove(&client->link);
     mcp_http_of(shard)->count--;
+    stats_move_gauge(&shard->stats, GAUGE_MCP_SESSIONS, client->kind == MCP_CLIENT_SESSION ? -1 : 0);
 }
 
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {

@@ -29,6 +29,7 @@ export function duration(ms) {
 
 // --- What was between two answers
 
+export const CALLS = ['mcp_tool_calls_ok', 'mcp_tool_calls_error', 'mcp_tool_calls_cancelled'];
 const RECEIVED = ['requests_received', 'notifications_received', 'responses_received', 'hcs_frames_received'];
 const SENT = ['requests_forwarded', 'notifications_forwarded', 'responses_forwarded', 'progress_forwarded',
   'cancels_forwarded', 'events_delivered', 'answered_by_hub', 'errors_by_hub', 'hcs_frames_delivered'];

@@ -148,6 +148,20 @@ function showSessions({ stats }) {
   say(at('sessions-count'), stats.hcs_sessions ? `${figures.count(stats.hcs_sessions)} open, ${figures.count(stats.hcs_sessions_paused)} paused, ${figures.count(stats.hcs_clients)} clients of which ${figures.count(stats.hcs_clients_over)} read too slowly` : '');
 }
 
+// Servers of MCP, where the hub keeps programs.
+function showServers(now, before) {
+  const { stats } = now, number = true, { servers = [], slowest_tools: tools = [] } = stats.mcp ?? {};
+  at('mcp').hidden = servers.length === 0;
+  at('mcp-tools').hidden = tools.length === 0;
+  list(at('servers'), [{ title: 'server', name: true }, { title: 'legacy', number }, { title: 'modern', number }, { title: 'sessions', number }, { title: 'restarts', number }],
+    servers.map((row) => [row.name, ...[row.legacyClients, row.modernClients, row.sessions, row.restarts].map(figures.count)]), 'There is no server.');
+  list(at('tools'), [{ title: 'tool', name: true }, { title: 'server' }, { title: 'calls', number }, { title: 'errors', number }, { title: 'mean', number }, { title: 'most', number, wide: true }],
+    tools.map((row) => [row.tool, row.server, figures.count(row.calls), figures.count(row.errors), figures.duration(row.meanMs), figures.duration(row.maxMs)]), 'No tool was called.');
+  const calls = ({ stats: all }) => figures.CALLS.reduce((sum, name) => sum + (all[name] ?? 0), 0);
+  const rate = before && now.at > before.at ? (1000 * (calls(now) - calls(before))) / (now.at - before.at) : 0;
+  say(at('servers-count'), servers.length ? `${figures.count(stats.mcp_sessions)} sessions, ${figures.count(Math.round(rate))} calls of tools a second` : '');
+}
+
 // --- Agents
 
 const columns = [
@@ -233,6 +247,7 @@ function show(now) {
   showSurveys(now);
   showLosses(now, minute);
   showSessions(now);
+  showServers(now, history.at(-2));
   showCounters(now);
 }
 
