@@ -295,7 +295,7 @@ static void open_relay(struct relay *relay, const char *uri) {
     buffer_pool_init(&relay->pool, &relay->budget);
     struct io_options options = {
         .pool = &relay->pool,
-        .buffers_lent = RECEIVE_BUFFERS_LENT,
+        .buffers_provided = RECEIVE_BUFFERS_PROVIDED,
         .backend = io_try(IO_URING, &why) == 0 ? IO_URING : IO_EPOLL, // as the hub chooses
     };
     if (io_open(&relay->io, &options, &why) < 0) {

@@ -12,7 +12,7 @@ struct io_ops {
     const char *name;
     int (*open)(struct io **out, const struct io_options *options, const char **why);
     void (*close)(struct io *io);
-    void (*lend)(struct io *io, uint32_t buffers);
+    void (*provide_buffers)(struct io *io, uint32_t buffers);
     void (*accept)(struct io *io, int socket, uint64_t token);
     int (*connect)(struct io *io, int socket, const struct sockaddr *address, uint32_t bytes,
                    uint64_t token); // 0, or -errno, and nothing was begun

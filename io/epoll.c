@@ -194,7 +194,7 @@ static int open_parts(struct epoll_io *io, const char **why) {
     return result < 0 ? result : open_reserve(io, why);
 }
 
-static void epoll_lend_buffers(struct io *base, uint32_t buffers) {
+static void epoll_provide_buffers(struct io *base, uint32_t buffers) {
     struct epoll_io *io = epoll_of(base);
     io->reads_max = buffers < io->opened_for ? buffers : io->opened_for;
     while (io->reserve_count > io->reads_max)
@@ -212,7 +212,7 @@ static int epoll_open(struct io **out, const struct io_options *options, const c
     io->epoll = io->doorbell = -1;
     io->pool = options->pool;
     io->spin.max_ns = options->spin_ns;
-    io->reads_max = io->opened_for = options->buffers_lent;
+    io->reads_max = io->opened_for = options->buffers_provided;
     signals_init(&io->signals);
     struct list *lists[] = {&io->noted, &io->ready, &io->ended, &io->due};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
@@ -236,7 +236,7 @@ const struct io_ops epoll_ops = {
     .name = "epoll",
     .open = epoll_open,
     .close = epoll_close,
-    .lend = epoll_lend_buffers,
+    .provide_buffers = epoll_provide_buffers,
     .accept = epoll_accept,
     .connect = epoll_connect,
     .receive = epoll_receive,

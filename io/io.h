@@ -53,10 +53,10 @@ enum io_backend {
 enum { IO_VECTORS_MAX = 1024 }; // of one send or write
 
 struct io_options {
-    struct buffer_pool *pool; // receive buffers are taken from here; outlives the io
-    uint32_t buffers_lent;    // how many the kernel has at a time; a power of two
-    enum io_backend backend;  // the same one for all shards of a process
-    uint64_t spin_ns;         // how long io_run may look again and again before it sleeps; 0: not at all
+    struct buffer_pool *pool;  // receive buffers are taken from here; outlives the io
+    uint32_t buffers_provided; // how many the kernel has at a time; a power of two
+    enum io_backend backend;   // the same one for all shards of a process
+    uint64_t spin_ns;          // how long io_run may look again and again before it sleeps; 0: not at all
     uint64_t hold_ns; // how long a wait may be held, so that more comes of it; 0, or with spin_ns: not at all
     bool restricted;  // of io_uring no more than the hub uses, as far as the kernel lets it be
 };
@@ -77,7 +77,7 @@ const char *io_name(const struct io *io);
 
 // From now on at most so many buffers are lent at a time, and no more than io_open was told. Buffers lent
 // beyond that go back to the pool, at once where the kernel lets them go.
-void io_lend_buffers(struct io *io, uint32_t buffers);
+void io_provide_buffers(struct io *io, uint32_t buffers);
 
 // Nanoseconds of a clock that never steps back, as read by the last io_run (or by io_open).
 uint64_t io_now(const struct io *io);

@@ -33,7 +33,7 @@ int io_try(enum io_backend backend, const char **why) {
     struct buffer_pool pool;
     struct io *io;
     buffer_pool_init(&pool, &budget);
-    struct io_options options = {.pool = &pool, .buffers_lent = 1, .backend = backend};
+    struct io_options options = {.pool = &pool, .buffers_provided = 1, .backend = backend};
     int result = io_open(&io, &options, why);
     if (result == 0)
         io_close(io);
@@ -78,9 +78,9 @@ uint64_t io_held_waits(const struct io *io) {
     return io->ops->held ? io->ops->held(io) : 0;
 }
 
-void io_lend_buffers(struct io *io, uint32_t buffers) {
+void io_provide_buffers(struct io *io, uint32_t buffers) {
     assert(buffers > 0);
-    io->ops->lend(io, buffers);
+    io->ops->provide_buffers(io, buffers);
 }
 
 void io_accept(struct io *io, int socket, uint64_t token) {

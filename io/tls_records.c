@@ -293,8 +293,8 @@ enum secure_result tls_records_open(struct tls_records *records, struct secure *
         if (record == records->begun)
             forget_begun(records);
     }
-    bool foreseen = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
-    secure->next_bytes = foreseen && check_head(input->bytes) == ALERT_CLOSE_NOTIFY
+    bool is_known = records->have == 0 && !records->rest && input->count >= TLS_HEAD_BYTES;
+    secure->next_bytes = is_known && check_head(input->bytes) == ALERT_CLOSE_NOTIFY
                              ? (uint32_t)record_bytes_of(input->bytes)
                              : 0;
     return result;

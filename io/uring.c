@@ -18,7 +18,7 @@
 // Operations of the hub's own (close, cancel, wake) complete in silence, and their failures mean that there
 // was nothing left to do.
 
-static void uring_lend_buffers(struct io *io, uint32_t buffers) {
+static void uring_provide_buffers(struct io *io, uint32_t buffers) {
     uring_buffers_limit(&uring_of(io)->buffers, &uring_of(io)->ring, buffers);
 }
 
@@ -172,7 +172,7 @@ static int open_rings(struct uring_io *io, const struct io_options *options, con
     int result = ring_open(&io->ring, options->restricted, why);
     if (result < 0)
         return result;
-    result = uring_buffers_open(&io->buffers, &io->ring.uring, options->pool, options->buffers_lent, why);
+    result = uring_buffers_open(&io->buffers, &io->ring.uring, options->pool, options->buffers_provided, why);
     if (result < 0)
         ring_close(&io->ring);
     return result;
@@ -226,7 +226,7 @@ const struct io_ops uring_ops = {
     .name = "uring",
     .open = uring_open,
     .close = uring_close,
-    .lend = uring_lend_buffers,
+    .provide_buffers = uring_provide_buffers,
     .accept = uring_accept,
     .connect = uring_connect,
     .receive = uring_receive,

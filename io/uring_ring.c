@@ -215,10 +215,10 @@ static size_t ring_bytes(const struct uring_buffers *buffers) {
     return buffers->count * sizeof(struct io_uring_buf);
 }
 
-static void release_lent(struct uring_buffers *buffers) {
+static void release_provided(struct uring_buffers *buffers) {
     if (buffers->ring)
         munmap(buffers->ring, ring_bytes(buffers));
-    memory_give(buffers->lent);
+    memory_give(buffers->provided);
     memory_give(buffers->free_ids);
 }
 
@@ -240,11 +240,11 @@ int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *uring, st
     assert(count > 0 && count <= 32768 && (count & (count - 1)) == 0);
     *buffers = (struct uring_buffers){.pool = pool, .free_count = count, .count = count, .max = count};
     buffers->ring = map_ring(ring_bytes(buffers));
-    buffers->lent = memory_take_zeroed(count, sizeof(struct buffer *));
+    buffers->provided = memory_take_zeroed(count, sizeof(struct buffer *));
     buffers->free_ids = memory_take_zeroed(count, sizeof *buffers->free_ids);
-    if (!buffers->ring || !buffers->lent || !buffers->free_ids) {
+    if (!buffers->ring || !buffers->provided || !buffers->free_ids) {
         *why = "out of memory";
-        release_lent(buffers);
+        release_provided(buffers);
         return -ENOMEM;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -252,7 +252,7 @@ int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *uring, st
     int result = list_ring(buffers, uring);
     if (result < 0) {
         *why = "the kernel refused io_uring's ring of provided buffers";
-        release_lent(buffers);
+        release_provided(buffers);
     }
     return result < 0 ? result : 0;
 }
@@ -260,17 +260,17 @@ int uring_buffers_open(struct uring_buffers *buffers, struct io_uring *uring, st
 void uring_buffers_close(struct uring_buffers *buffers, struct io_uring *uring) {
     io_uring_unregister_buf_ring(uring, URING_BUFFERS_GROUP);
     for (uint32_t id = 0; id < buffers->count; id++)
-        buffer_drop(buffers->lent[id]);
-    release_lent(buffers);
+        buffer_drop(buffers->provided[id]);
+    release_provided(buffers);
 }
 
 static void show(struct uring_buffers *buffers, uint32_t id, int at) {
-    io_uring_buf_ring_add(buffers->ring, buffer_arrival(buffers->lent[id]), ARRIVAL_BYTES_MAX, (uint16_t)id,
-                          io_uring_buf_ring_mask(buffers->count), at);
+    io_uring_buf_ring_add(buffers->ring, buffer_arrival(buffers->provided[id]), ARRIVAL_BYTES_MAX,
+                          (uint16_t)id, io_uring_buf_ring_mask(buffers->count), at);
 }
 
 static void free_id(struct uring_buffers *buffers, uint32_t id) {
-    buffers->lent[id] = NULL;
+    buffers->provided[id] = NULL;
     buffers->free_ids[buffers->free_count++] = (uint16_t)id;
 }
 
@@ -289,20 +289,20 @@ static bool is_used(const struct ring *ring, uint32_t id) {
 static void sort_out(struct uring_buffers *buffers, const struct ring *ring) {
     int shown = 0;
     for (uint32_t id = 0; id < buffers->count; id++) {
-        if (!buffers->lent[id] || is_used(ring, id))
+        if (!buffers->provided[id] || is_used(ring, id))
             continue;
         if ((uint32_t)shown < buffers->max) {
             show(buffers, id, shown++);
             continue;
         }
-        buffer_drop(buffers->lent[id]);
+        buffer_drop(buffers->provided[id]);
         free_id(buffers, id);
     }
     io_uring_buf_ring_advance(buffers->ring, shown);
 }
 
 // Not while completions are hidden: they may bring buffers. uring_buffers_fill tries again.
-static void take_back_lent(struct uring_buffers *buffers, struct ring *ring) {
+static void take_back_provided(struct uring_buffers *buffers, struct ring *ring) {
     struct io_uring *uring = &ring->uring;
     if (IO_URING_READ_ONCE(*uring->sq.kflags) & IORING_SQ_CQ_OVERFLOW)
         return;
@@ -349,13 +349,13 @@ static void put_in_front(const struct uring_buffers *buffers, const struct ring 
 void uring_buffers_fill(struct uring_buffers *buffers, struct ring *ring) {
     int added = 0;
     if (buffers->unlisted || uring_buffers_left(buffers) > buffers->max)
-        take_back_lent(buffers, ring);
+        take_back_provided(buffers, ring);
     while (uring_buffers_left(buffers) < buffers->max) {
         struct buffer *buffer = buffer_take(buffers->pool);
         if (!buffer)
             break;
         uint16_t id = buffers->free_ids[--buffers->free_count];
-        buffers->lent[id] = buffer;
+        buffers->provided[id] = buffer;
         show(buffers, id, added++);
     }
     if (added == 0)
@@ -367,12 +367,12 @@ void uring_buffers_fill(struct uring_buffers *buffers, struct ring *ring) {
 void uring_buffers_limit(struct uring_buffers *buffers, struct ring *ring, uint32_t max) {
     buffers->max = max < buffers->count ? max : buffers->count;
     if (uring_buffers_left(buffers) > buffers->max)
-        take_back_lent(buffers, ring);
+        take_back_provided(buffers, ring);
 }
 
 struct buffer *uring_buffers_return(struct uring_buffers *buffers, uint32_t id) {
-    assert(id < buffers->count && buffers->lent[id]);
-    struct buffer *buffer = buffers->lent[id];
+    assert(id < buffers->count && buffers->provided[id]);
+    struct buffer *buffer = buffers->provided[id];
     free_id(buffers, id);
     return buffer;
 }

@@ -76,7 +76,7 @@ enum { URING_BUFFERS_GROUP = 0 }; // the one buffer group of a ring
 struct uring_buffers {
     struct buffer_pool *pool;
     struct io_uring_buf_ring *ring; // shared with the kernel
-    struct buffer **lent;           // by buffer id; NULL: the id is free
+    struct buffer **provided;       // by buffer id; NULL: the id is free
     uint16_t *free_ids;             // the last one freed is used first
     uint32_t free_count;
     uint32_t count;

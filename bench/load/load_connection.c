@@ -26,7 +26,7 @@ int links_open(struct links *links, bool trickle, const char **why) {
     }
     struct io_options options = {
         .pool = &links->pool,
-        .buffers_lent = RECEIVE_BUFFERS_LENT,
+        .buffers_provided = RECEIVE_BUFFERS_PROVIDED,
         .backend = io_try(IO_URING, why) == 0 ? IO_URING : IO_EPOLL,
     };
     return io_open(&links->io, &options, why);

@@ -331,12 +331,12 @@ struct agent *groups_choose(struct groups *groups, enum group_kind kind, const c
             continue;
         }
         assert(agent->memberships[group->members[index].membership].group == group);
-        uint32_t owed = load(context, agent->home->connection);
+        uint32_t pending = load(context, agent->home->connection);
         if (agent->resting) // who runs comes first
-            owed += RESTING_LOAD;
-        if (!best || owed < best_load) {
+            pending += RESTING_LOAD;
+        if (!best || pending < best_load) {
             best = agent;
-            best_load = owed;
+            best_load = pending;
             best_index = index;
         }
         if (best_load == 0) // there is none that owes less

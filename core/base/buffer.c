@@ -7,7 +7,7 @@
 #include "core/base/memory.h"
 
 // Receive buffers at rest beyond this many go back to the allocator: a burst's memory is not kept for ever.
-enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_LENT };
+enum { FREE_COUNT_MAX = 4 * RECEIVE_BUFFERS_PROVIDED };
 
 // A smaller block isn't worth pages of its own.
 enum { WHOLE_BYTES_MIN = 32 * 1024 };

@@ -66,19 +66,19 @@ void turn_parts_begin(struct turn_parts *parts, const struct turn_bounds *bounds
         parts->bytes = bounds->part_max;
 }
 
-static uint64_t memory_for(uint32_t lent, uint32_t shard_count) {
-    assert(lent >= RECEIVE_BUFFERS_LENT_MIN && shard_count > 0 && shard_count <= SHARDS_MAX);
-    return (uint64_t)8 * lent * RECEIVE_BUFFER_BYTES * shard_count;
+static uint64_t memory_for(uint32_t provided, uint32_t shard_count) {
+    assert(provided >= RECEIVE_BUFFERS_PROVIDED_MIN && shard_count > 0 && shard_count <= SHARDS_MAX);
+    return (uint64_t)8 * provided * RECEIVE_BUFFER_BYTES * shard_count;
 }
 
-uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count) {
-    uint32_t lent = RECEIVE_BUFFERS_LENT;
-    while (lent > RECEIVE_BUFFERS_LENT_MIN && memory_for(lent, shard_count) > memory_bytes_max)
-        lent /= 2;
-    assert(lent <= RECEIVE_BUFFERS_LENT && (lent & (lent - 1)) == 0);
-    return lent;
+uint32_t limits_buffers_provided(uint64_t memory_bytes_max, uint32_t shard_count) {
+    uint32_t provided = RECEIVE_BUFFERS_PROVIDED;
+    while (provided > RECEIVE_BUFFERS_PROVIDED_MIN && memory_for(provided, shard_count) > memory_bytes_max)
+        provided /= 2;
+    assert(provided <= RECEIVE_BUFFERS_PROVIDED && (provided & (provided - 1)) == 0);
+    return provided;
 }
 
 uint64_t limits_memory_bytes_least(uint32_t shard_count) {
-    return memory_for(RECEIVE_BUFFERS_LENT_MIN, shard_count);
+    return memory_for(RECEIVE_BUFFERS_PROVIDED_MIN, shard_count);
 }

@@ -20,8 +20,8 @@ enum {
     RECEIVE_BUFFER_BYTES = RECEIVE_HEAD_BYTES + ARRIVAL_BYTES_MAX + RECEIVE_TAIL_BYTES,
     // How many of them a shard lends to the kernel at a time, and so the most arrivals of one turn. With half
     // as many a thousand sources of one small request each cost a fifth more.
-    RECEIVE_BUFFERS_LENT = 64,
-    RECEIVE_BUFFERS_LENT_MIN = 8,
+    RECEIVE_BUFFERS_PROVIDED = 64,
+    RECEIVE_BUFFERS_PROVIDED_MIN = 8,
     // The most that one arrival brings of a peer for whom little may wait: each of its bytes may ask for an answer.
     SMALL_ARRIVAL_BYTES = 1024,
     // What is handed to the kernel at a time for such a peer. A send has memory of its own then, as others' buffers
@@ -206,8 +206,8 @@ struct limits {
 // Fills *limits with the documented defaults.
 void limits_defaults(struct limits *limits);
 
-// How many receive buffers a shard lends to the kernel: a power of two up to RECEIVE_BUFFERS_LENT, so that
+// How many receive buffers a shard lends to the kernel: a power of two up to RECEIVE_BUFFERS_PROVIDED, so that
 // all shards' together take an eighth of the memory at most.
-uint32_t limits_buffers_lent(uint64_t memory_bytes_max, uint32_t shard_count);
-// The least memory for which that can be RECEIVE_BUFFERS_LENT_MIN.
+uint32_t limits_buffers_provided(uint64_t memory_bytes_max, uint32_t shard_count);
+// The least memory for which that can be RECEIVE_BUFFERS_PROVIDED_MIN.
 uint64_t limits_memory_bytes_least(uint32_t shard_count);

@@ -169,8 +169,8 @@ uint64_t account_fanout(struct account *account, const struct account_limits *li
     return in_ms(take_units(&account->fanout_paid_ns, limits->fanout, now_ns, deliveries));
 }
 
-static void owe_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
-                       uint64_t deliveries) {
+static void charge_fanout(struct account *account, const struct account_limits *limits, uint64_t now_ns,
+                          uint64_t deliveries) {
     uint64_t cost = worth_ns(deliveries, limits->fanout);
     uint64_t before = atomic_load_explicit(&account->fanout_paid_ns, memory_order_relaxed), after;
     do {
@@ -180,11 +180,11 @@ static void owe_fanout(struct account *account, const struct account_limits *lim
 }
 
 void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
-                         uint64_t foreseen, uint64_t made) {
-    if (limits->fanout > 0 && made > foreseen)
-        owe_fanout(account, limits, now_ns, made - foreseen);
-    else if (made < foreseen)
-        give_units(&account->fanout_paid_ns, limits->fanout, foreseen - made);
+                         uint64_t counted, uint64_t made) {
+    if (limits->fanout > 0 && made > counted)
+        charge_fanout(account, limits, now_ns, made - counted);
+    else if (made < counted)
+        give_units(&account->fanout_paid_ns, limits->fanout, counted - made);
 }
 
 // --- Bounds

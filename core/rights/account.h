@@ -56,7 +56,7 @@ uint64_t account_fanout(struct account *account, const struct account_limits *li
 
 // Settles deliveries: `foreseen` were taken, and `made` were made. A surplus is owed, a rest is given back.
 void account_fanout_made(struct account *account, const struct account_limits *limits, uint64_t now_ns,
-                         uint64_t foreseen, uint64_t made);
+                         uint64_t counted, uint64_t made);
 
 // Takes so many messages and bytes out of `rate` and `bytes` before they come. False, and nothing was taken,
 // if more than half a second's worth of either would be owed then.

@@ -250,13 +250,13 @@ void journal_report_lost(struct shard *shard) {
 
 static void end_group(struct shard *shard, struct journal *journal, int error) {
     assert(journal->group);
-    struct journal_entry *chains[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
+    struct journal_entry *lists[SHARDS_MAX] = {0}, **ends[SHARDS_MAX];
     for (struct journal_entry *entry = journal->group, *next; entry; entry = next) {
         next = entry->next;
         assert(entry->shard < shard->hub->settings.shard_count);
         journal_settle(shard, entry, error);
-        if (!chains[entry->shard])
-            ends[entry->shard] = &chains[entry->shard];
+        if (!lists[entry->shard])
+            ends[entry->shard] = &lists[entry->shard];
         *ends[entry->shard] = entry;
         ends[entry->shard] = &entry->next;
         entry->next = NULL;
@@ -265,8 +265,8 @@ static void end_group(struct shard *shard, struct journal *journal, int error) {
     set_failing(shard, error != 0);
     stats_count(&shard->stats, COUNT_JOURNAL_GROUPS);
     for (uint32_t index = 0; index < shard->hub->settings.shard_count; index++)
-        if (chains[index])
-            journal_return(shard, chains[index]);
+        if (lists[index])
+            journal_return(shard, lists[index]);
     if (journal->reopen)
         reopen_file(shard, journal);
 }

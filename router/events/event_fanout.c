@@ -346,7 +346,7 @@ static void init(struct publication *publication, const struct event *event, uin
         .source = event->source,
         .user = event->user,
         .fanout = event->fanout,
-        .foreseen = event->expected,
+        .counted = event->expected,
         .required = event->required,
         .missed_as = COUNT_DROP_EVENT_NO_MEMORY,
         .is_request = event->to.id != NULL,
@@ -442,7 +442,7 @@ static bool is_same(const struct publication *missed, const struct event *event,
 
 static struct publication *missed_events_find(const struct shard *shard, const struct event *event,
                                               enum counter counter) {
-    struct publication *missed = shard->misses;
+    struct publication *missed = shard->missed;
     for (unsigned remaining = LOOKED_AT_MAX; missed && remaining > 0; remaining--, missed = missed->next)
         if (is_same(missed, event, counter))
             return missed;
@@ -451,7 +451,7 @@ static struct publication *missed_events_find(const struct shard *shard, const s
 
 static struct publication *note(struct shard *shard, const struct event *event) {
     struct publication *missed =
-        shard->misses_count < NOTED_MAX ? publication_take_missed(shard, event) : NULL;
+        shard->missed_count < NOTED_MAX ? publication_take_missed(shard, event) : NULL;
     return missed ? missed : publication_spare(shard, event);
 }
 
@@ -469,9 +469,9 @@ void missed_events_add(struct shard *shard, const struct event *event, enum coun
     }
     assert(missed->copy_count == 0 && missed->awaited == 0);
     missed->missed_as = counter;
-    missed->next = shard->misses;
-    shard->misses = missed;
-    shard->misses_count++;
+    missed->next = shard->missed;
+    shard->missed = missed;
+    shard->missed_count++;
 }
 
 static struct publication *take_unnamed(struct shard *shard) {
@@ -489,11 +489,11 @@ static struct publication *take_unnamed(struct shard *shard) {
 }
 
 struct publication *missed_events_take(struct shard *shard) {
-    struct publication *missed = shard->misses;
+    struct publication *missed = shard->missed;
     if (!missed)
         return take_unnamed(shard);
-    shard->misses = missed->next;
-    assert(shard->misses_count > 0);
-    shard->misses_count--;
+    shard->missed = missed->next;
+    assert(shard->missed_count > 0);
+    shard->missed_count--;
     return missed;
 }

@@ -131,8 +131,7 @@ static void events_report(struct shard *shard, struct copy *copy) {
     publication->delivered += copy->delivered;
     if (--publication->awaited)
         return;
-    count_fanout(shard, publication->user, publication->fanout, publication->foreseen,
-                 publication->delivered);
+    count_fanout(shard, publication->user, publication->fanout, publication->counted, publication->delivered);
     if (publication->subscribers == 0)
         stats_add(&shard->stats, COUNT_EVENTS_UNHEARD, publication->count);
     if (__builtin_expect(publication->observation != NULL, false))

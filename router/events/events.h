@@ -51,7 +51,7 @@ static inline void events_flush(struct shard *shard) {
 void events_report_missed(struct shard *shard);
 // Reports missed events, once a turn.
 static inline void events_follow(struct shard *shard) {
-    if (shard->misses || shard->missed_unnamed)
+    if (shard->missed || shard->missed_unnamed)
         events_report_missed(shard);
     events_report_unknown(shard);
 }

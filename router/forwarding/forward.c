@@ -24,7 +24,7 @@
 #include "router/rights/authn.h"
 
 // The debts of peers behind the link are bounded by their own hubs, each for itself.
-static bool owes_maximum(struct shard *shard, uint64_t target) {
+static bool has_maximum_pending(struct shard *shard, uint64_t target) {
     return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
            target != shard->across.home.connection;
 }
@@ -33,7 +33,7 @@ static bool owes_maximum(struct shard *shard, uint64_t target) {
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     assert(to < shard->hub->settings.shard_count);
-    if (message_is_request(message) && owes_maximum(shard, target))
+    if (message_is_request(message) && has_maximum_pending(shard, target))
         return ERROR_OVERLOADED;
     if (to != shard->index)
         return mailbox_crowded(hub_mailbox(shard->hub, shard->index, to)) ? ERROR_OVERLOADED : ERROR_NONE;
@@ -403,9 +403,9 @@ static void hand_to_source(struct shard *shard, uint64_t hub_id, struct parcel *
 bool responses_is(const struct shard *shard, const struct message *message) {
     if (message->lookup.kind == BODY_RESPONSE)
         return true;
-    bool is_owed = shard->settings->strict && response_hub_id(shard, message) &&
-                   hub_pending(shard->hub, message->peer->name);
-    return validate_is_response(shard, message, is_owed);
+    bool is_expected = shard->settings->strict && response_hub_id(shard, message) &&
+                       hub_pending(shard->hub, message->peer->name);
+    return validate_is_response(shard, message, is_expected);
 }
 
 void responses_route(struct shard *shard, const struct message *message) {

@@ -15,7 +15,7 @@
 
 // The place of a word is its value (config_values.c).
 static const char *const depths[] = {"lazy", "strict", NULL};
-static const char *const endings[] = {"answer", "leave", NULL};
+static const char *const stream_ends[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
 static const char *const log_formats[] = {"text", "logfmt", "json", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
@@ -58,7 +58,7 @@ static const struct option options[] = {
     {"validate", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.strict), 0, 0, depths,
      "DEPTH", "lazy", NULL, "judge of a body what routing reads, or all of it"},
     {"half-close", OPTION_CHOICE, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.half_close_leaves), 0, 0,
-     endings, "HOW", "answer", NULL, "a peer that ends its stream still gets its answers, or has left"},
+     stream_ends, "HOW", "answer", NULL, "a peer that ends its stream still gets its answers, or has left"},
     {"takeover", OPTION_FLAG, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.takeover), 0, 1, NULL, NULL,
      "no", NULL, "a registration may take an agentId from its holder"},
     {"extension", OPTION_EXTENSION, OPTIONS_CHILDREN, OPTION_REPEATS | OPTION_RELOADS, 0, 0, 0, 0, NULL,

@@ -209,7 +209,7 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_one(out, "connections_limit", "The bound of connections (--max-connections).",
             limits->connections_max);
     put_one(out, "receive_buffers_lent", "Receive buffers that each shard lends to the kernel.",
-            shard_buffers_lent(shard));
+            shard_buffers_provided(shard));
     assert(uptime_ms < UINT64_MAX / 1000);
 }
 

@@ -52,7 +52,7 @@ static inline struct fixture *fixture_open(uint64_t buffers) {
     buffer_pool_init(&fixture->pool, &fixture->budget);
     const char *why = "";
     struct io_options options = {.pool = &fixture->pool,
-                                 .buffers_lent = LENT,
+                                 .buffers_provided = LENT,
                                  .backend = backend,
                                  .spin_ns = spin_ns,
                                  .restricted = spin_ns == 0}; // all is tried both ways

@@ -233,7 +233,7 @@ static void open_without_memory(void **state) {
     (void)state;
     struct fixture fixture = {.budget.bytes_max = 1 << 20};
     buffer_pool_init(&fixture.pool, &fixture.budget);
-    struct io_options options = {.pool = &fixture.pool, .buffers_lent = LENT, .backend = backend};
+    struct io_options options = {.pool = &fixture.pool, .buffers_provided = LENT, .backend = backend};
     uint64_t allocations = 0;
     for (;; allocations++) {
         const char *why = NULL;
@@ -271,7 +271,7 @@ static int open_refused(unsigned number) {
     if (child == 0) {
         struct fixture fixture = {.budget.bytes_max = 1 << 20};
         buffer_pool_init(&fixture.pool, &fixture.budget);
-        struct io_options options = {.pool = &fixture.pool, .buffers_lent = LENT, .backend = backend};
+        struct io_options options = {.pool = &fixture.pool, .buffers_provided = LENT, .backend = backend};
         const char *why = NULL;
         if (refuse_syscall(number) < 0)
             _exit(2);

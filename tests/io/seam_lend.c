@@ -65,7 +65,7 @@ static void what_is_lent_is_taken_back_and_lent_again(void **state) {
     unsigned round = 0;
     hcs_http_open(&streams);
     for (unsigned step = 0; step < sizeof counts / sizeof *counts; step++) {
-        io_lend_buffers(streams.fixture->io, counts[step]);
+        io_provide_buffers(streams.fixture->io, counts[step]);
         assert_true(is_quiet(streams.fixture->io));
         expect_lent(&streams, counts[step] < LENT ? counts[step] : LENT);
         for (unsigned end = round + ROUNDS; round < end; round++) {
@@ -84,9 +84,9 @@ static void what_has_arrived_stays(void **state) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         write_to_all(&streams, round);
         io_run(streams.fixture->io, io_now(streams.fixture->io) + PATIENCE_NS);
-        io_lend_buffers(streams.fixture->io, 1);
+        io_provide_buffers(streams.fixture->io, 1);
         hear_all(&streams, round);
-        io_lend_buffers(streams.fixture->io, LENT);
+        io_provide_buffers(streams.fixture->io, LENT);
         assert_true(is_quiet(streams.fixture->io));
         expect_lent(&streams, LENT);
     }

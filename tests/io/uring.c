@@ -237,8 +237,8 @@ static void behind_the_wall_there_is_only_what_the_hub_uses(void **state) {
     assert_true(io_is_restricted(fixture->io));
     assert_int_equal(try_nothing(), -EACCES);
     assert_int_equal(io_uring_register_eventfd(opened, more), -EACCES);
-    io_run(fixture->io, 0);          // sees that these completions have gone
-    io_lend_buffers(fixture->io, 1); // lists the buffers anew
+    io_run(fixture->io, 0);             // sees that these completions have gone
+    io_provide_buffers(fixture->io, 1); // lists the buffers anew
     unix_pair(pair);
     io_receive(fixture->io, pair[0], 1, ARRIVAL_BYTES_MAX);
     assert_int_equal(write(pair[1], "x", 1), 1);

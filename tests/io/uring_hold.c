@@ -152,7 +152,7 @@ static int slack_of(enum io_backend which, uint64_t spin, uint64_t hold_ns) {
     const char *why = "";
     buffer_pool_init(&pool, &budget);
     struct io_options options = {
-        .pool = &pool, .buffers_lent = 1, .backend = which, .spin_ns = spin, .hold_ns = hold_ns};
+        .pool = &pool, .buffers_provided = 1, .backend = which, .spin_ns = spin, .hold_ns = hold_ns};
     if (io_open(&io, &options, &why) < 0)
         fail_msg("%s", why);
     io_close(io);

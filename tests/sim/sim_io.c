@@ -60,7 +60,7 @@ static uint32_t lent_max(const struct io *io, uint32_t buffers) {
     return most && most < buffers ? most : buffers;
 }
 
-void io_lend_buffers(struct io *io, uint32_t buffers) {
+void io_provide_buffers(struct io *io, uint32_t buffers) {
     if (!buffers)
         kernel_fail("no buffer may be lent");
     io->lent_max = lent_max(io, buffers < io->opened_for ? buffers : io->opened_for);
@@ -80,7 +80,7 @@ int io_open(struct io **out, const struct io_options *options, const char **why)
         kernel_fail("no room for another io");
     io->kernel = used;
     io->pool = options->pool;
-    io->opened_for = options->buffers_lent;
+    io->opened_for = options->buffers_provided;
     io->lent_max = lent_max(io, io->opened_for);
     io->lent = calloc(io->lent_max, sizeof(struct buffer *));
     io->now_ns = used->now_ns;

@@ -224,7 +224,7 @@ static void check_sleep(const struct world *world) {
         bool waits = fiber_ended(world->fibers[from]) || sim_io_waits(world->shards[from]->io);
         if (waits)
             check_mail(world, from);
-        if (waits && sleeps(world, from) && world->shards[from]->misses)
+        if (waits && sleeps(world, from) && world->shards[from]->missed)
             kernel_fail("shard %u sleeps though missed events are to be told", from);
         if (waits && sleeps(world, from) &&
             (!list_empty(&world->shards[from]->to_send) || send_goes_on_ns(world->shards[from]) == 0))

@@ -282,7 +282,8 @@ void refuse_full_put(struct shard *shard, struct text *data, bool is_at_maximum)
                       is_at_maximum ? (int64_t)limits->pending_max : (int64_t)limits->queue_bytes_max);
 }
 
-static bool owes_maximum(struct shard *shard, const struct message *message, const struct agent *agent) {
+static bool has_maximum_pending(struct shard *shard, const struct message *message,
+                                const struct agent *agent) {
     return message_is_request(message) &&
            hub_pending(shard->hub, agent->home->connection) >= shard_limits(shard)->pending_max;
 }
@@ -296,6 +297,6 @@ void refuse_at(struct shard *shard, const struct message *message, const struct 
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     if (error == ERROR_OVERLOADED)
-        refuse_full_put(shard, &data, owes_maximum(shard, message, agent));
+        refuse_full_put(shard, &data, has_maximum_pending(shard, message, agent));
     refuse(shard, message, is_removed ? ERROR_AGENT_NOT_FOUND : error, &data);
 }

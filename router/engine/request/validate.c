@@ -47,11 +47,11 @@ bool validate_refuse_source(struct shard *shard, const struct message *message) 
     return shard->settings->strict && refuse_foreign_source(shard, message);
 }
 
-bool validate_is_response(const struct shard *shard, const struct message *message, bool is_owed) {
+bool validate_is_response(const struct shard *shard, const struct message *message, bool is_expected) {
     const struct lookup *lookup = &message->lookup;
     assert(message->frame->body.bytes > 0);
     bool is_broken = lookup->kind == BODY_UNKNOWN && lookup->verdict == LOOKUP_NOT_MESSAGE;
-    return lookup->kind == BODY_RESPONSE || (is_broken && is_owed && shard->settings->strict);
+    return lookup->kind == BODY_RESPONSE || (is_broken && is_expected && shard->settings->strict);
 }
 
 bool validate_refuse(struct shard *shard, const struct message *message) {

@@ -17,6 +17,6 @@ bool validate_refuse_strictly(struct shard *shard, const struct message *message
 bool validate_refuse_source(struct shard *shard, const struct message *message);
 // Whether it is a response, if only a broken one. Strictly, so is what bears an id that its peer may owe, also where it
 // has neither a result nor an error: `owed`.
-bool validate_is_response(const struct shard *shard, const struct message *message, bool is_owed);
+bool validate_is_response(const struct shard *shard, const struct message *message, bool is_expected);
 // Whether a response that was looked up well is allowed in this depth.
 bool validate_response(const struct shard *shard, const struct message *message);

@@ -30,7 +30,7 @@ struct publication {
     struct observation *observation; // of one that is observed; or NULL
     const struct user *user;         // whose deliveries are counted; or NULL
     uint64_t fanout;                 // then: by this limit
-    uint32_t foreseen;               // of them, those that are counted already
+    uint32_t counted;                // of them, those that are counted already
     uint64_t source;                 // connection; constant
     enum governance required;        // constant
     enum counter missed_as;          // where a copy has no parcel; constant

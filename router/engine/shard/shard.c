@@ -53,8 +53,9 @@ bool shard_take_settings(struct shard *shard) {
     return true;
 }
 
-uint32_t shard_buffers_lent(const struct shard *shard) {
-    return limits_buffers_lent(shard->settings->limits.memory_bytes_max, shard->hub->settings.shard_count);
+uint32_t shard_buffers_provided(const struct shard *shard) {
+    return limits_buffers_provided(shard->settings->limits.memory_bytes_max,
+                                   shard->hub->settings.shard_count);
 }
 
 static void init_tables(struct shard *shard) {
@@ -139,7 +140,7 @@ static void give_reserve(struct shard *shard) {
 static int open_io(struct shard *shard, const char **why) {
     const struct hub_settings *settings = &shard->hub->settings;
     struct io_options options = {.pool = &shard->buffers,
-                                 .buffers_lent = shard_buffers_lent(shard),
+                                 .buffers_provided = shard_buffers_provided(shard),
                                  .backend = settings->io,
                                  .spin_ns = settings->spin_ns,
                                  .hold_ns = settings->hold_ns,

@@ -71,7 +71,7 @@ struct peer_slots {
     uint32_t count;
 };
 
-enum { ACCEPT_GUESTS_MAX = 64 };
+enum { ACCEPT_WAITS_MAX = 64 };
 
 enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
 
@@ -99,7 +99,7 @@ struct share {
     bool cuts;             // what is being read may be cut short between two units
     bool heavy;            // since it was last looked at, something went to many
     bool goes_on;          // with those who wait, in this turn
-    bool hurried;          // the turn before left what was owing alone
+    bool skipped;          // the turn before left what was owing alone
     struct turn_parts parts; // of what is received straight into its own memory
 };
 
@@ -134,9 +134,9 @@ struct shard {
     struct account_leases account_leases; // of users, in this turn
 
     struct event_run run;
-    struct publication *misses;  // to be told to their subscribers (router/events/event_fanout.h)
+    struct publication *missed;  // to be told to their subscribers (router/events/event_fanout.h)
     struct publication *reserve; // for more of them, made with the shard
-    uint32_t misses_count;
+    uint32_t missed_count;
     uint32_t missed_unnamed; // events that are known by number alone
     // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). The last shard's.
     struct presence_queue {
@@ -205,7 +205,7 @@ struct shard {
         bool secure;
         const struct transport *transport;
         uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
-    } accept_waits[ACCEPT_GUESTS_MAX];
+    } accept_waits[ACCEPT_WAITS_MAX];
     uint32_t accept_wait_count;
     struct journal *journal; // NULL: the hub keeps none
     // Requests of this shard to other hubs, and how they leave (router/forwarding/remote_target.c).
@@ -244,7 +244,7 @@ void shard_set_link(struct shard *shard, uint64_t connection);
 // Takes up the settings that are in effect now; false when it had them already.
 bool shard_take_settings(struct shard *shard);
 // How many buffers it lends to the kernel, by the settings.
-uint32_t shard_buffers_lent(const struct shard *shard);
+uint32_t shard_buffers_provided(const struct shard *shard);
 
 // Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);

@@ -163,7 +163,7 @@ static bool make_room(struct shard *shard) {
     return true;
 }
 
-static void await_guests(struct shard *shard) {
+static void await_waiting(struct shard *shard) {
     if (shard->accept_wait_count > 0 && !timer_armed(&shard->accept_timer))
         wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + GUEST_PAUSE_MS);
 }
@@ -172,7 +172,7 @@ static bool is_full(const struct shard *shard) {
     return hub_connection_count(shard->hub) >= shard_limits(shard)->connections_max;
 }
 
-static void drop_guests(struct shard *shard, uint32_t count) {
+static void drop_waiting(struct shard *shard, uint32_t count) {
     assert(count <= shard->accept_wait_count);
     shard->accept_wait_count -= count;
     memmove(shard->accept_waits, shard->accept_waits + count,
@@ -191,23 +191,23 @@ static void ask_for(struct shard *shard, struct accept_wait *wait) {
 // Takes a guest in that waits for somebody's place. Where several come at once the others go one after the
 // other, and a connection without a credential is known a moment after it came. If more come than can wait,
 // the first guest gives way, as no guest that waits has shown a credential either.
-static bool accept_guest(struct shard *shard, int socket, const struct transport *transport, bool secure) {
-    assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_GUESTS_MAX);
+static bool accept_waiting(struct shard *shard, int socket, const struct transport *transport, bool secure) {
+    assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_WAITS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
         return false;
-    if (shard->accept_wait_count == ACCEPT_GUESTS_MAX) {
+    if (shard->accept_wait_count == ACCEPT_WAITS_MAX) {
         refuse_socket(shard, shard->accept_waits[0].socket);
-        drop_guests(shard, 1);
+        drop_waiting(shard, 1);
     }
     struct accept_wait *wait = &shard->accept_waits[shard->accept_wait_count++];
     *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + GUEST_HOPE_MS, 0};
     ask_for(shard, wait);
-    await_guests(shard);
+    await_waiting(shard);
     return true;
 }
 
 // For those for whom nobody could be asked to go when they came, or who was asked hasn't made room.
-static void ask_for_guests(struct shard *shard) {
+static void ask_for_waiting(struct shard *shard) {
     for (uint32_t index = 0; index < shard->accept_wait_count; index++)
         if (shard->accept_waits[index].ask_ms <= shard_now_ms(shard))
             ask_for(shard, &shard->accept_waits[index]);
@@ -242,7 +242,7 @@ static void accept_place(struct shard *shard, int socket, const struct transport
 }
 
 // Places guests, the first that came first.
-static void place_guests(struct shard *shard) {
+static void place_waiting(struct shard *shard) {
     uint32_t placed = 0, count = shard->accept_wait_count;
     while (placed < count && !is_full(shard)) {
         struct accept_wait wait = shard->accept_waits[placed++];
@@ -251,22 +251,22 @@ static void place_guests(struct shard *shard) {
     for (; placed < count && shard->accept_waits[placed].until_ms <= shard_now_ms(shard); placed++)
         refuse_socket(shard, shard->accept_waits[placed].socket);
     assert(shard->accept_wait_count == count);
-    drop_guests(shard, placed);
-    ask_for_guests(shard);
-    await_guests(shard);
+    drop_waiting(shard, placed);
+    ask_for_waiting(shard);
+    await_waiting(shard);
 }
 
 // Behind those who wait for a place already.
 static void accept_come(struct shard *shard, int socket, uint32_t index) {
     const struct transport *transport = shard->transports[index];
     bool waits = shard->accept_wait_count > 0 || is_full(shard);
-    if (!waits || !accept_guest(shard, socket, transport, shard->secure[index]))
+    if (!waits || !accept_waiting(shard, socket, transport, shard->secure[index]))
         accept_place(shard, socket, transport, shard->secure[index]);
 }
 
 void accept_again(struct shard *shard) {
     assert(shard->index == 0);
-    place_guests(shard);
+    place_waiting(shard);
     accept_arm(shard);
 }
 

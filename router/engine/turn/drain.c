@@ -66,7 +66,7 @@ static void drain_enter(struct shard *shard, enum hub_phase phase) {
 }
 
 static bool all_are_home(const struct shard *shard) {
-    return shard->events_out == 0 && shard->remote_queries_out == 0 && !shard->misses &&
+    return shard->events_out == 0 && shard->remote_queries_out == 0 && !shard->missed &&
            !shard->missed_unnamed && list_empty(&shard->presence.changes);
 }
 

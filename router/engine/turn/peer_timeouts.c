@@ -67,7 +67,7 @@ static bool is_told_of_frame(const struct peer *peer) {
 // A peer whose credential has come in time but waits in the hub has done its part. Arrivals that are here are
 // read before the peer is judged by the time. Where the hub has no room or no time to take them in, the peer
 // isn't judged yet. False: nothing has arrived.
-static bool is_heard_first(struct shard *shard, struct identity *identity) {
+static bool authenticates_first(struct shard *shard, struct identity *identity) {
     enum { LOOK_AGAIN_MS = 100 };
     struct peer *peer = identity->peer;
     if (identity->attempt || peer->state != PEER_OPEN)
@@ -86,7 +86,7 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
     struct peer *peer = identity->peer;
     bool was_unread = identity_unread(peer);
     assert(!timer_armed(&identity->timer));
-    if (is_heard_first(shard, identity) || !authn_expired(shard, identity)) {
+    if (authenticates_first(shard, identity) || !authn_expired(shard, identity)) {
         if (was_unread) // what it has sent would reset away its answer
             read_fairness_resume(shard, peer);
         return;

@@ -296,8 +296,8 @@ static bool begin_to_go_on(struct shard *shard) {
     if (!share->count)
         return false;
     // Parcels for peers that wait for little go out first.
-    share->hurried = !share->hurried && !list_empty(&shard->to_send);
-    if (share->hurried)
+    share->skipped = !share->skipped && !list_empty(&shard->to_send);
+    if (share->skipped)
         return false;
     share->from_ns = io_clock(shard->io);
     share->until_ns = share->from_ns + shard->bounds.read_ns / 2;

@@ -52,7 +52,7 @@ static void follow_settings(struct shard *shard) {
     rights_review_all(shard);
     if (!same_times(shard_limits(shard), &before))
         peers_rewatch(shard);
-    io_lend_buffers(shard->io, shard_buffers_lent(shard));
+    io_provide_buffers(shard->io, shard_buffers_provided(shard));
     buffer_pool_trim(&shard->buffers);
     parcel_pool_trim(&shard->parcels);
 }
@@ -215,7 +215,7 @@ static bool is_over(const struct shard *shard) {
 // have asked others. Missed events are told as soon as another shard has read its mail.
 static bool has_news(struct shard *shard) {
     const struct hub *hub = shard->hub;
-    return !post_quiet(shard) || shard->misses || !list_empty(&shard->presence.changes) ||
+    return !post_quiet(shard) || shard->missed || !list_empty(&shard->presence.changes) ||
            shard->missed_unnamed || !list_empty(&shard->to_send) || send_goes_on_ns(shard) == 0 ||
            read_fairness_wait(shard) || !list_empty(&shard->abandoned) || survey_due(shard) ||
            !list_empty(&shard->shaking) || shard->settled || feature_has_news(shard) ||

@@ -137,9 +137,10 @@ static uint32_t depth_for(const struct children *children, uint64_t user) {
 struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user) {
     const struct child_settings *settings = stand_in->newest ? stand_in->newest : stand_in->settings;
     uint32_t number = 1, depth = depth_for(children_of(shard), user);
-    bool is_going = children_of(shard)->closing || stand_in->after == CHILD_AFTER_FREE;
+    bool is_closing = children_of(shard)->closing || stand_in->after == CHILD_AFTER_FREE;
     assert(child_is_stand_in(stand_in) && user);
-    if (is_going || depth >= CHAIN_MAX || count_used(children_of(shard), stand_in) >= settings->instances_max)
+    if (is_closing || depth >= CHAIN_MAX ||
+        count_used(children_of(shard), stand_in) >= settings->instances_max)
         return NULL;
     while (children_find(children_of(shard), settings->name, number))
         number++;
@@ -155,9 +156,9 @@ struct child *children_add_instance(struct shard *shard, struct child *stand_in,
 
 struct child *children_add_modern(struct shard *shard, struct child *first) {
     const struct child_settings *settings = first->newest; // which the first one may be about to take
-    bool is_going = children_of(shard)->closing || first->after == CHILD_AFTER_FREE;
+    bool is_closing = children_of(shard)->closing || first->after == CHILD_AFTER_FREE;
     assert(!first->of && !first->other);
-    if (is_going || !settings || settings->protocol != CHILD_MCP)
+    if (is_closing || !settings || settings->protocol != CHILD_MCP)
         return NULL;
     struct child *child = create(shard, settings, MODERN_NUMBER | first->number, first);
     if (!child)

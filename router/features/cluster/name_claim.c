@@ -332,13 +332,13 @@ void name_claim_follow(struct link *link) {
 
 static void expire(struct link *link) {
     struct shard *shard = link->shard;
-    struct list *asked = &shard->claims->orders, *confirming = &shard->barrier,
+    struct list *asked = &shard->claims->orders, *registrations = &shard->barrier,
                 *attach = &shard->attach_queries;
     uint64_t now_ms = shard_now_ms(shard);
     while (!list_empty(asked) && order_at(asked->next)->claim_number &&
            now_ms - order_at(asked->next)->claimed_ms >= CLUSTER_CLAIM_MS)
         registry_claimed(shard, order_at(asked->next), false);
-    for (struct list *node = confirming->next, *next; node != confirming; node = next) {
+    for (struct list *node = registrations->next, *next; node != registrations; node = next) {
         struct order *order = list_entry(node, struct order, by_barrier);
         next = node->next;
         if (now_ms - order->barrier_ms >= CLUSTER_CONFIRM_MS)

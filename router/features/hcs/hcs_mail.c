@@ -19,10 +19,10 @@ uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes
     return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
 }
 
-void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed) {
+void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required) {
     assert(connection && !parcel->dressed);
     parcel->mail.connection = connection;
-    parcel->mail.detail = owed;
+    parcel->mail.detail = required;
     hcs_mail_post(shard, connection_shard(connection), &parcel->mail, HCS_MAIL_TELL);
 }
 

@@ -31,7 +31,7 @@ void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs
 // The shard on which a session of this name lives.
 uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes);
 // Sends a connection a frame, which is taken over. A frame that is `owed` passes a full queue.
-void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool owed);
+void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required);
 // HCS_MAIL_TELL.
 void hcs_mail_arrived(struct shard *shard, struct parcel *parcel);
 // Takes a frame, and gives one back whose line breaks are what the peer's wire makes of them; NULL where memory is

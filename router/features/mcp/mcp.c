@@ -214,7 +214,7 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     enum mcp_method method = child_mux_method(parcel);
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    struct mcp_user *hears = user && !user->answers_only ? user : NULL;
+    struct mcp_user *receives = user && !user->answers_only ? user : NULL;
     if (user && method == MCP_INITIALIZED && child->state == CHILD_RUNNING)
         user->informed = true;
     bool is_initialized = method == MCP_INITIALIZED;
@@ -222,11 +222,11 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
         child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, 0);
         return true;
     }
-    if (is_initialized || mcp_client_state_note(shard, child, mcp, hears, parcel)) {
+    if (is_initialized || mcp_client_state_note(shard, child, mcp, receives, parcel)) {
         send_release(shard, parcel);
         return true;
     }
-    if (parcel->hub_id && hears && method == MCP_SUBSCRIBE)
+    if (parcel->hub_id && receives && method == MCP_SUBSCRIBE)
         mcp_client_state_subscribe(shard, &mcp->users, parcel);
     return false;
 }
@@ -259,12 +259,12 @@ static void set_logging(struct shard *shard, const struct mcp *mcp, const struct
     const struct mcp_user *user = mcp_only_log_reader(&mcp->users);
     assert(mcp->era == MCP_MODERN);
     uint32_t bytes = message->frame->body.bytes;
-    bool hears = user && !user->answers_only;
-    struct parcel *parcel = hears ? parcel_forward(&shard->parcels, message->frame) : NULL;
+    bool receives = user && !user->answers_only;
+    struct parcel *parcel = receives ? parcel_forward(&shard->parcels, message->frame) : NULL;
     if (parcel)
         forward_to(shard, user->home.connection, parcel);
     else
-        drop_one(shard, hears ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
+        drop_one(shard, receives ? COUNT_DROP_NO_MEMORY : COUNT_DROP_NO_ROUTE, message->peer->name, bytes);
 }
 
 // Takes a notification that is about no request. False: it goes its way as anybody's.

@@ -33,7 +33,7 @@ struct ending {
     bool spares; // what hasn't gone out yet
 };
 
-static void end_owed(void *context, uint64_t hub_id) {
+static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
     struct child *first = ending->child->of;
     if (ending->spares && outbox_has(&ending->child->seat->connection.outbox, hub_id))
@@ -60,7 +60,7 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
     for (struct list *node = users ? users->users.next : NULL, *next; users && node != &users->users;
          node = next) {
         next = node->next;
-        mcp_visit_requests(list_entry(node, struct mcp_user, link), end_owed, &ending);
+        mcp_visit_requests(list_entry(node, struct mcp_user, link), end_pending, &ending);
     }
     for (struct parcel *parcel; !spares && (parcel = outbox_take(&child->seat->connection.outbox));) {
         if (!parcel->hub_id)
@@ -112,8 +112,8 @@ static enum error fault_of(const struct shard *shard, const struct child *first,
         return ERROR_AGENT_NOT_FOUND;
     if (first->removed)
         return ERROR_AGENT_NOT_FOUND;
-    bool is_going = !first->newest || first->newest->protocol != CHILD_MCP;
-    if (is_going || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))
+    bool is_closing = !first->newest || first->newest->protocol != CHILD_MCP;
+    if (is_closing || first->after == CHILD_AFTER_FREE || (child && child->after == CHILD_AFTER_FREE))
         return ERROR_TARGET_DISCONNECTED;
     return child && queue_limit_has_room(shard, child->seat) ? ERROR_NONE : ERROR_OVERLOADED;
 }
@@ -155,8 +155,8 @@ void mcp_modern_retire(struct shard *shard, struct child *first) {
     bool is_modern = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
     const struct mcp_users *users = child ? sharing_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
-    bool is_going = !child || child->after == CHILD_AFTER_FREE;
-    if (is_modern && !is_going && (!users || list_empty(&users->by_requests)))
+    bool is_closing = !child || child->after == CHILD_AFTER_FREE;
+    if (is_modern && !is_closing && (!users || list_empty(&users->by_requests)))
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 

@@ -437,7 +437,7 @@ struct ending {
     bool spares;     // what hasn't gone out
 };
 
-static void end_owed(void *context, uint64_t hub_id) {
+static void end_pending(void *context, uint64_t hub_id) {
     const struct ending *ending = context;
     struct child *child = ending->child, *stand_in = child->of;
     if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
@@ -475,7 +475,7 @@ void per_client_restart(struct shard *shard, struct peer *seat) {
     struct ending ending = {shard, child, is_mine && !child->era_is_known && user && !user->has_session,
                             spares};
     if (user)
-        mcp_visit_requests(user, end_owed, &ending);
+        mcp_visit_requests(user, end_pending, &ending);
     if (!spares || !user)
         drop_waiting(shard, seat);
     per_client_session_restart(shard, child);

@@ -291,17 +291,17 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
     text_init(&body);
     if (!tool_list_sift(shard, pending->user, call->server, call->server_bytes, *response, &body))
         return;
-    struct parcel *sifted = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
-    if (!sifted) {
+    struct parcel *filtered = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (!filtered) {
         text_deinit(&body);
         return;
     }
-    sifted->mail.detail = (*response)->mail.detail;
-    sifted->mail.came_us = (*response)->mail.came_us;
-    sifted->lane = (*response)->lane;
-    sifted->body.bytes = (uint32_t)sifted->bytes;
+    filtered->mail.detail = (*response)->mail.detail;
+    filtered->mail.came_us = (*response)->mail.came_us;
+    filtered->lane = (*response)->lane;
+    filtered->body.bytes = (uint32_t)filtered->bytes;
     send_release(shard, *response);
-    *response = sifted;
+    *response = filtered;
 }
 
 // --- hub/stats

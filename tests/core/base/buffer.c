@@ -122,7 +122,7 @@ static void without_memory_the_budget_is_given_back(void **state) {
 
 static void a_burst_is_not_kept_for_ever(void **state) {
     (void)state;
-    enum { BURST = 8 * RECEIVE_BUFFERS_LENT };
+    enum { BURST = 8 * RECEIVE_BUFFERS_PROVIDED };
     static struct buffer *burst[BURST];
     struct buffer_budget budget = {.bytes_max = UINT64_MAX / 2};
     struct buffer_pool pool;
