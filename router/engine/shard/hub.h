@@ -144,13 +144,9 @@ struct hub {
     struct feature_set *features;         // that it has; constant
     struct feature_set *features_watched; // likewise, for shards whose messages are watched
     void *states
-        [FEATURES_MAX]; // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
-    _Atomic uint64_t
-        span_second; // in its upper half, and how many requests were sampled in it (router/features/trace)
-    _Atomic uint32_t spans;      // that wait for the collector, counted by all shards
-    _Atomic uint64_t span_bytes; // of memory, that these take
-    struct shard **shards;       // each is set by its own thread before any runs
-    struct mailbox *mailboxes;   // from shard * shard_count + to shard
+        [FEATURES_MAX];    // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
+    struct shard **shards; // each is set by its own thread before any runs
+    struct mailbox *mailboxes; // from shard * shard_count + to shard
     struct buffer_budget budget;
     struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
     _Atomic uint32_t child_count;

@@ -554,6 +554,6 @@ void span_exporter_drain(struct span_exporter *exporter) {
 }
 
 bool span_exporter_holds(const struct span_exporter *exporter) {
-    return atomic_load_explicit(&exporter->shard->hub->spans, memory_order_relaxed) > 0 ||
+    return atomic_load_explicit(&trace_hub_of(exporter->shard)->spans, memory_order_relaxed) > 0 ||
            exporter->state != EXPORTER_IDLE || exporter->is_heard;
 }

@@ -16,7 +16,7 @@ void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count
 bool trace_admits(struct shard *shard) {
     uint64_t rate = shard->settings->own[FEATURE_TRACE][TRACE_OWN_RATE], next;
     uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;
-    _Atomic uint64_t *counted = &shard->hub->span_second;
+    _Atomic uint64_t *counted = &trace_hub_of(shard)->second;
     uint64_t seen = atomic_load_explicit(counted, memory_order_relaxed);
     assert(rate > 0 && rate < UINT32_MAX);
     do {
@@ -60,7 +60,7 @@ void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]
 
 // Counts one more that waits. False: there are too many.
 static bool count_in(struct shard *shard, uint64_t bytes) {
-    struct hub *hub = shard->hub;
+    struct trace_hub *hub = trace_hub_of(shard);
     uint32_t before = atomic_fetch_add_explicit(&hub->spans, 1, memory_order_relaxed);
     uint64_t bytes_before = atomic_fetch_add_explicit(&hub->span_bytes, bytes, memory_order_relaxed);
     uint64_t quarter = quota_bytes_max(&shard->quota) / 4;
@@ -73,9 +73,9 @@ static bool count_in(struct shard *shard, uint64_t bytes) {
 }
 
 static void count_out(struct shard *shard, uint64_t bytes) {
-    assert(atomic_load_explicit(&shard->hub->spans, memory_order_relaxed) > 0);
-    atomic_fetch_sub_explicit(&shard->hub->spans, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&shard->hub->span_bytes, bytes, memory_order_relaxed);
+    assert(atomic_load_explicit(&trace_hub_of(shard)->spans, memory_order_relaxed) > 0);
+    atomic_fetch_sub_explicit(&trace_hub_of(shard)->spans, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&trace_hub_of(shard)->span_bytes, bytes, memory_order_relaxed);
 }
 
 void trace_submit(struct shard *shard, const struct text *json) {

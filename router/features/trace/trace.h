@@ -43,6 +43,13 @@ struct trace {
     struct span_exporter *exporter; // of shard 0
 };
 
+// What all shards count.
+struct trace_hub {
+    _Atomic uint64_t second;     // in its upper half, and how many requests were sampled in it
+    _Atomic uint32_t spans;      // that wait for the collector
+    _Atomic uint64_t span_bytes; // of memory, that these take
+};
+
 // A span that waits. It belongs to who has it: to mail, then to the exporter.
 struct span_record {
     struct mail mail;
@@ -53,6 +60,9 @@ struct span_record {
 
 static inline struct trace *trace_of(const struct shard *shard) {
     return shard->states[FEATURE_TRACE];
+}
+static inline struct trace_hub *trace_hub_of(const struct shard *shard) {
+    return shard->hub->states[FEATURE_TRACE];
 }
 // Whether spans go anywhere.
 static inline bool trace_is_on(const struct shard *shard) {

@@ -103,6 +103,7 @@ const struct feature trace_feature = {
     .options = trace_options,
     .counters = trace_counters,
     .shard_bytes = sizeof(struct trace),
+    .hub_bytes = sizeof(struct trace_hub),
     .open = trace_open,
     .close = trace_close,
     .mail = trace_mail,
