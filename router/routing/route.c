@@ -18,7 +18,6 @@
 #include "router/events/notify_fanout.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/progress.h"
-#include "router/forwarding/remote_route.h"
 #include "router/methods/methods.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
@@ -132,7 +131,7 @@ static void route_to(struct shard *shard, const struct message *message, const s
     struct rules_verdict verdict = rules_route(&shard->agents, criteria, hub_pending, shard->hub);
     assert(verdict.error || verdict.agent);
     if ((verdict.error || verdict.stands_in) && !message->peer->transport->is_attached &&
-        remote_route_takes(shard, message, criteria, &verdict))
+        feature_no_target(shard, message, criteria, &verdict))
         return;
     if (!verdict.error && verdict.agent->pool_bytes)
         verdict.agent = feature_choose(shard, message->peer, verdict.agent);

@@ -26,6 +26,7 @@ struct peer;
 struct option;
 struct pending;
 struct rules_message;
+struct rules_verdict;
 struct shard;
 struct survivors;
 struct stats_row;
@@ -118,31 +119,36 @@ struct request_end {
       (shard, counter, connection, count))
 
 // X(function, parameters, arguments). Each feature's function is called, until the first returns true.
-#define FEATURE_QUESTIONS(X)                                                                                                       \
-    /* The shard is about to sleep: whether something has to be done at once. */                                                   \
-    X(has_news, (const struct shard *shard), (shard))                                                                              \
-    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                       \
-    X(relieve, (struct shard * shard), (shard))                                                                                    \
-    /* Whether the phase shard->phase isn't over yet for the feature. */                                                           \
-    X(holds_phase, (const struct shard *shard), (shard))                                                                           \
-    /* Whether something is pending, for which the drain gives its time. */                                                        \
-    X(has_pending, (const struct shard *shard), (shard))                                                                           \
-    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                            \
-    X(before_route,                                                                                                                \
-      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                 \
-      (shard, message, criteria))                                                                                                  \
-    /* The same, of one that is about to go to this agent of this hub. */                                                          \
-    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                            \
-      (shard, message, agent))                                                                                                     \
-    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */           \
-    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                        \
-    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */ \
-    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                           \
-      (shard, peer, text, id))                                                                                                     \
-    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                           \
-    X(cancel_request,                                                                                                              \
-      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                         \
-       uint64_t since_ms),                                                                                                         \
+#define FEATURE_QUESTIONS(X)                                                                                                                \
+    /* The shard is about to sleep: whether something has to be done at once. */                                                            \
+    X(has_news, (const struct shard *shard), (shard))                                                                                       \
+    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                                \
+    X(relieve, (struct shard * shard), (shard))                                                                                             \
+    /* Whether the phase shard->phase isn't over yet for the feature. */                                                                    \
+    X(holds_phase, (const struct shard *shard), (shard))                                                                                    \
+    /* Whether something is pending, for which the drain gives its time. */                                                                 \
+    X(has_pending, (const struct shard *shard), (shard))                                                                                    \
+    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                                     \
+    X(before_route,                                                                                                                         \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                          \
+      (shard, message, criteria))                                                                                                           \
+    /* The rules have found nobody here, or a stand-in alone: whether the feature has taken it. What is for one agent alone isn't asked. */ \
+    X(no_target,                                                                                                                            \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria,                                           \
+       const struct rules_verdict *verdict),                                                                                                \
+      (shard, message, criteria, verdict))                                                                                                  \
+    /* A call that may be made is about to go to this agent of this hub. */                                                                 \
+    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                                     \
+      (shard, message, agent))                                                                                                              \
+    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */                    \
+    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                                 \
+    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */          \
+    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                                    \
+      (shard, peer, text, id))                                                                                                              \
+    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                                    \
+    X(cancel_request,                                                                                                                       \
+      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                                  \
+       uint64_t since_ms),                                                                                                                  \
       (shard, peer, text, id, since_ms))
 
 // Steps of the turn, behind each of which the turn carries out what has ended.

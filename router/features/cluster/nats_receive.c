@@ -22,6 +22,7 @@
 #include "router/features/cluster/remote_directory.h"
 #include "router/features/feature_list.h"
 #include "router/forwarding/progress.h"
+#include "router/forwarding/remote_route.h"
 #include "router/registry/registry.h"
 #include "router/rights/authn.h"
 #include "router/routing/route.h"
@@ -446,6 +447,7 @@ const struct feature cluster_feature = {
     .close = link_end,
     .timer = nats_tick,
     .event = cluster_event,
+    .no_target = remote_route_takes,
     .turn_begins = nats_awake,
     .turn = follow_names,
     .turn_ends = nats_follow,
