@@ -114,6 +114,10 @@ struct request_end {
     /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                                                                                           \
     X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),                                                                                \
       (shard, peer, parcel))                                                                                                                                                    \
+    /* A message that has come from another hub, in an exchange, is held under this checkpoint until somebody approves it. */                                                   \
+    X(message_held,                                                                                                                                                             \
+      (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),                                                                              \
+      (shard, message, checkpoint, bytes))                                                                                                                                      \
     /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                                                                                      \
     X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
       (shard, counter, connection, count))

@@ -70,10 +70,6 @@ struct transport {
     // A cancel has come for a request that was asked of the peer, under parcel->hub_id; takes the parcel. `lasts`: its source waits for
     // its answer still. True: the request was taken out of the queue, and the source is to be answered here. NULL: as `forget` says.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
-    // Tells the peer that its message is held under this checkpoint until somebody approves it. NULL: nobody need
-    // know.
-    void (*held)(struct shard *shard, struct peer *peer, struct exchange *exchange, const char *checkpoint,
-                 size_t bytes);
     // The program behind it has ended, and won't answer what it was asked: of one whose debts the registry doesn't
     // know. NULL: it does.
     void (*rest)(struct shard *shard, struct peer *peer);

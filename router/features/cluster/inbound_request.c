@@ -241,10 +241,10 @@ void inbound_request_report(struct shard *shard, struct peer *peer, const struct
     send_release(shard, parcel);
 }
 
-void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchange *exchange,
-                          const char *checkpoint, size_t bytes) {
-    struct link *link = link_of(shard, peer);
-    struct inbound_request *request = exchange->inbound;
+void inbound_request_hold(struct shard *shard, const struct message *message, const char *checkpoint,
+                          size_t bytes) {
+    struct link *link = link_of(shard, message->peer);
+    struct inbound_request *request = message->exchange->inbound;
     struct text json;
     assert(shard->index == 0);
     if (!link || !request || !request->place.hub)

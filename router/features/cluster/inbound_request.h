@@ -31,5 +31,6 @@ void inbound_request_tick(struct link *link);
 void inbound_request_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void inbound_request_report(struct shard *shard, struct peer *peer, const struct pending *pending,
                             struct parcel *parcel);
-void inbound_request_hold(struct shard *shard, struct peer *peer, struct exchange *exchange,
-                          const char *checkpoint, size_t bytes);
+// As struct feature has it.
+void inbound_request_hold(struct shard *shard, const struct message *message, const char *checkpoint,
+                          size_t bytes);

@@ -405,7 +405,6 @@ const struct transport transport_nats = {
     .leave = nats_leave,
     .divert = outbound_request_divert,
     .cancel = outbound_request_cancel,
-    .held = inbound_request_hold,
     .report = inbound_request_report,
     .end_is_leaving = true,
 };
@@ -448,6 +447,7 @@ const struct feature cluster_feature = {
     .timer = nats_tick,
     .event = cluster_event,
     .no_target = remote_route_takes,
+    .message_held = inbound_request_hold,
     .turn_begins = nats_awake,
     .turn = follow_names,
     .turn_ends = nats_follow,

@@ -272,9 +272,9 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
 static void notify_source(struct shard *shard, const struct held_message *held,
                           const struct message *message) {
     char checkpoint[GATE_CHECKPOINT_BYTES_MAX];
-    if (message->origin && held->exchange && message->peer->transport->held)
-        message->peer->transport->held(shard, message->peer, held->exchange, checkpoint,
-                                       gate_json_write_checkpoint(shard, &held->checkpoint, checkpoint));
+    if (message->origin && held->exchange)
+        feature_message_held(shard, message, checkpoint,
+                             gate_json_write_checkpoint(shard, &held->checkpoint, checkpoint));
 }
 
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message) {
