@@ -70,13 +70,6 @@ struct transport {
     // A cancel has come for a request that was asked of the peer, under parcel->hub_id; takes the parcel. `lasts`: its source waits for
     // its answer still. True: the request was taken out of the queue, and the source is to be answered here. NULL: as `forget` says.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
-    // The program behind it has ended, and won't answer what it was asked: of one whose debts the registry doesn't
-    // know. NULL: it does.
-    void (*rest)(struct shard *shard, struct peer *peer);
-    // Writes hub ids of requests to such a peer that aren't in its queue, and yet don't end with it. Another
-    // peer has them, which lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many
-    // as there is room for, and returns how many there are. NULL: there are none.
-    size_t (*others)(const struct peer *peer, bool waiting, uint64_t *hub_ids, size_t room);
     // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
     // with. NULL: nothing is.
     bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,

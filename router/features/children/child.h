@@ -37,6 +37,18 @@ enum child_after {
     CHILD_AFTER_FREE,  // there is no such child any more
 };
 
+// How programs are spoken with.
+struct child_ops {
+    const struct transport *framed, *lines;
+    // The program of an instance of one user's has ended, and won't answer what it was asked, which the registry doesn't
+    // know.
+    void (*rest)(struct shard *shard, struct peer *seat);
+    // Writes hub ids of requests to a seat that aren't in its queue, and yet don't end with it. Another peer has them, which
+    // lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many as there is room for, and returns how
+    // many there are.
+    size_t (*others)(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room);
+};
+
 struct child {
     struct child *next;  // of all
     struct list due;     // in due_of, as long as it may have something to do
@@ -46,6 +58,7 @@ struct child {
     const struct child_settings *newest; // what the configuration says, one reference; NULL: nothing any more
     bool removed;                        // no section has its name any more
     struct peer *seat;
+    const struct child_ops *ops; // by which it is spoken with
     // Where each of its users has an instance of its own (instances = each), the first one has the name and
     // never runs. Messages for it go to the instance of their source (router/features/mcp/per_client.h).
     struct child *of;       // of such an instance: that first one; NULL: it is none

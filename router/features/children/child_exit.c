@@ -72,8 +72,8 @@ static void leave(struct shard *shard, struct peer *seat) {
 // The registry knows nothing of what an instance of one user's owes.
 static void end_for_user(struct shard *shard, struct child *child) {
     assert(child_of_seat(child->seat) == child);
-    if (child->of && child->seat->transport->rest)
-        child->seat->transport->rest(shard, child->seat);
+    if (child->of)
+        child->ops->rest(shard, child->seat);
 }
 
 static bool has_pending(const struct shard *shard, const struct child *child) {

@@ -127,14 +127,15 @@ static uint64_t target_of(const struct child *child, const struct parcel *parcel
 // Spares parcels that wait, and those that another process has: requests if those are to be spared, starts of
 // sessions as long as there will be a next program. Without memory for it, nothing is spared.
 static void save_pending(const struct child *child, bool waiting, struct order *order) {
+    const struct child_ops *ops = child->ops;
     const struct peer *seat = child->seat;
     const struct outbox *outbox = &seat->connection.outbox;
-    size_t others = seat->transport->others ? seat->transport->others(seat, waiting, NULL, 0) : 0;
+    size_t others = ops->others(seat, waiting, NULL, 0);
     size_t room = others + outbox->count;
     order->survivors = room ? memory_take(room * sizeof *order->survivors) : NULL;
     if (!order->survivors)
         return;
-    order->survivor_count = others ? seat->transport->others(seat, waiting, order->survivors, others) : 0;
+    order->survivor_count = others ? ops->others(seat, waiting, order->survivors, others) : 0;
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (const struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
             if (target_of(child, parcel, waiting))

@@ -42,7 +42,7 @@ static struct child *take_seat(struct shard *shard, struct child *child,
                                const struct child_settings *settings) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
-    child->seat = peer_open_seat(shard, settings->lines ? children->lines : children->framed);
+    child->seat = peer_open_seat(shard, settings->lines ? children->ops->lines : children->ops->framed);
     struct peer_cold *cold = child->seat ? peer_take_cold(shard, child->seat) : NULL;
     struct child_peer *own = cold ? child_peer_take(shard, child->seat) : NULL;
     bool taken = own && (!shard->settings->users || identity_take(shard, cold, -1)) &&
@@ -84,6 +84,7 @@ static struct child *create(struct shard *shard, const struct child_settings *se
     outbox_init(&child->hub_outbox);
     child->record = record;
     child->number = number;
+    child->ops = children_of(shard)->ops;
     child->of = of;
     child->settings = child_settings_hold(settings);
     child->newest = child_settings_hold(settings);
@@ -232,7 +233,7 @@ static void children_configure(struct shard *shard) {
     children_add_missing(shard);
 }
 
-bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines) {
+bool children_open(struct shard *shard, const struct child_ops *ops) {
     struct keeper *keeper = shard->hub->settings.keeper;
     assert(shard->index == 0 && !children_of(shard));
     if (!keeper)
@@ -241,8 +242,7 @@ bool children_open(struct shard *shard, const struct transport *framed, const st
     if (!children)
         return false;
     list_init(&children->due);
-    children->framed = framed;
-    children->lines = lines;
+    children->ops = ops;
     children->listening = true;
     shard->states[FEATURE_CHILDREN] = children;
     io_receive(shard->io, keeper->reports, FEATURE_TOKEN(FEATURE_CHILDREN, CHILDREN_TOKEN_KEEPER), 0);

@@ -10,11 +10,11 @@ enum { CHILDREN_TOKEN_KEEPER };
 
 struct children {
     struct child *first;
-    struct list due;                        // struct child.due: those that may have something to do
-    const struct transport *framed, *lines; // what is spoken with them
-    bool lacks_place;                       // for one that the configuration asks for
-    bool listening;                         // to the keeper
-    bool cancelling;                        // that
+    struct list due; // struct child.due: those that may have something to do
+    const struct child_ops *ops;
+    bool lacks_place; // for one that the configuration asks for
+    bool listening;   // to the keeper
+    bool cancelling;  // that
     bool closing;
     struct keeper_report report; // so far as it has come
     uint32_t report_bytes;
@@ -26,7 +26,7 @@ static inline struct children *children_of(const struct shard *shard) {
 }
 
 // Begins to keep those that the configuration names, where there is a keeper. False when memory is used up.
-bool children_open(struct shard *shard, const struct transport *framed, const struct transport *lines);
+bool children_open(struct shard *shard, const struct child_ops *ops);
 // The instance of a user of its own, which isn't there yet: NULL where there may be no more, or memory is used up.
 struct child *children_add_instance(struct shard *shard, struct child *stand_in, uint64_t user);
 // The instance of a server of MCP that speaks the modern era, which isn't there yet: likewise.

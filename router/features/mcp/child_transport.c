@@ -289,8 +289,7 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = GAUGE_CHILD, .take = child_take, .refuse = child_refuse, .unreadable = child_unreadable,        \
     .ended = child_ended, .leave = child_leave, .divert = child_divert, .forget = child_forget,              \
-    .rest = child_restarts, .others = child_others, .member = child_take_member, .wanted = child_wanted,     \
-    .expire = child_expire, .end_is_leaving = true
+    .member = child_take_member, .wanted = child_wanted, .expire = child_expire, .end_is_leaving = true
 
 const struct transport transport_child_framed = {.name = "child", .wire = &wire_framed, CHILD_TRANSPORT};
 const struct transport transport_child_lines = {.name = "child-lines", .wire = &wire_lines, CHILD_TRANSPORT};
@@ -305,7 +304,11 @@ static bool mcp_is_on(const struct hub_settings *settings) {
 
 static const char *mcp_start(struct shard *shard) {
     assert(shard->index == 0);
-    return children_open(shard, &transport_child_framed, &transport_child_lines) ? NULL : "children";
+    static const struct child_ops ops = {.framed = &transport_child_framed,
+                                         .lines = &transport_child_lines,
+                                         .rest = child_restarts,
+                                         .others = child_others};
+    return children_open(shard, &ops) ? NULL : "children";
 }
 
 static void user_left(struct shard *shard, uint64_t connection) {
