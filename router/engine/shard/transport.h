@@ -13,27 +13,6 @@ struct peer;
 struct pending;
 struct shard;
 
-// The fate of an HCS session for a peer that asked for one by hcs_http_open.
-enum streamed_kind {
-    STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
-    STREAMED_FRAME,   // a frame for it
-    STREAMED_UNKNOWN, // it asked for its place in a session that isn't there: it isn't a client
-    STREAMED_BARRED,  // the same, and its user may not call what it has asked for
-    STREAMED_OVER,    // it isn't a client any more, or hasn't become one; behind all else
-};
-struct streamed {
-    enum streamed_kind kind;
-    const char *id; // the session's
-    size_t id_bytes;
-    const char *type; // of a frame: its `type`; static
-    bool ends;        // and whether it ends the session
-    bool has_seq;     // the peer has got a chunk, the last one with this seq
-    uint64_t seq;
-    // A frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be
-    // queued by send_queue_required.
-    struct parcel *parcel;
-};
-
 struct transport {
     const char *name;
     const struct wire *wire; // in both directions
@@ -101,8 +80,6 @@ struct transport {
     bool
         is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
     bool answers_only; // it gets nothing that it hasn't asked for: there is no place for it
-    // Where HCS comes as something else than bodies. NULL: it comes as bodies.
-    void (*streamed)(struct shard *shard, struct peer *peer, const struct streamed *streamed);
 };
 
 // Content-Length blocks, and one JSON text a line.

@@ -69,7 +69,7 @@ static struct hcs_client *hcs_client_make(struct shard *shard, struct hcs_viewer
     client->has_after = fields->has_after;
     client->has_seq = fields->has_after && fields->resumes; // it comes back to this place
     client->last_seq = fields->after_seq;
-    client->is_web = fields->is_web;
+    client->on_streamed = fields->on_streamed;
     client->is_generated = fields->is_generated;
     client->after_seq = fields->after_seq;
     client->required = fields->required;
@@ -161,7 +161,7 @@ static void deliver_parcel(struct shard *shard, struct peer *peer, struct hcs_cl
     streamed->id_bytes = client->id_bytes;
     streamed->has_seq = client->has_seq;
     streamed->seq = client->last_seq;
-    peer->transport->streamed(shard, peer, streamed);
+    client->on_streamed(shard, peer, streamed);
 }
 
 static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
@@ -173,9 +173,9 @@ static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *c
         parcel->stream = client->tag;
         client->has_queued = true;
     }
-    if (parcel && !client->is_web)
+    if (parcel && !client->on_streamed)
         send_queue_required(shard, peer, parcel);
-    if (!parcel || !client->is_web)
+    if (!parcel || !client->on_streamed)
         return;
     struct streamed streamed = {
         .kind = STREAMED_FRAME, .type = hcs_type_text(tag.type), .ends = tag.ends, .parcel = parcel};
@@ -334,7 +334,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
 void hcs_client_opened(struct shard *shard, struct hcs_client *client) {
     struct peer *peer = peer_at(shard, client);
     struct streamed streamed = {.kind = STREAMED_OPEN};
-    assert(client->is_web);
+    assert(client->on_streamed);
     if (peer)
         deliver_parcel(shard, peer, client, &streamed);
 }
@@ -354,7 +354,7 @@ void hcs_client_returned(struct shard *shard, struct hcs_client *client) {
         part(peer, client);
         if (client->mail.detail == HCS_REFUSAL_LOST)
             peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-        else if (client->is_web)
+        else if (client->on_streamed)
             deliver_parcel(shard, peer, client, &streamed);
         peer_settle(shard, peer);
     }

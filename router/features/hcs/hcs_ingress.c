@@ -282,7 +282,7 @@ static const char *fault_of(const struct hcs_query *query) {
     return query->target && query->target_bytes > REQUEST_ID_BYTES_MAX ? "there is no such target" : NULL;
 }
 
-static struct hcs_start_fields fields_of(const struct hcs_query *query) {
+static struct hcs_start_fields fields_of(const struct hcs_query *query, hcs_streamed *on_streamed) {
     return (struct hcs_start_fields){
         .id = query->session_id,
         .id_bytes = query->session_id ? query->session_id_bytes : 0,
@@ -293,7 +293,7 @@ static struct hcs_start_fields fields_of(const struct hcs_query *query) {
         .has_after = query->has_after,
         .after_seq = query->after_seq,
         .required = query->required,
-        .is_web = true,
+        .on_streamed = on_streamed,
     };
 }
 
@@ -322,11 +322,11 @@ static struct parcel *start_of_query(struct shard *shard, const struct peer *pee
 }
 
 enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
-                                    struct parcel **error) {
+                                    hcs_streamed *on_streamed, struct parcel **error) {
     char generated[HCS_INGRESS_MADE_UP_BYTES];
-    struct hcs_start_fields fields = fields_of(query);
+    struct hcs_start_fields fields = fields_of(query, on_streamed);
     const char *fault = fault_of(query);
-    assert(peer->transport->streamed);
+    assert(on_streamed);
     *error = NULL;
     if (fault) {
         *error = hcs_http_refuse(shard, query, fault);

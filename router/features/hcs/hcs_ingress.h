@@ -26,7 +26,7 @@ struct hcs_query {
 };
 
 enum hcs_http_opening {
-    HCS_HTTP_OPENING,   // what becomes of it is told by the peer's transport (struct transport.streamed)
+    HCS_HTTP_OPENING,   // `on_streamed` is told what becomes of it
     HCS_HTTP_BAD_QUERY, // 400: *error is the frame that says why, if there was memory for it
     HCS_HTTP_BAD_PLACE, // 400: Last-Event-ID is none
     HCS_HTTP_FORBIDDEN, // 403: its user may not; *error as above
@@ -34,7 +34,7 @@ enum hcs_http_opening {
     HCS_HTTP_OVERLOADED // there is no memory; *error as above
 };
 enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, const struct hcs_query *query,
-                                    struct parcel **error);
+                                    hcs_streamed *on_streamed, struct parcel **error);
 
 // The frame that refuses a query for what is wrong with it; NULL without memory.
 struct parcel *hcs_http_refuse(struct shard *shard, const struct hcs_query *query, const char *fault);

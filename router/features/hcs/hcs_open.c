@@ -245,7 +245,7 @@ void hcs_open_join(struct shard *shard, struct hcs_client *client) {
                              : client->is_barred ? HCS_ACCESS_DENIED
                                                  : HCS_ACCESS_ALLOWED;
     bool has_status =
-        client->resumes || (client->is_web && client->is_barred); // of HTTP, in place of a stream
+        client->resumes || (client->on_streamed && client->is_barred); // of HTTP, in place of a stream
     if (has_status && (!session || access != HCS_ACCESS_ALLOWED)) {
         refuse_place(shard, client, access);
     } else if (access != HCS_ACCESS_ALLOWED) {

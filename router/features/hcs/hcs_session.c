@@ -180,7 +180,7 @@ void hcs_session_remove(struct shard *shard, struct hcs_session *session, struct
 static bool hcs_session_file_client(struct shard *shard, struct hcs_session *session,
                                     struct hcs_client *client) {
     client->key.session = session->handle;
-    if (client->is_web) {
+    if (client->on_streamed) {
         client->http_owner = hcs_http_owner_take(shard, session, client);
         if (!client->http_owner)
             return false;
@@ -221,7 +221,7 @@ bool hcs_session_enter(struct shard *shard, struct hcs_session *session, struct 
     if (previous) // not sooner: it may be the only one
         hcs_session_remove(shard, session, previous, HCS_REFUSAL_NONE);
     place(session, client);
-    if (client->is_web)
+    if (client->on_streamed)
         hcs_mail_post(shard, connection_shard(client->connection), &client->opened, HCS_MAIL_OPENED);
     if (session->init &&
         !hcs_delivery_share(shard, client, session->init, (struct hcs_tag){.type = TYPE_INIT})) {

@@ -24,6 +24,28 @@ enum hcs_refusal {
     HCS_REFUSAL_LOST,      // there is no memory to say what: the peer is closed
 };
 
+// The fate of a session for a peer that asked for one by hcs_http_open.
+enum streamed_kind {
+    STREAMED_OPEN,    // the session is there, and the peer a client; before anything else
+    STREAMED_FRAME,   // a frame for it
+    STREAMED_UNKNOWN, // it asked for its place in a session that isn't there: it isn't a client
+    STREAMED_BARRED,  // the same, and its user may not call what it has asked for
+    STREAMED_OVER,    // it isn't a client any more, or hasn't become one; behind all else
+};
+struct streamed {
+    enum streamed_kind kind;
+    const char *id; // the session's
+    size_t id_bytes;
+    const char *type; // of a frame: its `type`; static
+    bool ends;        // and whether it ends the session
+    bool has_seq;     // the peer has got a chunk, the last one with this seq
+    uint64_t seq;
+    // A frame: a body that fits the peer's wire but for its head (parcel_set_head), taken over and to be
+    // queued by send_queue_required.
+    struct parcel *parcel;
+};
+typedef void hcs_streamed(struct shard *shard, struct peer *peer, const struct streamed *streamed);
+
 // A client of an HCS session: one peer, as one session knows it. The peer's shard makes the client and frees it. In
 // between the client belongs to both shards: each has fields of its own, and reads the constant ones.
 //
@@ -33,13 +55,13 @@ enum hcs_refusal {
 struct hcs_client {
     // Constant.
     uint64_t connection;
-    uint64_t tag;      // of its chunks in its peer's queue
-    uint32_t home;     // the session's shard
-    bool resumes;      // it only comes back: it never starts a session
-    bool is_barred;    // its user may join a session, but not start one at its target
-    bool has_after;    // it asked for what follows after_seq
-    bool is_web;       // its transport is told what becomes of it
-    bool is_generated; // the session's name is the hub's
+    uint64_t tag;              // of its chunks in its peer's queue
+    uint32_t home;             // the session's shard
+    bool resumes;              // it only comes back: it never starts a session
+    bool is_barred;            // its user may join a session, but not start one at its target
+    bool has_after;            // it asked for what follows after_seq
+    hcs_streamed *on_streamed; // is told what becomes of it, in place of bodies; NULL: it has bodies
+    bool is_generated;         // the session's name is the hub's
     uint64_t after_seq;
     enum governance required;
     const struct user *user; // for whom it asked; NULL: users aren't on
@@ -96,7 +118,8 @@ static inline const char *hcs_client_target(const struct hcs_client *client) {
 struct hcs_start_fields {
     const char *id, *request_id, *target;
     uint32_t id_bytes, request_id_bytes, target_bytes;
-    bool has_after, resumes, is_barred, is_web, is_generated;
+    bool has_after, resumes, is_barred, is_generated;
+    hcs_streamed *on_streamed;
     uint64_t after_seq;
     enum governance required;
 };

@@ -25,6 +25,7 @@
 static const struct transport transport_hcs;
 
 static const struct transport transport_opening, transport_refused;
+static hcs_streamed on_streamed;
 
 // Asks for a session in the name of the only request under way. HCS_HTTP_JOINING: the request will be answered, or
 // has been. Other results are those of hcs_http_open; the peer then still speaks HTTP.
@@ -33,7 +34,7 @@ static enum hcs_http_opening hcs_sse_open(struct shard *shard, struct peer *peer
     const struct transport *http = peer->transport;
     assert(http_peer_of(peer)->exchange_count == 1);
     receive_switch(shard, peer, &transport_opening);
-    enum hcs_http_opening opening = hcs_http_open(shard, peer, query, error);
+    enum hcs_http_opening opening = hcs_http_open(shard, peer, query, on_streamed, error);
     if (opening != HCS_HTTP_OPENING)
         receive_switch(shard, peer, http);
     return opening;
@@ -74,7 +75,7 @@ static void send_frame(struct shard *shard, struct peer *peer, const struct stre
     peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-static void hcs_streamed(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
+static void tell(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
     switch (streamed->kind) {
     case STREAMED_OPEN:
         send_place(shard, peer, streamed);
@@ -113,15 +114,14 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
     }
     const struct transport *next = streamed->kind == STREAMED_OPEN ? &transport_hcs : &transport_refused;
     if (sse_begin(shard, peer, owner_name(peer), next))
-        hcs_streamed(shard, peer, streamed);
+        tell(shard, peer, streamed);
     else if (streamed->kind == STREAMED_FRAME)
         send_release(shard, streamed->parcel);
 }
 
 // The same with a session and without: what says that there is none bears no place.
 #define HCS_TRANSPORT                                                                                        \
-    .wire = &wire_sse, .gauge = GAUGE_SSE, .enter = sse_enter, .expire = sse_expire,                         \
-    .streamed = hcs_streamed, .end_is_leaving = true
+    .wire = &wire_sse, .gauge = GAUGE_SSE, .enter = sse_enter, .expire = sse_expire, .end_is_leaving = true
 
 static const struct transport transport_hcs = {.name = "hcs", HCS_TRANSPORT};
 static const struct transport transport_refused = {.name = "hcs refused", HCS_TRANSPORT};
@@ -132,9 +132,15 @@ static const struct transport transport_opening = {
     .gauge = GAUGE_SSE,
     .respond = http_respond,
     .leave = http_discard_unserved,
-    .streamed = opening_streamed,
     .end_is_leaving = true,
 };
+
+static void on_streamed(struct shard *shard, struct peer *peer, const struct streamed *streamed) {
+    if (peer->transport == &transport_opening)
+        opening_streamed(shard, peer, streamed);
+    else
+        tell(shard, peer, streamed);
+}
 
 // --- Frames of a client
 
