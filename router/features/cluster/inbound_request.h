@@ -27,10 +27,9 @@ void inbound_request_end(struct link *link, struct cluster_member *member);
 // Each tick: hubs are told of what was taken a while ago and isn't answered.
 void inbound_request_tick(struct link *link);
 
-// As struct transport has them.
+// As struct transport has them, and struct feature the last.
 void inbound_request_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 void inbound_request_report(struct shard *shard, struct peer *peer, const struct pending *pending,
                             struct parcel *parcel);
-// As struct feature has it.
 void inbound_request_hold(struct shard *shard, const struct message *message, const char *checkpoint,
                           size_t bytes);
