@@ -1,7 +1,10 @@
 // The way of spans to a collector: dead, slow, refusing, lying and dripping ones; Retry-After; partial success; what waits,
 // what is dropped, and what is sent at the hub's end. Each span is counted once.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { lookup } from 'node:dns/promises';
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -336,4 +339,47 @@ test('a dead or silent collector holds no end up', async () => {
     hub.clean();
   }
   silent.finish();
+});
+
+test('what can\'t be a collector, a part or a rate is named, and nothing that may be a secret', () => {
+  const check = (...args) => spawnSync(process.env.PATCHBAYD, ['--check', '--sandbox', 'off', '--listen', 'tcp://127.0.0.1:0', ...args], { encoding: 'utf8' });
+  const good = [
+    ['--otlp', 'http://127.0.0.1:4318'], ['--otlp', 'http://localhost:4318/'], ['--otlp', 'http://[::1]:4318/v1/traces?x=1'],
+    ['--otlp', 'http://otel.example:4318', '--insecure'], ['--otlp', 'http://192.0.2.1:4318', '--insecure'],
+    ['--trace-sample', '0'], ['--trace-sample', '1'], ['--trace-sample', '0.000000001'], ['--trace-rate', '1'], ['--trace-parent', 'hub'],
+  ];
+  for (const args of good) {
+    const { status, stderr } = check(...args);
+    assert.deepEqual({ status, stderr }, { status: 0, stderr: '' }, args.join(' '));
+  }
+  const bad = [
+    ['otlp', 'https://127.0.0.1:4318', /expected http:\/\/HOST:PORT/], ['otlp', '127.0.0.1:4318', /expected/], ['otlp', 'http://127.0.0.1', /expected/],
+    ['otlp', 'http://300.0.0.1:4318', /expected/], ['otlp', 'http://user:hunter2@127.0.0.1:4318', /expected/], ['otlp', 'http://127.0.0.1:4318/a b', /expected/],
+    ['otlp', 'http://192.0.2.1:4318', /192\.0\.2\.1:4318 isn't on this machine.*--insecure/], ['otlp', 'http://otel.example:4318', /otel\.example:4318 isn't on this machine/],
+    ['trace-sample', '1.1', /from 0 to 1/], ['trace-sample', '-1', /from 0 to 1/], ['trace-sample', '1e-3', /from 0 to 1/],
+    ['trace-rate', '0', /from 1 to 1000000/], ['trace-parent', 'both', /keep or hub/],
+  ];
+  for (const [option, value, says] of bad) {
+    const { status, stderr } = check(`--${option}`, value);
+    assert.equal(status, 2, `${value}: ${stderr}`);
+    assert.match(stderr, new RegExp(`--${option}: `));
+    assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /hunter2/);
+  }
+});
+
+test('a collector is found by its name', async () => {
+  const collector = await Collector.open();
+  const name = hostname();
+  const { address } = await lookup(name, { family: 4 }).catch(() => ({}));
+  const server = address && address !== '127.0.0.1' ? null : collector; // who listens at this machine's address, if that is the loopback one
+  const hub = await start(`http://${server ? name : 'localhost'}:${collector.port}`, ['--insecure'], 1);
+  try {
+    await ask(hub, 3);
+    await collector.until(({ spans }) => spans.length === 3, 'spans');
+    assert.equal(collector.posts[0].headers.host, `${server ? name : 'localhost'}:${collector.port}`);
+  } finally {
+    await hub.stop();
+    await collector.close();
+  }
 });
