@@ -233,7 +233,7 @@ static uint32_t offer(struct shard *shard, struct event_delivery *delivery, stru
         miss(shard, peer, publication->missed_as, 0, publication->count);
         return 0;
     }
-    struct view view = view_for(shard, delivery, peer->transport->wire);
+    struct view view = view_for(shard, delivery, peer->transport->codec.wire);
     all = view.line_ends[publication->count - 1];
     uint32_t count = fitting(shard, peer, &view, publication->count, &bytes);
     uint32_t sent = send_first(shard, delivery, peer, &view, count, bytes);

@@ -88,8 +88,8 @@ static void progress_deliver(struct shard *shard, uint64_t hub_id, enum pending_
     } else {
         parcel->hub_id = 0;
         stats_count(&shard->stats, COUNT_PROGRESS_FORWARDED);
-        if (source->transport->report)
-            source->transport->report(shard, source, pending, parcel);
+        if (source->transport->ops.report)
+            source->transport->ops.report(shard, source, pending, parcel);
         else
             send_queue_bound(shard, source, parcel);
     }

@@ -60,10 +60,10 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
 }
 
 static void revoke(struct shard *shard, struct peer *peer) {
-    bool confirmed = peer->transport->revoke && peer->state == PEER_OPEN;
+    bool confirmed = peer->transport->ops.revoke && peer->state == PEER_OPEN;
     if (confirmed) {
         stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
-        peer->transport->revoke(shard, peer);
+        peer->transport->ops.revoke(shard, peer);
     } else if (peer->state != PEER_SILENCED && peer->state != PEER_SHUT) {
         peer_close(shard, peer, COUNT_CLOSED_REVOKED);
     }

@@ -149,8 +149,8 @@ static void end_delay(struct shard *shard, struct identity *identity) {
     stats_count(&shard->stats, COUNT_CLOSED_GUESS);
     if (attempt == ATTEMPT_MESSAGE)
         answer_wrong_credential(shard, identity);
-    if (peer->transport->deny)
-        peer->transport->deny(shard, peer, attempt == ATTEMPT_HTTP);
+    if (peer->transport->ops.deny)
+        peer->transport->ops.deny(shard, peer, attempt == ATTEMPT_HTTP);
     else
         peer_linger(shard, peer);
 }
@@ -172,8 +172,8 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
 void authn_deny(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && !identity_of(peer)->attempt);
     stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
-    if (peer->transport->deny)
-        peer->transport->deny(shard, peer, false);
+    if (peer->transport->ops.deny)
+        peer->transport->ops.deny(shard, peer, false);
     else
         peer_linger(shard, peer);
 }

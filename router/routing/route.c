@@ -380,7 +380,7 @@ static void route_message(struct shard *shard, struct message *message) {
 static bool take_member(struct shard *shard, struct peer *peer, const struct frame *frame,
                         struct exchange *exchange) {
     const struct transport *transport = peer->transport;
-    return transport->member && transport->member(shard, peer, frame, exchange);
+    return transport->codec.member && transport->codec.member(shard, peer, frame, exchange);
 }
 
 static void route_member(struct shard *shard, struct peer *peer, const struct frame *frame,

@@ -122,8 +122,9 @@ static void choose(struct shard *shard, struct peer *peer, struct frame *frame) 
         peer_close(shard, peer, COUNTERS_COUNT);
 }
 
-static const struct transport choosing[] = {{.name = "line first", .wire = &wire_lines, .take = choose},
-                                            {.name = "frame first", .wire = &wire_framed, .take = choose}};
+static const struct transport choosing[] = {
+    {.name = "line first", .codec.wire = &wire_lines, .codec.take = choose},
+    {.name = "frame first", .codec.wire = &wire_framed, .codec.take = choose}};
 
 #define PING(id) "{\"id\":" #id ",\"method\":\"hub/ping\"}"
 

@@ -36,7 +36,7 @@ static bool make_room_for_frame(struct shard *shard, struct peer *peer) {
 // for a large unit as much as it could need, so that it doesn't hold much while it waits for more. While the
 // unit is moved it has both. A limit may have been lowered since it began.
 static uint32_t room_while_open(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
-    uint32_t most = peer->transport->wire->open_max(&shard->unit_limits), held = 0;
+    uint32_t most = peer->transport->codec.wire->open_max(&shard->unit_limits), held = 0;
     uint32_t room = bytes < REASSEMBLY_BYTES_MIN ? REASSEMBLY_BYTES_MIN : bytes * 2;
     if (bytes <= RECEIVE_BUFFER_BYTES) {
         room = room < RECEIVE_BUFFER_BYTES ? room : RECEIVE_BUFFER_BYTES;
@@ -161,7 +161,7 @@ void reassembly_forget(struct peer *peer) {
 // --- A refused unit that isn't the stream's end
 
 void reassembly_refused(struct peer *peer) {
-    assert(peer->unit.fault && peer->transport->wire == &wire_lines);
+    assert(peer->unit.fault && peer->transport->codec.wire == &wire_lines);
     unit_begin(&peer->unit);
     peer->unit.skipped = true;
 }
@@ -205,7 +205,7 @@ bool reassembly_should_lead(const struct peer *peer, uint32_t count) {
     if (!peer->partial || peer->partial_bytes > RECEIVE_HEAD_BYTES)
         return false;
     if (!peer->unit.sized)
-        return peer->transport->wire->opens_with_body;
+        return peer->transport->codec.wire->opens_with_body;
     uint32_t lacking = peer->unit.bytes - peer->partial_bytes;
     return peer->partial_bytes <= lacking && lacking <= count;
 }

@@ -17,7 +17,7 @@
 
 static inline enum unit_result receive_scan_once(struct shard *shard, struct peer *peer, uint8_t *bytes,
                                                  uint32_t count) {
-    return peer->transport->wire->scan(&peer->unit, bytes, count, identity_limits(shard, peer));
+    return peer->transport->codec.wire->scan(&peer->unit, bytes, count, identity_limits(shard, peer));
 }
 
 // Follows a result that isn't UNIT_WHOLE: a unit may be judged by its beginning, bytes aside are answered,
@@ -30,7 +30,7 @@ static enum unit_result receive_scan_behind(struct shard *shard, struct peer *pe
             return peer->state == PEER_OPEN ? UNIT_BAD : UNIT_OPEN;
         if (result != UNIT_ASIDE)
             return result;
-        peer->transport->skip(shard, peer, bytes);
+        peer->transport->codec.skip(shard, peer, bytes);
         if (peer->state != PEER_OPEN)
             return UNIT_OPEN;
     }
@@ -69,8 +69,8 @@ static void receive_refuse(struct shard *shard, struct peer *peer) {
 static void report_fault(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     shard->fault_bytes = bytes;
     shard->fault_count = count;
-    if (peer->transport->refuse)
-        peer->transport->refuse(shard, peer);
+    if (peer->transport->codec.refuse)
+        peer->transport->codec.refuse(shard, peer);
     else
         receive_refuse(shard, peer);
     assert(peer->state != PEER_OPEN || peer->unit.skipped);
@@ -84,12 +84,12 @@ static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *byte
 }
 
 void receive_overload(struct shard *shard, struct peer *peer) {
-    if (!peer->transport->overload) {
+    if (!peer->transport->ops.overload) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
     stats_count(&shard->stats, COUNT_CLOSED_NO_MEMORY);
-    peer->transport->overload(shard, peer);
+    peer->transport->ops.overload(shard, peer);
     assert(peer->state != PEER_OPEN);
 }
 
@@ -98,8 +98,8 @@ void receive_overload(struct shard *shard, struct peer *peer) {
 // Returns how many of `count` bytes may be taken in before the scanner must look: all that the unit lacks,
 // or, as long as its length isn't known, as many as it may have until then.
 static uint32_t wanted(const struct shard *shard, const struct peer *peer, uint32_t count) {
-    uint32_t whole =
-        peer->unit.sized ? peer->unit.bytes : peer->transport->wire->open_max(identity_limits(shard, peer));
+    uint32_t whole = peer->unit.sized ? peer->unit.bytes
+                                      : peer->transport->codec.wire->open_max(identity_limits(shard, peer));
     assert(peer->partial_bytes < whole || !peer->unit.sized);
     uint32_t lacking = whole > peer->partial_bytes ? whole - peer->partial_bytes : 1; // a limit was lowered
     return count < lacking ? count : lacking;
@@ -115,12 +115,12 @@ static void hand_on_message(struct shard *shard, struct peer *peer, struct frame
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
     uint32_t end = peer->unit.body_at + peer->unit.body_bytes;
-    if (peer->transport->wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
+    if (peer->transport->codec.wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
         peer_erase(peer, buffer->bytes + at + end, peer->unit.bytes - end);
     bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
-    if (!is_nothing && peer->transport->take)
-        peer->transport->take(shard, peer, &frame);
+    if (!is_nothing && peer->transport->codec.take)
+        peer->transport->codec.take(shard, peer, &frame);
     else if (!is_nothing)
         hand_on_message(shard, peer, &frame);
     unit_begin(&peer->unit);
@@ -145,7 +145,7 @@ static enum unit_result scan_partial(struct shard *shard, struct peer *peer) {
     assert(reassembly_has_room(peer, peer->partial_bytes));
     enum unit_result result =
         receive_scan_unit(shard, peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    if (result == UNIT_OPEN && peer->transport->wire->has_gaps)
+    if (result == UNIT_OPEN && peer->transport->codec.wire->has_gaps)
         reassembly_close_gap(peer);
     return result;
 }
@@ -347,7 +347,7 @@ void receive_cut_off(struct shard *shard, struct peer *peer, enum counter counte
 
 // Ends the stream's last unit, which may have no end of its own.
 static void end_unit(struct shard *shard, struct peer *peer) {
-    const struct wire *wire = peer->transport->wire;
+    const struct wire *wire = peer->transport->codec.wire;
     if (peer->state != PEER_OPEN || !peer->partial || peer->unit.sized || !wire->end)
         return;
     enum unit_result result =

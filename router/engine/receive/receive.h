@@ -24,5 +24,5 @@ void receive_starved(struct shard *shard);
 // Something came of watching whether a peer goes altogether after its end.
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
 // From the next unit on the peer speaks another transport; what it has sent already is read by it. To be
-// called from transport.take, between two units.
+// called from codec.take, between two units.
 void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport);

@@ -152,15 +152,15 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
         send_release(shard, parcel);
         return false;
     }
-    if (peer->transport->cancel)
-        return peer->transport->cancel(shard, peer, parcel, parcel->mail.detail) &&
+    if (peer->transport->ops.cancel)
+        return peer->transport->ops.cancel(shard, peer, parcel, parcel->mail.detail) &&
                cancel_home(shard, parcel);
     struct peer *requester = peer;
-    if (requester->transport->forget)
-        peer = requester->transport->forget(shard, requester, parcel->hub_id, parcel->mail.detail);
+    if (requester->transport->ops.forget)
+        peer = requester->transport->ops.forget(shard, requester, parcel->hub_id, parcel->mail.detail);
     if (peer && withdraw(shard, peer, parcel->hub_id)) {
-        if (requester->transport->forget && parcel->mail.detail)
-            requester->transport->forget(shard, requester, parcel->hub_id, false);
+        if (requester->transport->ops.forget && parcel->mail.detail)
+            requester->transport->ops.forget(shard, requester, parcel->hub_id, false);
         return cancel_home(shard, parcel);
     }
     if (!peer || peer->connection.paused) { // who would have to know it has ended

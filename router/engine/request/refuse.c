@@ -119,9 +119,10 @@ static const char ambiguous[] = "this key must occur once, in its own case and w
 
 // Whether its transport takes what can't be read; then nothing is due for it any more.
 static bool refuse_silently(struct shard *shard, const struct message *message) {
-    if (!message->peer->transport->unreadable)
+    if (!message->peer->transport->codec.unreadable)
         return false;
-    message->peer->transport->unreadable(shard, message->peer, message->body, message->frame->body.bytes);
+    message->peer->transport->codec.unreadable(shard, message->peer, message->body,
+                                               message->frame->body.bytes);
     if (message->exchange)
         exchange_miss(shard, message->exchange);
     return true;

@@ -93,7 +93,7 @@ void exchange_dress(struct exchange *exchange, const struct wire *wire) {
 static void send_dressed(struct shard *shard, struct peer *peer, struct exchange *exchange) {
     if (!exchange->count)
         return;
-    exchange_dress(exchange, peer->transport->wire);
+    exchange_dress(exchange, peer->transport->codec.wire);
     send_queue_chain(shard, peer, &exchange->answers);
     assert(!exchange->answers.first);
 }
@@ -102,8 +102,8 @@ static void exchange_end(struct shard *shard, struct exchange *exchange) {
     struct peer *peer = peer_find(shard, exchange->connection);
     assert(exchange->answers_due == 0 && !exchange->is_ended);
     exchange->is_ended = true;
-    if (peer && peer->transport->respond) {
-        peer->transport->respond(shard, peer, exchange);
+    if (peer && peer->transport->codec.respond) {
+        peer->transport->codec.respond(shard, peer, exchange);
         return;
     }
     if (peer)

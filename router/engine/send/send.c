@@ -67,10 +67,10 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
         send_release(shard, parcel);
         return;
     }
-    if (peer->transport->divert && peer->transport->divert(shard, peer, parcel))
+    if (peer->transport->ops.divert && peer->transport->ops.divert(shard, peer, parcel))
         return;
     if (!parcel->dressed)
-        parcel_dress(parcel, peer->transport->wire);
+        parcel_dress(parcel, peer->transport->codec.wire);
     if (peer->connection.shipment || peer->connection.paused)
         parcel = send_detach(shard, parcel);
     parcel->bound = bound;
@@ -151,7 +151,7 @@ static struct parcel *missed_notice(struct shard *shard, uint32_t count) {
 static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) {
     assert(!peer_is_deaf(peer) && lane < LANES_COUNT);
     struct parcel *notice = missed_notice(shard, peer->missed);
-    const char *head = peer->transport->missed_head;
+    const char *head = peer->transport->codec.missed_head;
     if (!notice)
         return false;
     if (head)
@@ -164,7 +164,7 @@ static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) 
 
 // The note is so small, and comes so seldom, that it passes a full queue.
 void send_missed_unknown(struct shard *shard, struct peer *peer) {
-    const char *head = peer->transport->missed_head;
+    const char *head = peer->transport->codec.missed_head;
     struct parcel *notice = peer_is_deaf(peer) ? NULL : missed_notice(shard, 0);
     if (!notice)
         return;
@@ -261,7 +261,7 @@ static void flush(struct shard *shard, struct peer *peer) {
     struct parcel_list done;
     parcel_list_init(&done);
     if (peer->connection.paused) {
-        peer->transport->wanted(shard, peer);
+        peer->transport->ops.wanted(shard, peer);
         return;
     }
     if (peer->state != PEER_CLOSING)

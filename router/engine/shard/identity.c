@@ -46,8 +46,8 @@ const struct unit_limits *identity_limits_known(const struct shard *shard, const
 bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes) {
     const struct identity *identity = identity_of(peer);
     assert(peer->state == PEER_OPEN);
-    if (!shard->settings->users || !identity || identity->was_known || !peer->transport->admits ||
-        !peer->unit.body_at || peer->transport->admits(shard, peer, bytes))
+    if (!shard->settings->users || !identity || identity->was_known || !peer->transport->codec.admits ||
+        !peer->unit.body_at || peer->transport->codec.admits(shard, peer, bytes))
         return true;
     if (peer->state == PEER_OPEN && peer->unit.body_bytes <= UNKNOWN_FRAME_BYTES_MAX)
         return true;

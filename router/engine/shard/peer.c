@@ -108,11 +108,11 @@ static bool enters(struct shard *shard, struct peer *peer, bool secure) {
                  (peer_take_cold(shard, peer) && identity_take(shard, peer->cold, peer->connection.socket));
     return known &&
            (!secure || connection_secure(&peer->connection, shard->settings->secure, &shard->buffers)) &&
-           (!peer->transport->enter || peer->transport->enter(shard, peer));
+           (!peer->transport->ops.enter || peer->transport->ops.enter(shard, peer));
 }
 
 void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure) {
-    assert(shard->magic == SHARD_MAGIC && transport && transport->wire);
+    assert(shard->magic == SHARD_MAGIC && transport && transport->codec.wire);
     bool taken_in = shard->phase == HUB_SERVING || (shard->phase == HUB_DRAINING && transport->serves_drain);
     struct peer *peer = taken_in ? memory_take_zeroed(1, sizeof *peer) : NULL;
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
@@ -138,7 +138,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
 }
 
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport) {
-    assert(shard->magic == SHARD_MAGIC && transport && transport->wanted);
+    assert(shard->magic == SHARD_MAGIC && transport && transport->ops.wanted);
     struct peer *peer = memory_take_zeroed(1, sizeof *peer);
     uint32_t slot = peer ? slot_take(shard) : UINT32_MAX;
     if (slot == UINT32_MAX) {
@@ -242,7 +242,7 @@ static bool peer_all_sent(const struct peer *peer) {
 // Nothing comes behind what it is told last.
 static void send_goodbye(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_LINGERING && peer_all_sent(peer));
-    peer->transport->goodbye(shard, peer);
+    peer->transport->ops.goodbye(shard, peer);
     if (peer->state == PEER_LINGERING)
         move(shard, peer, PEER_SILENCED);
 }
@@ -251,7 +251,7 @@ static void send_goodbye(struct shard *shard, struct peer *peer) {
 // it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
-    if (peer->connection.secure || peer->transport->goodbye)
+    if (peer->connection.secure || peer->transport->ops.goodbye)
         peer_linger(shard, peer);
     else
         peer_close(shard, peer, COUNTERS_COUNT);
@@ -272,7 +272,7 @@ void peer_settle(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_ENDED && list_empty(&peer->request_index.requests) && peer->awaited == 0 &&
         peer_all_sent(peer))
         part(shard, peer);
-    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->goodbye)
+    if (peer->state == PEER_LINGERING && peer_all_sent(peer) && peer->transport->ops.goodbye)
         send_goodbye(shard, peer);
     if (!peer_lingers(peer) || !peer_all_sent(peer) || !has_finished(shard, peer))
         return;
@@ -363,7 +363,8 @@ static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
-    if (peer->transport->wanted && !(open && peer->partial)) // a program's pauses between frames are its own
+    if (peer->transport->ops.wanted &&
+        !(open && peer->partial)) // a program's pauses between frames are its own
         return UINT64_MAX;
     if (open && !connection_established(&peer->connection))
         return due_after_ms(shard, shard_since(shard, peer->checked_ms), HANDSHAKE_MS * UINT64_C(1000000));

@@ -1,6 +1,6 @@
-// Transports: how peers speak. Each is a row: its name, which stands behind the scheme's in a listener's URI,
-// its wire, and its policy, which is mostly none. A peer's transport may be another one from the next unit on
-// (receive_switch).
+// Transports: how peers speak. Each is a row: its name, which stands behind the scheme's in a listener's URI, its codec,
+// and what its peers do, which is mostly nothing of their own. A peer's transport may be another one from the next unit
+// on (receive_switch).
 #pragma once
 
 #include "core/send/parcel.h"
@@ -13,13 +13,10 @@ struct peer;
 struct pending;
 struct shard;
 
-struct transport {
-    const char *name;
+// Bytes to units and back, as this kind of peers sends them and is sent them.
+struct codec {
     const struct wire *wire; // in both directions
-    enum gauge gauge;        // that counts the connections on which it is spoken
-    // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
-    // done.
-    bool (*enter)(struct shard *shard, struct peer *peer);
+    const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
     // Takes a unit that is no message to be routed. NULL: all units are messages.
     void (*take)(struct shard *shard, struct peer *peer, struct frame *frame);
     // Takes bytes aside of a unit, whose first byte is at `bytes` (UNIT_ASIDE). NULL: nothing comes aside.
@@ -27,10 +24,27 @@ struct transport {
     // Says what is wrong with the unit that is coming in (peer->unit.fault), and silences the peer; or goes on behind
     // its end (reassembly_skip). NULL: with a JSON-RPC error.
     void (*refuse)(struct shard *shard, struct peer *peer);
-    // The hub has no memory for what it sends: says so, and silences the peer. NULL: it is closed.
-    void (*overload)(struct shard *shard, struct peer *peer);
     // Sends the answers of an exchange that has ended, and frees it. NULL: as an array (exchange.h).
     void (*respond)(struct shard *shard, struct peer *peer, struct exchange *exchange);
+    // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
+    // with. NULL: nothing is.
+    bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,
+                   struct exchange *exchange);
+    // A body came that is no message, or can't be read. NULL: it is answered with an error.
+    void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);
+    // The head of a unit, from its first byte at `bytes`, is whole, its body isn't, and nobody knows yet who sends it: whether
+    // a large one may go on. False: it may not; if the peer isn't open any more, none may, and it was answered. NULL: none is
+    // judged.
+    bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
+};
+
+// What a peer of this kind does at its beginning and its end, when it lags, and with what is for it.
+struct peer_ops {
+    // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
+    // done.
+    bool (*enter)(struct shard *shard, struct peer *peer);
+    // The hub has no memory for what it sends: says so, and silences the peer. NULL: it is closed.
+    void (*overload)(struct shard *shard, struct peer *peer);
     // The peer is marked to end. True: the transport has dealt with that, and the peer is open again. NULL: it ends.
     bool (*ended)(struct shard *shard, struct peer *peer);
     // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
@@ -49,23 +63,13 @@ struct transport {
     // A cancel has come for a request that was asked of the peer, under parcel->hub_id; takes the parcel. `lasts`: its source waits for
     // its answer still. True: the request was taken out of the queue, and the source is to be answered here. NULL: as `forget` says.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
-    // A member of an array that the peer sent, before it is routed; answers go to the exchange. True: it was dealt
-    // with. NULL: nothing is.
-    bool (*member)(struct shard *shard, struct peer *peer, const struct frame *frame,
-                   struct exchange *exchange);
     // Something waits for a peer to which nothing is sent (connection.paused). Never NULL where one can be so.
     void (*wanted)(struct shard *shard, struct peer *peer);
-    // A body came that is no message, or can't be read. NULL: it is answered with an error.
-    void (*unreadable)(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes);
     // Ends a peer without a known user. The peer has shown no right credential in time, or a wrong one, which
     // it has been told unless `in_request` (of HTTP). NULL: it lingers.
     void (*deny)(struct shard *shard, struct peer *peer, bool in_request);
     // The credential by which the peer was known is gone: it is told so, and silenced. NULL: it is closed.
     void (*revoke)(struct shard *shard, struct peer *peer);
-    // The head of a unit, from its first byte at `bytes`, is whole, its body isn't, and nobody knows yet who sends it: whether
-    // a large one may go on. False: it may not; if the peer isn't open any more, none may, and it was answered. NULL: none is
-    // judged.
-    bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
     // A report on a request of the peer's, its token restored, is about to be queued for it, which is done here
     // instead: the parcel is taken over. NULL: it is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
@@ -73,10 +77,16 @@ struct transport {
     // Ends a peer whose records over TLS can't be opened: an alert is sent, as far as it can be at once.
     // NULL: it is sent, and the peer hears nothing more.
     void (*records_failed)(struct shard *shard, struct peer *peer);
-    const char *missed_head; // stands before hub/dropped in place of the wire's head; NULL: nothing does
-    bool end_is_leaving;     // the stream's end means that the peer has left, whatever the settings say
-    bool serves_drain;       // connections are taken in also while the hub drains
-    bool receives_only;      // it is there for what it has subscribed to, and ends when none of that is left
+};
+
+struct transport {
+    const char *name;
+    enum gauge gauge; // that counts the connections on which it is spoken
+    struct codec codec;
+    struct peer_ops ops;
+    bool end_is_leaving; // the stream's end means that the peer has left, whatever the settings say
+    bool serves_drain;   // connections are taken in also while the hub drains
+    bool receives_only;  // it is there for what it has subscribed to, and ends when none of that is left
     bool
         is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
     bool answers_only; // it gets nothing that it hasn't asked for: there is no place for it

@@ -37,7 +37,7 @@ void drain_asked(struct shard *shard) {
 static void close_all(struct shard *shard) {
     assert(shard->phase == HUB_CLOSING);
     for (uint32_t slot = 0; slot < shard->peers.capacity; slot++)
-        if (shard->peers.slots[slot] && !shard->peers.slots[slot]->transport->wanted)
+        if (shard->peers.slots[slot] && !shard->peers.slots[slot]->transport->ops.wanted)
             peer_linger(shard, shard->peers.slots[slot]);
 }
 

@@ -43,8 +43,8 @@ static void close_peer(struct shard *shard, struct peer *peer) {
     wheel_disarm(&peer->timer);
     if (peer->cold)
         wheel_disarm(&peer->cold->timer);
-    if (peer->transport->leave)
-        peer->transport->leave(shard, peer);
+    if (peer->transport->ops.leave)
+        peer->transport->ops.leave(shard, peer);
     list_remove(&peer->to_send);
     list_remove(&peer->starved);
     list_remove(&peer->by_teardown);
@@ -76,7 +76,7 @@ static void let_linger(struct shard *shard, struct peer *peer) {
 }
 
 static void carry_out(struct shard *shard, struct peer *peer) {
-    if (peer->transport->ended && peer->transport->ended(shard, peer))
+    if (peer->transport->ops.ended && peer->transport->ops.ended(shard, peer))
         return;
     switch (peer->state) {
     case PEER_ENDED:

@@ -13,7 +13,7 @@ static bool arrives(const struct shard *shard, const struct peer *peer) {
     assert(peer->partial_checked <= peer->partial_bytes);
     uint64_t window_ms = shard_limits(shard)->frame_timeout_ns / 1000000;
     uint64_t arrived = peer->partial_bytes - peer->partial_checked;
-    bool body = peer->unit.sized || peer->unit.body_at || peer->transport->wire->opens_with_body;
+    bool body = peer->unit.sized || peer->unit.body_at || peer->transport->codec.wire->opens_with_body;
     return body && arrived * 1000 >= window_ms * 1024;
 }
 
@@ -61,7 +61,7 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
 
 // A WebSocket hears the same whatever it is in the middle of.
 static bool is_told_of_frame(const struct peer *peer) {
-    return peer->partial && (!peer->transport->deny || peer->transport->answers_only);
+    return peer->partial && (!peer->transport->ops.deny || peer->transport->answers_only);
 }
 
 // A peer whose credential has come in time but waits in the hub has done its part. Arrivals that are here are
@@ -103,6 +103,6 @@ void peer_timeouts_transport_expired(struct shard *shard, struct peer_cold *cold
     assert(!timer_armed(&cold->timer) && cold->peer->cold == cold);
     if (read_fairness_hold(cold->peer))
         cold->peer->received_ms = shard_tick(shard);
-    if (cold->peer->transport->expire)
-        cold->peer->transport->expire(shard, cold->peer);
+    if (cold->peer->transport->ops.expire)
+        cold->peer->transport->ops.expire(shard, cold->peer);
 }

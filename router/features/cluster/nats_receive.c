@@ -395,17 +395,17 @@ static void nats_follow(struct shard *shard) {
 
 const struct transport transport_nats = {
     .name = "nats",
-    .wire = &wire_nats,
+    .codec.wire = &wire_nats,
     .gauge = GAUGE_LINK,
-    .enter = nats_enter,
-    .take = nats_take,
-    .refuse = nats_refuse,
-    .records_failed = nats_revoke,
-    .respond = inbound_request_respond,
-    .leave = nats_leave,
-    .divert = outbound_request_divert,
-    .cancel = outbound_request_cancel,
-    .report = inbound_request_report,
+    .ops.enter = nats_enter,
+    .codec.take = nats_take,
+    .codec.refuse = nats_refuse,
+    .ops.records_failed = nats_revoke,
+    .codec.respond = inbound_request_respond,
+    .ops.leave = nats_leave,
+    .ops.divert = outbound_request_divert,
+    .ops.cancel = outbound_request_cancel,
+    .ops.report = inbound_request_report,
     .end_is_leaving = true,
 };
 

@@ -28,7 +28,7 @@ void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parc
 
 // A share's bytes are others' too, and so they can't be changed where they lie.
 struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    const struct wire *wire = peer->transport->wire;
+    const struct wire *wire = peer->transport->codec.wire;
     if (wire->breaks == BREAKS_PASS || !parcel_breaks(parcel))
         return parcel;
     struct parcel *broken = parcel_broken_for(&shard->parcels, parcel, wire);

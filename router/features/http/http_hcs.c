@@ -121,17 +121,18 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
 
 // The same with a session and without: what says that there is none bears no place.
 #define HCS_TRANSPORT                                                                                        \
-    .wire = &wire_sse, .gauge = GAUGE_SSE, .enter = sse_enter, .expire = sse_expire, .end_is_leaving = true
+    .codec.wire = &wire_sse, .gauge = GAUGE_SSE, .ops.enter = sse_enter, .ops.expire = sse_expire,           \
+    .end_is_leaving = true
 
 static const struct transport transport_hcs = {.name = "hcs", HCS_TRANSPORT};
 static const struct transport transport_refused = {.name = "hcs refused", HCS_TRANSPORT};
 
 static const struct transport transport_opening = {
     .name = "hcs opening",
-    .wire = &wire_sse,
+    .codec.wire = &wire_sse,
     .gauge = GAUGE_SSE,
-    .respond = http_respond,
-    .leave = http_discard_unserved,
+    .codec.respond = http_respond,
+    .ops.leave = http_discard_unserved,
     .end_is_leaving = true,
 };
 

@@ -7,7 +7,7 @@
 #include "router/engine/shard/peer.h"
 #include "router/features/feature_list.h"
 
-// Implements transport.respond.
+// Implements codec.respond.
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // Opens the exchange of a request that came: in its place among the others. NULL without memory; the peer is
 // then closed.
@@ -33,7 +33,7 @@ bool http_leave(struct shard *shard, struct peer *peer, struct text *head);
 void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin);
 // Tells a peer that waits for it that it may send a body, once all before it has been answered.
 void http_go_on(struct shard *shard, struct peer *peer);
-// Implements transport.leave: forgets the exchanges of a peer that is being closed.
+// Implements peer_ops.leave: forgets the exchanges of a peer that is being closed.
 void http_forget(struct shard *shard, struct peer *peer);
 // Forgets the exchanges of a peer that is being closed, and ends the last request, which nobody serves.
 void http_discard_unserved(struct shard *shard, struct peer *peer);

@@ -209,17 +209,17 @@ static void http_expire(struct shard *shard, struct peer *peer) {
 
 const struct transport transport_http = {
     .name = "http",
-    .wire = &wire_http,
+    .codec.wire = &wire_http,
     .gauge = GAUGE_HTTP,
-    .enter = http_enter,
-    .take = http_take,
-    .skip = http_skip,
-    .refuse = http_refuse,
-    .respond = http_respond,
-    .leave = http_forget,
-    .expire = http_expire,
-    .deny = http_deny,
-    .admits = http_admits,
+    .ops.enter = http_enter,
+    .codec.take = http_take,
+    .codec.skip = http_skip,
+    .codec.refuse = http_refuse,
+    .codec.respond = http_respond,
+    .ops.leave = http_forget,
+    .ops.expire = http_expire,
+    .ops.deny = http_deny,
+    .codec.admits = http_admits,
     .end_is_leaving = true,
     .serves_drain = true,
     .answers_only = true,
@@ -227,11 +227,11 @@ const struct transport transport_http = {
 
 static const struct transport transport_deferring = {
     .name = "http deferring",
-    .wire = &wire_sse, // deaf
+    .codec.wire = &wire_sse, // deaf
     .gauge = GAUGE_HTTP,
-    .respond = http_respond,
-    .leave = http_discard_unserved,
-    .expire = http_resume,
+    .codec.respond = http_respond,
+    .ops.leave = http_discard_unserved,
+    .ops.expire = http_resume,
     .end_is_leaving = true,
     .answers_only = true,
 };

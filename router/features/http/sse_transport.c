@@ -25,7 +25,7 @@ bool sse_begin(struct shard *shard, struct peer *peer, struct exchange *exchange
     if (!http_leave(shard, peer, &head))
         return false;
     receive_switch(shard, peer, transport);
-    return transport->enter(shard, peer);
+    return transport->ops.enter(shard, peer);
 }
 
 bool sse_enter(struct shard *shard, struct peer *peer) {
@@ -49,11 +49,11 @@ void sse_expire(struct shard *shard, struct peer *peer) {
 
 const struct transport transport_sse = {
     .name = "sse",
-    .wire = &wire_sse,
+    .codec.wire = &wire_sse,
     .gauge = GAUGE_SSE,
-    .enter = sse_enter,
-    .expire = sse_expire,
-    .missed_head = "event: dropped\ndata: ",
+    .ops.enter = sse_enter,
+    .ops.expire = sse_expire,
+    .codec.missed_head = "event: dropped\ndata: ",
     .end_is_leaving = true,
     .receives_only = true,
 };

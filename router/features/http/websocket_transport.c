@@ -251,17 +251,17 @@ static void websocket_expire(struct shard *shard, struct peer *peer) {
 
 const struct transport transport_websocket = {
     .name = "websocket",
-    .wire = &wire_websocket,
+    .codec.wire = &wire_websocket,
     .gauge = GAUGE_WEBSOCKET,
-    .enter = websocket_enter,
-    .take = websocket_take,
-    .skip = websocket_skip,
-    .refuse = websocket_refuse,
-    .overload = websocket_overload,
-    .deny = websocket_deny,
-    .revoke = websocket_revoke,
-    .goodbye = websocket_goodbye,
-    .expire = websocket_expire,
+    .ops.enter = websocket_enter,
+    .codec.take = websocket_take,
+    .codec.skip = websocket_skip,
+    .codec.refuse = websocket_refuse,
+    .ops.overload = websocket_overload,
+    .ops.deny = websocket_deny,
+    .ops.revoke = websocket_revoke,
+    .ops.goodbye = websocket_goodbye,
+    .ops.expire = websocket_expire,
     .end_is_leaving = true,
 };
 
@@ -346,5 +346,5 @@ void websocket_upgrade(struct shard *shard, struct http_call *call) {
     if (!http_leave(shard, peer, &head))
         return;
     receive_switch(shard, peer, &transport_websocket);
-    transport_websocket.enter(shard, peer);
+    transport_websocket.ops.enter(shard, peer);
 }

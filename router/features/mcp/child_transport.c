@@ -54,7 +54,7 @@ static void show(struct shard *shard, struct child *child, const uint8_t *bytes,
 static void child_unreadable(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes) {
     struct child *child = child_at(peer);
     show(shard, child, body, bytes);
-    if (peer->transport->wire->breaks == BREAKS_PASS)
+    if (peer->transport->codec.wire->breaks == BREAKS_PASS)
         child_fail(shard, child, CHILD_FAULT_FRAME, 0);
 }
 
@@ -62,7 +62,8 @@ static void child_refuse(struct shard *shard, struct peer *peer) {
     assert(peer->unit.fault != UNIT_FAULT_NONE);
     struct child *child = child_at(peer);
     show(shard, child, shard->fault_bytes, shard->fault_count);
-    if (peer->transport->wire->breaks != BREAKS_PASS) { // many may share it, and the next line may be one
+    if (peer->transport->codec.wire->breaks !=
+        BREAKS_PASS) { // many may share it, and the next line may be one
         reassembly_refused(peer);
         return;
     }
@@ -287,12 +288,15 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
 
 // The same for both framings, but for the wire.
 #define CHILD_TRANSPORT                                                                                      \
-    .gauge = GAUGE_CHILD, .take = child_take, .refuse = child_refuse, .unreadable = child_unreadable,        \
-    .ended = child_ended, .leave = child_leave, .divert = child_divert, .forget = child_forget,              \
-    .member = child_take_member, .wanted = child_wanted, .expire = child_expire, .end_is_leaving = true
+    .gauge = GAUGE_CHILD, .codec.take = child_take, .codec.refuse = child_refuse,                            \
+    .codec.unreadable = child_unreadable, .ops.ended = child_ended, .ops.leave = child_leave,                \
+    .ops.divert = child_divert, .ops.forget = child_forget, .codec.member = child_take_member,               \
+    .ops.wanted = child_wanted, .ops.expire = child_expire, .end_is_leaving = true
 
-const struct transport transport_child_framed = {.name = "child", .wire = &wire_framed, CHILD_TRANSPORT};
-const struct transport transport_child_lines = {.name = "child-lines", .wire = &wire_lines, CHILD_TRANSPORT};
+const struct transport transport_child_framed = {
+    .name = "child", .codec.wire = &wire_framed, CHILD_TRANSPORT};
+const struct transport transport_child_lines = {
+    .name = "child-lines", .codec.wire = &wire_lines, CHILD_TRANSPORT};
 
 // --- The registration
 

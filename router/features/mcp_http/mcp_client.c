@@ -70,7 +70,7 @@ static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel
 static void report(struct shard *shard, struct peer *seat, const struct pending *pending,
                    struct parcel *parcel) {
     struct mcp_call *call = pending->exchange ? pending->exchange->inbound : NULL;
-    assert(seat->transport->report == report);
+    assert(seat->transport->ops.report == report);
     mcp_stream_report(shard, call, seat, parcel);
 }
 
@@ -96,15 +96,15 @@ static void wanted(struct shard *shard, struct peer *seat) {
 
 static const struct transport transport_seat = {
     .name = "mcp client",
-    .wire = &wire_lines,
+    .codec.wire = &wire_lines,
     .gauge = GAUGE_MCP_CLIENT,
-    .respond = respond,
-    .leave = leave,
-    .expire = expire,
-    .divert = divert,
-    .cancel = cancel,
-    .report = report,
-    .wanted = wanted,
+    .codec.respond = respond,
+    .ops.leave = leave,
+    .ops.expire = expire,
+    .ops.divert = divert,
+    .ops.cancel = cancel,
+    .ops.report = report,
+    .ops.wanted = wanted,
     .end_is_leaving = true,
     .is_attached = true,
 };
