@@ -140,6 +140,23 @@ test('symbols lie where perf and gdb look for them', () => {
   }
 });
 
+test('a program that was not optimised at link time is refused', () => {
+  const folder = join(work, 'optimised');
+  mkdirSync(folder);
+  // Two files with a function of one name each, in as many parts.
+  writeFileSync(join(folder, 'a.c'), 'int other(int); static int __attribute__((noinline)) twice(int x) { return other(x) * 2; }\nint a(int x) { return twice(x) + 1; }\nint main(int count, char **words) { (void)words; return a(count) + twice(count); }\n');
+  writeFileSync(join(folder, 'b.c'), 'static int __attribute__((noinline)) twice(int x) { return x * x + 3; }\nint other(int x) { return twice(x) + x; }\n');
+  for (const [options, status] of [[['-flto', '-flto-partition=max'], 0], [[], 1]]) {
+    const program = join(folder, `program${status}`);
+    const built = run('gcc', ['-O2', ...options, join(folder, 'a.c'), join(folder, 'b.c'), '-o', program]);
+    assert.equal(built.status, 0, built.stderr);
+    const judged = run(join(root, 'tools/packaging/optimisation'), [program]);
+    assert.equal(judged.status, status, judged.stderr);
+    assert.equal(judged.stderr.includes('was not optimised at link time'), status === 1);
+  }
+  assert.match(read(root, 'tools/packaging/debian/rules'), /^\ttest -n .*tools\/packaging\/optimisation /m);
+});
+
 test('man pages are well-formed, and say what --help says', () => {
   const wanted = run(PATCHBAYD, ['--help']).stdout.match(/^ {2}--[a-z-]+/gm).map((line) => line.trim());
   for (const [section, name] of [[8, 'patchbayd'], [1, 'patchbay'], [5, 'patchbay.conf'], [5, 'patchbay-users']]) {
