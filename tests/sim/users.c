@@ -24,8 +24,10 @@ static void complain(void *context, const struct users_fault *fault) {
 
 static struct users *read_users(const struct users *before) {
     static const struct siphash_key key = {{1, 2}};
-    static char text[MODEL_TEXT_BYTES];
+    static char text[MODEL_TEXT_BYTES + 128];
     size_t bytes = model_write(&stage.now, text);
+    if (stage.has_glutton)
+        bytes += glutton_write(text + bytes, sizeof text - bytes);
     struct users *users = users_read(text, bytes, &key, before, complain, text);
     if (!users)
         kernel_fail("there is no memory for users");
@@ -48,6 +50,7 @@ static void go_on(void) {
         any = false;
         for (unsigned by = 0; by < PLAYERS; by++)
             any |= speak_hear(by);
+        any |= glutton_hear();
     } while (any);
 }
 
@@ -226,6 +229,10 @@ static void choose(struct world_options *options, struct hub_settings *settings,
         choose_gate(settings);
     model_make(&stage.now, random, stage.gated);
     model_make_certificates(&stage.now, random);
+    stage.has_glutton = random_chance(random, 150);
+    if (stage.has_glutton)
+        settings->limits.memory_bytes_max = options->limits.memory_bytes_max =
+            limits_memory_bytes_least(options->shard_count);
     settings->users = read_users(NULL);
     options->settings = settings;
 }
@@ -257,6 +264,7 @@ static void finish(void) {
             cable_close(stage.players[by].http_owner.cable);
         free(stage.players[by].in);
     }
+    glutton_leave();
     if (!world_stopped(&stage.world))
         world_stop(&stage.world);
     world_close(&stage.world);
@@ -275,10 +283,13 @@ static void play(uint64_t seed) {
         enter(by);
     go_on();
     papers_entered();
+    if (stage.has_glutton)
+        glutton_fill(go_on);
     stage.settled_ns = kernel_now(stage.world.kernel);
     for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 < LETTERS_MAX; number++) {
         play_burst();
         play_pause();
+        glutton_go_on(go_on);
     }
     finish();
 }
@@ -291,11 +302,11 @@ int main(int argc, char **argv) {
            " changes of the file, %" PRIu64 " registrations taken, %" PRIu64 " held, %" PRIu64
            " approved, %" PRIu64 " turned down, %" PRIu64 " gone with a credential, %" PRIu64
            " notices, %" PRIu64 " by a certificate, %" PRIu64 " streams, %" PRIu64 " of them ended, %" PRIu64
-           " times told of an agent\n",
+           " times told of an agent, %" PRIu64 " with a user who is full\n",
            runs, users_sums.letters, users_sums.checked, users_sums.refused, users_sums.limited,
            users_sums.delivered, users_sums.authn_throttle, users_sums.reloads, users_sums.revoked,
            users_sums.held, users_sums.approved, users_sums.turned_down, users_sums.dropped,
            users_sums.notices, users_sums.by_certificate, users_sums.streams, users_sums.ended_streams,
-           users_sums.presence);
+           users_sums.presence, users_sums.gluttons);
     return 0;
 }

@@ -166,6 +166,7 @@ struct users_stage {
     unsigned owed[MODEL_USERS]; // requests that were pending when the burst began
     uint64_t settled_ns;
     bool takeover, gated, is_narrow; // few messages may be held
+    bool has_glutton;                // a user whose part of what peers may have kept is full
     uint64_t gate_wait_ns;
     unsigned held_max;
 };
@@ -173,7 +174,7 @@ extern struct users_stage stage;
 
 struct users_sums {
     uint64_t letters, refused, delivered, authn_throttle, reloads, revoked, limited, checked, held, approved,
-        turned_down, dropped, notices, by_certificate, streams, ended_streams, presence;
+        turned_down, dropped, notices, by_certificate, streams, ended_streams, presence, gluttons;
 };
 extern struct users_sums users_sums;
 
@@ -306,6 +307,20 @@ void gate_drained(void);
 
 // Judges the debts of this user's rates, after a burst before which so much time has passed.
 void limits_burst(unsigned user, uint64_t elapsed_ns);
+
+// --- users_glutton.c
+
+enum { GLUTTON_UID = 78 };
+
+// Writes the glutton's section of the users file; returns its bytes.
+size_t glutton_write(char *text, size_t capacity);
+// Connects, and asks for more until the hub refuses. `settle` lets the hub come to rest, and calls glutton_hear.
+void glutton_fill(void (*settle)(void));
+// Reads what the hub has answered; false: nothing.
+bool glutton_hear(void);
+// Asks for more again, which the hub must refuse.
+void glutton_go_on(void (*settle)(void));
+void glutton_leave(void);
 
 // --- users_aftermath.c
 
