@@ -598,6 +598,12 @@ scenario('who uses a server hears that another program has taken its place', { .
     load(`${SECTION}set RUN = ${run}\n`);
     for (const peer of [first, second]) assert.deepEqual((await told(peer)).map(({ json }) => json.params), [undefined, undefined, undefined]);
   }
+  // The section goes, and comes back: by then nobody else knows who has used it.
+  load('');
+  await untilListed(stranger, (all) => all.length === 0);
+  load(`${SECTION}set RUN = 2\n`);
+  for (const peer of [first, second]) assert.deepEqual((await told(peer)).map(({ json }) => json.params), [undefined, undefined, undefined]);
+  await first.ask('ping');
   load(`${SECTION}set RUN = 2\n`); // nothing changes
   await first.ask('die').catch(() => {}); // and it is the same program that is started again
   await first.ask('ping');

@@ -14,6 +14,7 @@
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/peer_cold.h"
+#include "router/features/children/child_absence.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/children/child_rights.h"
 #include "router/features/feature_list.h"
@@ -373,7 +374,8 @@ static bool children_at_rest(const struct shard *shard) {
 
 static void children_end(struct shard *shard) {
     assert(children_at_rest(shard));
-    (void)shard;
+    if (children_of(shard))
+        child_absence_free(&children_of(shard)->absences, &shard->quota);
 }
 
 // --- Work on children, once a turn

@@ -10,7 +10,8 @@ enum { CHILDREN_TOKEN_KEEPER };
 
 struct children {
     struct child *first;
-    struct list due; // struct child.due: those that may have something to do
+    struct child_absence *absences; // child_absence.h
+    struct list due;                // struct child.due: those that may have something to do
     const struct child_ops *ops;
     bool lacks_place; // for one that the configuration asks for
     bool listening;   // to the keeper

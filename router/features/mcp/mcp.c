@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/agents/agent.h"
+#include "core/base/memory.h"
 #include "router/engine/message/progress_token.h"
 #include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
@@ -12,6 +13,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child_absence.h"
 #include "router/features/children/child_mux.h"
 #include "router/features/children/children.h"
 #include "router/features/mcp/child_reply.h"
@@ -20,10 +22,37 @@
 #include "router/features/mcp/mcp_request_ids.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
+#include "router/registry/orders.h"
 #include "router/rights/authz.h"
 #include "router/routing/route.h"
 
+static bool knows_lists(const struct mcp_user *user) {
+    return user->informed && !user->answers_only;
+}
+
+// The section is gone. Whoever knows the server's lists is told when another section has its name.
+static void note_absence(struct shard *shard, struct mcp *mcp) {
+    size_t count = 0, all = 0;
+    struct list *users = &mcp->users.users;
+    for (struct list *node = users->next; node != users; node = node->next)
+        all += knows_lists(list_entry(node, struct mcp_user, link));
+    uint64_t *connections = all ? memory_take(all * sizeof *connections) : NULL;
+    for (struct list *node = users->next; connections && node != users; node = node->next) {
+        const struct mcp_user *user = list_entry(node, struct mcp_user, link);
+        if (knows_lists(user))
+            connections[count++] = user->home.connection;
+    }
+    if (connections)
+        child_absence_note(&children_of(shard)->absences, &shard->quota, mcp->record->name, connections,
+                           count);
+    memory_give(connections);
+}
+
 void mcp_close(struct shard *shard, struct peer *seat) {
+    struct mcp *mcp = mcp_of_seat(seat);
+    bool is_removed = seat->leave_order && seat->leave_order->removed && !children_of(shard)->closing;
+    if (mcp && is_removed && mcp->era == MCP_LEGACY)
+        note_absence(shard, mcp);
     mcp_server_state_give(shard, seat);
 }
 
@@ -98,6 +127,14 @@ static void answer_initialize(struct shard *shard, struct child *child, const st
                        (struct piece){answer->text, answer->bytes});
 }
 
+static void notify_one(struct shard *shard, uint64_t connection, const struct frame *frame) {
+    struct parcel *parcel = parcel_forward(&shard->parcels, frame);
+    if (parcel)
+        forward_to(shard, connection, parcel);
+    else
+        drop_one(shard, COUNT_DROP_NO_MEMORY, connection, frame->body.bytes);
+}
+
 // To all who use it, or to those alone who know what it offers.
 static void notify_users(struct shard *shard, struct mcp *mcp, const struct frame *frame, bool informed) {
     assert(frame->body.bytes > 0);
@@ -109,20 +146,13 @@ static void notify_users(struct shard *shard, struct mcp *mcp, const struct fram
             continue;
         if (user->answers_only) // nothing but answers can reach it, so it misses nothing
             continue;
-        struct parcel *parcel = parcel_forward(&shard->parcels, frame);
-        if (parcel)
-            forward_to(shard, user->home.connection, parcel);
-        else
-            drop_one(shard, COUNT_DROP_NO_MEMORY, user->home.connection, frame->body.bytes);
+        notify_one(shard, user->home.connection, frame);
     }
 }
 
-// Another program has taken the server's place: its users' lists are out of date. A user that waits for a
-// first answer knows none.
-static void notify_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
+// Says that the server's lists are others: to one connection, or, where that is 0, to the users who know them.
+static void notify_lists(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t connection) {
     static const char *const lists[] = {"tools", "prompts", "resources"};
-    assert(child->replaced && !child->of);
-    child->replaced = false;
     for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
         struct unit unit;
         struct frame frame;
@@ -132,9 +162,26 @@ static void notify_replaced(struct shard *shard, struct child *child, struct mcp
         struct buffer *buffer = child_reply_frame(shard, child, &body, &unit, &frame);
         if (!buffer)
             return;
-        notify_users(shard, mcp, &frame, true);
+        if (connection)
+            notify_one(shard, connection, &frame);
+        else
+            notify_users(shard, mcp, &frame, true);
         buffer_drop(buffer);
     }
+}
+
+// Another program has taken the server's place: its users' lists are out of date. A user that waits for a
+// first answer knows none. So it is where a section has the server's name again, after there was none.
+static void notify_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
+    if (child->of)
+        return;
+    if (child->replaced)
+        notify_lists(shard, child, mcp, 0);
+    child->replaced = false;
+    struct child_absence **absences = &children_of(shard)->absences;
+    for (uint64_t connection;
+         (connection = child_absence_take(absences, &shard->quota, child->record->name));)
+        notify_lists(shard, child, mcp, connection);
 }
 
 void mcp_opened(struct shard *shard, struct child *child) {
@@ -148,8 +195,7 @@ void mcp_opened(struct shard *shard, struct child *child) {
         mcp_client_state_send(shard, child, mcp);
     else
         mcp_modern_retire(shard, child);
-    if (child->replaced)
-        notify_replaced(shard, child, mcp);
+    notify_replaced(shard, child, mcp);
     for (struct parcel *parcel; (parcel = parcel_list_take(&waiting));)
         send_queue(shard, child->seat, parcel); // which is asked again
 }
@@ -504,6 +550,8 @@ static void leave_request(void *context, uint64_t hub_id) {
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {
     assert(shard->index == 0);
+    if (children_of(shard))
+        child_absence_forget(&children_of(shard)->absences, &shard->quota, connection);
     for (struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
          child = child->next) {
         struct mcp *mcp = mcp_of_seat(child->seat);

@@ -193,6 +193,7 @@ struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     mcp_users_init(&mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
     parcel_list_init(&mcp->waiting);
     mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
+    mcp->record = child->record;
     mcp->cancel_ended = child->seat->cold->cancel_ends;
     child->seat->cold->cancel_ends = true;
     return own->mcp = mcp;

@@ -14,7 +14,8 @@
 
 struct mcp {
     struct mcp_users users;
-    uint32_t serial; // of the start of the process that has what was given up
+    const struct child_record *record; // the child's
+    uint32_t serial;                   // of the start of the process that has what was given up
     enum mcp_era era;
     bool cancel_ended;           // what the seat asked had ended when it was cancelled, before (peer_cold.h)
     struct capabilities *answer; // to initialize: its result, or of the modern era its error; NULL: none yet
