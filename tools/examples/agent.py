@@ -2,6 +2,7 @@
 """An agent in Python: it registers, answers tests/count, and tells its progress. PATCHBAY_HUB names another hub than
 tcp://127.0.0.1:7411. A program outside this folder needs no path (pip install tools/clients/python)."""
 import asyncio
+import contextlib
 import json
 import pathlib
 import sys
@@ -20,5 +21,5 @@ async def main():
         print(json.dumps(await hub.register("counter", {"methods": ["tests/count"]})), flush=True)
         await hub.wait_closed()
 
-
-asyncio.run(main())
+with contextlib.suppress(KeyboardInterrupt):
+    asyncio.run(main())

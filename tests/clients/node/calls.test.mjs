@@ -1,10 +1,10 @@
-// Calls of a client, over every transport: each ends once.
+// Calls of a client, connect, over every transport: each ends once.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ConnectionLost, HubError, Hub, PlayedHub, agent, assertFails, client, close, failure, gate, having, until, within } from './kit.mjs';
+import { ConnectionLost, HubError, Hub, PlayedHub, agent, assertFails, client, close, connect, failure, gate, having, until, within } from './kit.mjs';
 import { file, serving } from '../../e2e/certificates.mjs';
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-clients-'));
@@ -104,10 +104,13 @@ test('what can\'t be sent is an error at once, and sends nothing', () => having(
     assert.ok(await failure(one.notify('m', params)) instanceof TypeError);
   }
   for (const timeoutMs of [0, -1, -Infinity]) await assertFails(one.call('m', {}, { timeoutMs }), -32051, `a call with ${timeoutMs} ms`);
+  for (const onProgress of [5, {}]) assert.ok(await failure(one.call('m', {}, { onProgress })) instanceof TypeError, String(onProgress));
+  assert.throws(() => one.onState('lost'), TypeError);
   for (const timeoutMs of [NaN, '5', null, {}]) assert.ok(await failure(one.call('m', {}, { timeoutMs })) instanceof RangeError, String(timeoutMs));
   for (const level of ['strict', 'manual\r\nX: y', 1]) assert.ok(await failure(one.call('m', {}, { level })) instanceof TypeError);
   for (const wrong of [() => one.method('m'), () => one.method(1, () => {}), () => one.task('t', 7), () => one.events(7)]) assert.throws(wrong, TypeError);
   assert.ok(await failure(one.call(7)) instanceof TypeError);
+  assert.ok(await failure(connect(hub.uri, { tlsKey: 'key.pem' })) instanceof TypeError);
   assert.equal((await one.call('m', {})).constructor, Object);
   assert.equal(hub.messages.length, before + 1);
   await close(one);

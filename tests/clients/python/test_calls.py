@@ -69,6 +69,8 @@ class Calls(ClientTest):
                 await caller.call("hub/ping", value)
         with self.assertRaises(TypeError):
             await caller.call("hub/ping", [1], on_progress=print)
+        with self.assertRaises(TypeError):
+            await caller.call("hub/ping", {}, on_progress=5)
         for method in (None, 5, b"hub/ping"):
             for say in (caller.call, caller.notify):
                 with self.assertRaises(TypeError):

@@ -217,8 +217,9 @@ class Tls(ClientTest):
         with self.assertRaises(FileNotFoundError) as caught:
             await patchbay.connect("unix:///nowhere/hub.sock")
         self.assertIn("/nowhere/hub.sock", str(caught.exception))
-        with self.assertRaises(ValueError):
-            await patchbay.connect("tls://127.0.0.1:1", tls_key=__file__)
+        for scheme in ("tls", "tcp"):
+            with self.assertRaises(ValueError):
+                await patchbay.connect(f"{scheme}://127.0.0.1:1", tls_key=__file__)
 
 
 if __name__ == "__main__":

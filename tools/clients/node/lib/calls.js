@@ -135,6 +135,7 @@ export class Calls {
   start(method, params, { level, timeoutMs, signal, onProgress, transport } = {}, settle) {
     const fields = levelField(level, this.#hasFields), time = duration(timeoutMs), id = ++this.#lastId;
     signal?.throwIfAborted();
+    if (onProgress && typeof onProgress !== 'function') throw new TypeError('onProgress must be a function');
     if (onProgress && Array.isArray(params)) throw new TypeError('a progress token has no place in an array');
     const body = requestText(id, method, onProgress ? { ...params, workDoneToken: id } : params);
     if (time <= 0) {

@@ -51,6 +51,7 @@ export class Session {
     if (token !== undefined && typeof token !== 'string') throw new TypeError('token must be a string');
     if (!Number.isInteger(concurrency) || concurrency < 1) throw new RangeError('concurrency must be a whole number above 0');
     if (!LEVELS.includes(governanceLevel)) throw new TypeError(`governanceLevel must be one of ${LEVELS.join(', ')}`);
+    if (tlsKey !== undefined && tlsCertificate === undefined) throw new TypeError('tlsKey needs tlsCertificate');
     const address = parseUri(String(uri ?? ''));
     if (!isNode && address.framing !== 'websocket') throw new TypeError('a browser takes ws:// and wss:// alone');
     this.#report = (error) => queueMicrotask(() => onError(error)); // what that throws is the program's, and breaks nothing here
@@ -111,6 +112,7 @@ export class Session {
 
   // Returns what ends the listening.
   onState(listener) {
+    if (typeof listener !== 'function') throw new TypeError('a listener of states must be a function');
     const one = (state, detail) => listener(state, detail);
     this.#listeners.add(one);
     return () => { this.#listeners.delete(one); };

@@ -61,6 +61,8 @@ async def connect(
     check_level(governance_level)
     _check_count("concurrency", concurrency)
     _check_count("max_frame", max_frame)
+    if tls_key is not None and tls_certificate is None:
+        raise ValueError("tls_key needs tls_certificate")
     tls = _tls(tls_ca or os.environ.get("PATCHBAY_TLS_CA"), tls_certificate, tls_key) if address.secure else None
     hub = Hub(Settings(address, tls, secret, governance_level, max_frame, __version__), concurrency)
     await hub._session.open()
@@ -85,8 +87,6 @@ def _secret(token: Optional[str]) -> Optional[Secret]:
 
 
 def _tls(authorities: Optional[str], certificate: Optional[str], key: Optional[str]) -> ssl.SSLContext:
-    if key is not None and certificate is None:
-        raise ValueError("tls_key needs tls_certificate")
     for path in (authorities, certificate, key):
         if path is not None:
             open(path, "rb").close()  # whose error names the file, as that of ssl does not

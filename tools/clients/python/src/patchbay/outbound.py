@@ -47,6 +47,8 @@ class Calls:
         self._last_id += 1
         call = Call(self._last_id, method, connection)
         if on_progress is not None:
+            if not callable(on_progress):
+                raise TypeError("on_progress must be a function")
             if not (params is None or isinstance(params, dict)):
                 raise TypeError("params must be a dict where on_progress is given")
             params = {**(params or {}), "workDoneToken": call.id}
