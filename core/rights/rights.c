@@ -129,8 +129,8 @@ static struct verdict subscribe_one(const struct user *user, const char *event, 
     static const char gate[] = RIGHTS_GATE_EVENT;
     struct verdict verdict = judge(user, RIGHT_SUBSCRIBE, KIND_EVENT, event, bytes);
     bool is_gate = bytes == sizeof gate - 1 && memcmp(event, gate, bytes) == 0;
-    bool is_unsaid = !verdict.allowed && verdict.line == 0;
-    return is_gate && users_rights(user)->admin && is_unsaid ? rights_admin(user) : verdict;
+    bool is_unnamed = !verdict.allowed && verdict.line == 0;
+    return is_gate && users_rights(user)->admin && is_unnamed ? rights_admin(user) : verdict;
 }
 
 struct verdict rights_subscribe(const struct user *user, const char *pattern, size_t bytes) {
