@@ -162,7 +162,11 @@ static void go_wrong(void) {
     }
     stage_disturb(true);
     sums.faults++;
-    switch (random_below(&stage.random, 9)) {
+    switch (random_below(&stage.random, 10)) {
+    case 9:
+        fleet_halve(fleet, site, random_chance(&stage.random, 500), random_chance(&stage.random, 500));
+        sums.halves += fleet->sites[site].deaf != fleet->sites[site].mute;
+        break;
     case 8:
         freeze(site);
         break;
@@ -211,6 +215,7 @@ static void heal(void) {
     }
     for (uint32_t site = 0; site < fleet->options.site_count; site++) {
         fleet_part(fleet, site, false);
+        fleet_halve(fleet, site, false, false);
         if (!fleet->sites[site].runs)
             fleet_start(fleet, site);
         guests_of(site, true);
@@ -539,12 +544,12 @@ int main(int argc, char **argv) {
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
            " refusals in journals, %" PRIu64 " hubs frozen, %" PRIu64 " without beats, %" PRIu64
            " beats of another protocol, %" PRIu64 " of a former link, %" PRIu64 " told of agents, %" PRIu64
-           " in the end\n",
+           " in the end, %" PRIu64 " hubs half apart\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
            sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
            sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
            sums.calls, sums.started, sums.starts, sums.journaled, sums.frozen, sums.unbeaten,
-           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure);
+           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure, sums.halves);
     return 0;
 }

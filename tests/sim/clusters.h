@@ -215,7 +215,7 @@ struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, frozen, unbeaten,
         cancels, progress, strays, strays_sure, foreign_beats, late_beats, orders, orders_crossed, denied,
         foreign, strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask,
-        calls, starts, started, journaled, presence, presence_sure;
+        calls, starts, started, journaled, presence, presence_sure, halves;
 };
 extern struct sums sums;
 

@@ -169,9 +169,10 @@ static bool move(struct fleet *fleet, struct link *link) {
         link_end(link, random_chance(&fleet->random, 500));
         return true;
     }
-    bool up_first = random_chance(&fleet->random, 500);
-    return (up_first && move_up(fleet, link)) || move_down(fleet, link) ||
-           (!up_first && move_up(fleet, link));
+    const struct site *site = &fleet->sites[link->site];
+    bool up_first = random_chance(&fleet->random, 500), up = !site->mute, down = !site->deaf;
+    return (up && up_first && move_up(fleet, link)) || (down && move_down(fleet, link)) ||
+           (up && !up_first && move_up(fleet, link));
 }
 
 static bool move_one(struct fleet *fleet) {
@@ -233,7 +234,7 @@ void fleet_start(struct fleet *fleet, uint32_t index) {
     if (fleet->options.clocks_differ)
         kernel_step_wall(site->world.kernel, (int64_t)random_below(&fleet->random, 100000) * 1000 - 50000000);
     site->runs = true;
-    site->apart = false;
+    site->apart = site->deaf = site->mute = false;
 }
 
 static void cut_off(struct fleet *fleet, uint32_t site) {
@@ -261,6 +262,11 @@ void fleet_kill(struct fleet *fleet, uint32_t index) {
 
 void fleet_part(struct fleet *fleet, uint32_t site, bool apart) {
     fleet->sites[site].apart = apart;
+}
+
+void fleet_halve(struct fleet *fleet, uint32_t site, bool deaf, bool mute) {
+    fleet->sites[site].deaf = deaf;
+    fleet->sites[site].mute = mute;
 }
 
 void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns) {
@@ -351,8 +357,9 @@ uint64_t fleet_next_ns(const struct fleet *fleet) {
         const struct link *link = &fleet->links[index];
         if (!link->cable || link_is_still(fleet, link))
             continue;
-        next_ns = link->up_ns < next_ns ? link->up_ns : next_ns;
-        next_ns = link->down_ns < next_ns ? link->down_ns : next_ns;
+        const struct site *site = &fleet->sites[link->site];
+        next_ns = link->up_ns < next_ns && !site->mute ? link->up_ns : next_ns;
+        next_ns = link->down_ns < next_ns && !site->deaf ? link->down_ns : next_ns;
     }
     return next_ns;
 }

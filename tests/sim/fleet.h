@@ -36,6 +36,7 @@ struct site {
     struct cluster_settings *cluster;
     bool runs;
     bool apart;                      // nothing passes between it and any server
+    bool deaf, mute;                 // nothing comes from any server; nothing reaches one
     uint64_t frozen_ns, unbeaten_ns; // until when, by fleet->now_ns, it stands still; its beats are lost
     uint32_t index, lives;
     uint64_t ahead_ns; // what its clock is ahead of the cluster's
@@ -82,6 +83,8 @@ void fleet_advance(struct fleet *fleet, uint64_t to_ns);
 void fleet_pass(struct fleet *fleet, uint64_t ns);
 // Nothing of this hub's reaches a server any more, nor the other way; or it does again. What was on its way waits.
 void fleet_part(struct fleet *fleet, uint32_t site, bool apart);
+// Half of that: the hub hears nothing and is heard, or is heard by nobody and hears.
+void fleet_halve(struct fleet *fleet, uint32_t site, bool deaf, bool mute);
 // The hub stands still for so long, as a process that is stopped: what comes waits, and then its clock has jumped.
 void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns);
 // For so long no beat of the hub reaches anybody; all else that it says does.
