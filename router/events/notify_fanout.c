@@ -134,7 +134,8 @@ static bool notify_all(struct shard *shard, const struct message *message) {
 
 bool notify_fanout_route(struct shard *shard, const struct message *message) {
     const struct origin *origin = message->origin;
-    if (message_is_request(message) || (origin && origin->target))
+    if (message_is_request(message) || (origin && origin->target) ||
+        message->approved == MESSAGE_APPROVED_FOR_ONE)
         return false;
     if (!origin)
         return notify_all(shard, message);

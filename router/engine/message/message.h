@@ -39,6 +39,9 @@ enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 struct authz_cache_call;
 struct remote_retry;
 
+// What was held for the one agent that is to get it goes to one alone: copies for all who name it have gone before.
+enum message_approval { MESSAGE_UNAPPROVED, MESSAGE_APPROVED, MESSAGE_APPROVED_FOR_ONE };
+
 struct message {
     struct peer *peer;
     struct exchange *exchange; // that it is a member of, or NULL
@@ -46,7 +49,7 @@ struct message {
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    bool approved;                    // it was held, and may go now (router/features/gate)
+    enum message_approval approved;   // it was held, and may go now (router/features/gate)
     uint64_t since_ms;                // when it was held, by the shards' clock; 0: it never was
     const struct origin *origin;      // who sent it through another hub; NULL: its peer did
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
@@ -63,7 +66,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->peer = peer;
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
-    message->approved = false;
+    message->approved = MESSAGE_UNAPPROVED;
     message->since_ms = 0;
     message->origin = NULL;
     message->retry = NULL;

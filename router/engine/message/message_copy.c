@@ -32,7 +32,7 @@ struct message_copy *message_copy_create(struct shard *shard, const struct messa
         return NULL;
     save_credential(copy, message->peer);
     copy->is_first = copy->first_over = copy->is_former = false;
-    copy->approved = message->approved;
+    copy->approved = message->approved != MESSAGE_UNAPPROVED;
     copy->audit = message->audit;
     copy->original = message->retry ? message->retry->original : message->frame->unit->directives;
     if (save_attachment(shard, copy, message) &&

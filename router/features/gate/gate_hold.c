@@ -350,7 +350,7 @@ void gate_hold_message(const struct held_message *held, struct peer *peer, struc
     message->frame = frame;
     message->body = frame_body(frame);
     message->audit = (enum message_audit)held->audit;
-    message->approved = true;
+    message->approved = held->is_for_one ? MESSAGE_APPROVED_FOR_ONE : MESSAGE_APPROVED;
     message->since_ms = held->since_ms;
     message->origin = held->origin;
     look_up(message, held);

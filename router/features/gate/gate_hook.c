@@ -92,12 +92,12 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
     return gate_hold_begin(shard, &copy);
 }
 
-static void hold(struct shard *shard, const struct message *message) {
+static void hold(struct shard *shard, const struct message *message, bool is_for_one) {
     events_flush(shard); // what came before goes before
-    const struct held_message *held =
-        message->retry ? hold_retry(shard, message) : gate_hold_begin(shard, message);
+    struct held_message *held = message->retry ? hold_retry(shard, message) : gate_hold_begin(shard, message);
     if (!held)
         return;
+    held->is_for_one = is_for_one;
     if (message->retry && message->retry->outcome) // what comes of it has lines of its own
         audit_refused(shard, message, ERROR_APPROVAL_REQUIRED);
     announce(shard, held);
@@ -131,7 +131,7 @@ bool gate_hook_takes(struct shard *shard, const struct message *message,
     if (!(requires_approval(shard, message) || requires_approval_by_name(shard, message, criteria)) ||
         !reaches_any(shard, message, criteria))
         return false;
-    hold(shard, message);
+    hold(shard, message, false);
     return true;
 }
 
@@ -140,6 +140,6 @@ bool gate_hook_takes_at(struct shard *shard, const struct message *message, cons
     if (message->approved || (message->origin && origin_is_copy(message->origin)) ||
         gate_hold_exempts(message) || !authz_requires_approval_at(shard, message, agent))
         return false;
-    hold(shard, message);
+    hold(shard, message, true);
     return true;
 }
