@@ -45,8 +45,8 @@ struct held_message {
     bool is_request;
     bool is_released;
     bool is_for_one; // the agent that was to get it is held, and the message isn't
-    bool is_asked;  // it counts among what its user has pending
-    uint32_t bytes; // that count in gate_hub.held_bytes
+    bool is_asked;   // it counts among what its user has pending
+    uint32_t bytes;  // that count in gate_hub.held_bytes
 };
 
 struct gate {
