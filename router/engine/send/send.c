@@ -211,7 +211,8 @@ static void report_when_emptied(struct shard *shard, struct peer *peer) {
 static void note_sent(struct shard *shard, const struct peer *peer, const struct parcel_list *done) {
     assert(connection_shard(peer->name) == shard->index);
     for (const struct parcel *parcel = done->first; parcel; parcel = parcel->next)
-        feature_parcel_sent(shard, peer, parcel);
+        if (parcel->observed)
+            feature_parcel_sent(shard, peer, parcel);
 }
 
 static void release_all(struct shard *shard, const struct peer *peer, struct parcel_list *done) {

@@ -111,7 +111,7 @@ struct request_end {
       (shard, observation, delivered, dropped))                                                                                                                                 \
     /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */                                                                            \
     X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                                                                                             \
-    /* The kernel has taken all of a parcel for a peer; parcel->hub_id: a request. */                                                                                           \
+    /* The kernel has taken all of an observed parcel for a peer; parcel->hub_id: a request. */                                                                                 \
     X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),                                                                                \
       (shard, peer, parcel))                                                                                                                                                    \
     /* A message that has come from another hub, in an exchange, is held under this checkpoint until somebody approves it. */                                                   \

@@ -59,12 +59,16 @@ static bool is_shown(const struct message *message) {
            !method_table_is_of_hub(message->method, message->method_bytes);
 }
 
+static inline bool is_sampled(struct shard *shard, const struct message *message) {
+    return trace_is_on(shard) && request_span_is_due(shard, message);
+}
+
 // NULL: nobody looks at it, or there is no memory.
 static struct observation *begin_request(struct shard *shard, const struct message *message,
-                                         const struct agent *agent) {
-    if (trace_is_on(shard) && request_span_is_due(shard, message))
+                                         const struct agent *agent, bool has_span) {
+    if (has_span)
         return begin_sampled(shard, message, agent);
-    if (!slow_log_is_on(shard) && tap_has_enough(shard))
+    if (!slow_log_is_on(shard) && (!tap_is_on(shard) || tap_has_enough(shard)))
         return NULL;
     return begin(shard, message, (struct trace_text){0});
 }
@@ -84,13 +88,11 @@ static struct observation *take_entering(struct shard *shard) {
     return observation;
 }
 
-// A decision about a message that another hub holds goes there, and is the hub's own method all the same.
-static void observe_before_request(struct shard *shard, const struct message *message,
-                                   const struct agent *agent) {
-    assert(!observe_of(shard)->entering);
+static __attribute__((noinline)) void enter(struct shard *shard, const struct message *message,
+                                            const struct agent *agent, bool has_span) {
     struct observation *observation = take_back(message);
     if (!observation && !message->retry && (agent || is_shown(message))) {
-        observation = begin_request(shard, message, agent);
+        observation = begin_request(shard, message, agent, has_span);
         observe_of(shard)->live += observation != NULL;
     }
     observe_of(shard)->entering = observation;
@@ -98,12 +100,22 @@ static void observe_before_request(struct shard *shard, const struct message *me
         request_span_put(observation, message);
 }
 
+// A decision about a message that another hub holds goes there, and is the hub's own method all the same. Most requests are
+// not sampled, and cost as little as can be where nobody else looks.
+static void observe_before_request(struct shard *shard, const struct message *message,
+                                   const struct agent *agent) {
+    assert(!observe_of(shard)->entering);
+    bool has_span = !message->retry && (agent || is_shown(message)) && is_sampled(shard, message);
+    if (has_span || message->retry || tap_is_on(shard) || slow_log_is_on(shard))
+        enter(shard, message, agent, has_span);
+}
+
 static void observe_request_began(struct shard *shard, const struct message *message,
                                   const struct agent *agent, struct pending *pending, struct parcel *parcel) {
-    struct observation *observation = take_entering(shard);
     assert(pending->used && !pending->observation);
-    if (!observation)
+    if (!observe_of(shard)->entering)
         return;
+    struct observation *observation = take_entering(shard);
     observation_forward(shard, observation, agent, pending);
     pending_mark_rare(pending);
     pending->observation = observation;
@@ -132,7 +144,7 @@ static struct observation *begin_refused(struct shard *shard, const struct messa
         return NULL;
     struct observation *observation = NULL;
     if (message_is_request(message))
-        observation = begin_request(shard, message, NULL);
+        observation = begin_request(shard, message, NULL, is_sampled(shard, message));
     else if (tap_is_on(shard))
         observation = begin(shard, message, (struct trace_text){0});
     if (observation && observation->kind == OBSERVED_REQUEST && tap_is_on(shard))
@@ -219,7 +231,8 @@ static void note_sent(struct shard *shard, uint64_t hub_id, uint32_t sent_us) {
 // Without memory nobody learns when it was.
 static void observe_sent(struct shard *shard, const struct peer *peer, const struct parcel *parcel) {
     uint32_t home = hub_id_shard(parcel->hub_id);
-    if (!parcel->observed || !parcel->hub_id)
+    assert(parcel->observed);
+    if (!parcel->hub_id)
         return;
     if (home == shard->index) {
         note_sent(shard, parcel->hub_id, shard->sending_us);

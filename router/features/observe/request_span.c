@@ -8,17 +8,10 @@
 
 // --- Sampling
 
-// Most messages bear no context, which is known at a glance: they have neither header fields nor _meta.
-static bool may_bear_context(const struct message *message) {
-    const struct unit *unit = message->frame->unit;
-    return lookup_has(&message->lookup, KEY_META) ||
-           (unit->length_line_bytes > 0 && unit->body_at > unit->length_line_bytes + sizeof "\r\n" - 1);
-}
-
-bool request_span_is_due(struct shard *shard, const struct message *message) {
+bool request_span_has_flag(struct shard *shard, const struct message *message) {
     struct trace_context context;
     assert(trace_is_on(shard) && message->lookup.verdict == LOOKUP_GOOD);
-    bool has_context = may_bear_context(message) && observation_read_context(message, &context);
+    bool has_context = observation_read_context(message, &context);
     return (has_context ? context.sampled : trace_draws(shard)) && trace_admits(shard);
 }
 

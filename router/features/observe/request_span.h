@@ -5,8 +5,18 @@
 #include "router/features/observe/observation.h"
 #include "router/features/trace/trace.h"
 
-// Whether a request that is taken in has a span: by its context's flag, else by chance; within the rate.
-bool request_span_is_due(struct shard *shard, const struct message *message);
+// Whether a request that may bear a context has a span: by its flag, else by chance; within the rate.
+bool request_span_has_flag(struct shard *shard, const struct message *message);
+// Whether a request that is taken in has a span. Most messages bear no context, which is known at a glance: they have neither
+// header fields nor _meta.
+static inline bool request_span_is_due(struct shard *shard, const struct message *message) {
+    const struct unit *unit = message->frame->unit;
+    bool has_fields =
+        unit->length_line_bytes > 0 && unit->body_at > unit->length_line_bytes + sizeof "\r\n" - 1;
+    if (has_fields || lookup_has(&message->lookup, KEY_META))
+        return request_span_has_flag(shard, message);
+    return trace_draws(shard) && trace_admits(shard);
+}
 // Names the span of a request that is to have one.
 void request_span_begin(struct shard *shard, struct observation *observation);
 // What a request calls that goes to this agent, or to one that isn't known: a tool, or something of an MCP server's. Writes
