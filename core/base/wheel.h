@@ -28,6 +28,7 @@ struct wheel {
 void wheel_init(struct wheel *wheel, uint64_t now_ms);
 static inline void timer_init(struct timer *timer, uint8_t kind) {
     list_init(&timer->link);
+    timer->due_ms = 0; // both in one store, which wheel_arm then reads at once
     timer->kind = kind;
 }
 static inline bool timer_armed(const struct timer *timer) {

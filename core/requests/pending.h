@@ -161,6 +161,20 @@ static inline bool pending_is_plain(const struct pending *pending) {
 }
 // A token that was kept, and its length; NULL where there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);
+// Fetches what the end of a request reads. The caller has something else to do before, and the hub id may be anything.
+static inline void pending_fetch(const struct pending_table *table, uint64_t hub_id) {
+    uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((1u << HUB_ID_SLOT_BITS) - 1);
+    const struct pending *slots =
+        slot / PENDING_CHUNK < table->chunk_count ? table->chunks[slot / PENDING_CHUNK].slots : NULL;
+    if (slots)
+        prefetch_to_write(&slots[slot % PENDING_CHUNK], offsetof(struct pending, outcome));
+}
+// Fetches those beside a request that will end: what is behind it in its lists is written then.
+static inline void pending_fetch_beside(const struct pending *pending) {
+    prefetch_to_write(pending->timer.link.next, 1);
+    prefetch_to_write(pending->by_source.next, 1);
+    prefetch_to_write(pending->by_target.next, 1);
+}
 // The request that bears this hub id, or NULL: never given, or ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
 // Which shard gave a hub id.

@@ -420,6 +420,8 @@ void responses_route(struct shard *shard, const struct message *message) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
         return;
     }
+    if (hub_id_shard(hub_id) == shard->index)
+        pending_fetch(&shard->pending, hub_id);
     struct parcel *parcel =
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {

@@ -154,6 +154,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         send_release(shard, parcel);
         return;
     }
+    pending_fetch_beside(pending);
     if (!parcel_fill(parcel, &(struct piece){pending_id(pending), pending->id_bytes})) {
         drop_one(shard, COUNT_DROP_NO_MEMORY, pending->source, parcel->bytes);
         send_release(shard, parcel);

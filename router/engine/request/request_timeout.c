@@ -37,7 +37,7 @@ void request_timeout_begin(struct shard *shard, struct pending *pending, const s
     pending->idle = time->idle;
     if (__builtin_expect(time->idle, false))
         pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
-    pending->timer.kind = TIMER_PENDING;
+    timer_init(&pending->timer, TIMER_PENDING);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
 }
 
