@@ -36,16 +36,17 @@ void memory_fail_after(uint64_t count);
 // --- Prefetch
 
 // Fetches memory that will be wanted soon while the processor does something else, line by line. No caller
-// waits for it, and memory that isn't there does no harm.
+// waits for it, and memory that isn't there does no harm. The compiler takes a function that only fetches for one without
+// effect, and drops calls of it: such functions must always be inlined.
 
 enum { CACHE_LINE_BYTES = 64 };
 
-static inline void prefetch_to_read(const void *memory, size_t bytes) {
+static inline __attribute__((always_inline)) void prefetch_to_read(const void *memory, size_t bytes) {
     for (size_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
         __builtin_prefetch((const char *)memory + at);
 }
 
-static inline void prefetch_to_write(const void *memory, size_t bytes) {
+static inline __attribute__((always_inline)) void prefetch_to_write(const void *memory, size_t bytes) {
     for (size_t at = 0; at < bytes; at += CACHE_LINE_BYTES)
         __builtin_prefetch((const char *)memory + at, 1);
 }

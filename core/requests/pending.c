@@ -207,9 +207,9 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
     pending->query_bytes = 0;
     pending->bytes = sizeof *pending + (own_id ? id_bytes : 0);
     pending->index = NULL;
-    pending->used = true;
-    pending->cancelled = false;
-    pending->is_marked = pending->aside = pending->less = false;
+    pending->state = pending->generation | PENDING_USED;
+    assert(pending->used && !pending->has_rare && !pending->cancelled);
+    pending->agent = 0;
     pending->level = 0;
     pending->exchange = NULL;
     pending->account = NULL;
@@ -311,8 +311,8 @@ void pending_end(struct pending_table *table, struct pending *pending) {
         quota_give(table->quota, pending->own_id);
     if (__builtin_expect(pending->has_rare, false))
         end_rare(table, pending);
-    pending->used = false;
-    pending->generation = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
+    pending->state = pending->generation == GENERATION_MAX ? 1 : pending->generation + 1;
+    assert(!pending->used);
     give_slot(table, pending);
 }
 

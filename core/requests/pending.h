@@ -41,14 +41,21 @@ struct pending {
     struct list by_source;                         // in the list of what one source asked
     struct list by_target;                         // in the list of what one target owes
     uint32_t slot;
-    uint32_t generation : HUB_ID_GENERATION_BITS;
-    bool used : 1;
-    bool has_rare : 1;  // the fourth line holds something (pending_mark_rare)
-    bool idle : 1;      // progress begins timeout_ms anew, until limit_ms
-    bool cancelled : 1; // a cancel is on its way to the target, or has been there (request_index_cancel)
-    bool is_marked : 1; // its target's program has ended since (router/registry/registry.h)
-    bool aside : 1;     // another program than its target's own may have it, and then says how it ends
-    bool less : 1;      // members of the group that it asks for elsewhere support less here
+    union {
+        struct {
+            uint32_t generation : HUB_ID_GENERATION_BITS;
+            bool used : 1;
+            bool has_rare : 1; // the fourth line holds something (pending_mark_rare)
+            bool idle : 1;     // progress begins timeout_ms anew, until limit_ms
+            bool
+                cancelled : 1; // a cancel is on its way to the target, or has been there (request_index_cancel)
+            bool is_marked : 1; // its target's program has ended since (router/registry/registry.h)
+            bool aside : 1; // another program than its target's own may have it, and then says how it ends
+            bool less : 1;  // members of the group that it asks for elsewhere support less here
+        };
+        uint32_t
+            state; // all of these: the hub id is read right after, and would wait for a bit that was stored alone
+    };
 
     uint64_t source;             // connection
     uint64_t target;             // connection, the only one that may answer
@@ -89,6 +96,9 @@ struct pending {
     char method[PENDING_METHOD_BYTES];
     uint8_t method_bytes; // that are there; what lies behind them says nothing
 };
+
+// The state of a request without any flag but `used`.
+#define PENDING_USED (UINT32_C(1) << HUB_ID_GENERATION_BITS)
 
 static_assert(offsetof(struct pending, source) == CACHE_LINE_BYTES, "lists and flags fill a line");
 static_assert(offsetof(struct pending, inline_id) == 2 * CACHE_LINE_BYTES,
@@ -162,7 +172,8 @@ static inline bool pending_is_plain(const struct pending *pending) {
 // A token that was kept, and its length; NULL where there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);
 // Fetches what the end of a request reads. The caller has something else to do before, and the hub id may be anything.
-static inline void pending_fetch(const struct pending_table *table, uint64_t hub_id) {
+static inline __attribute__((always_inline)) void pending_fetch(const struct pending_table *table,
+                                                                uint64_t hub_id) {
     uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((1u << HUB_ID_SLOT_BITS) - 1);
     const struct pending *slots =
         slot / PENDING_CHUNK < table->chunk_count ? table->chunks[slot / PENDING_CHUNK].slots : NULL;
@@ -170,7 +181,7 @@ static inline void pending_fetch(const struct pending_table *table, uint64_t hub
         prefetch_to_write(&slots[slot % PENDING_CHUNK], offsetof(struct pending, outcome));
 }
 // Fetches those beside a request that will end: what is behind it in its lists is written then.
-static inline void pending_fetch_beside(const struct pending *pending) {
+static inline __attribute__((always_inline)) void pending_fetch_beside(const struct pending *pending) {
     prefetch_to_write(pending->timer.link.next, 1);
     prefetch_to_write(pending->by_source.next, 1);
     prefetch_to_write(pending->by_target.next, 1);

@@ -34,9 +34,10 @@ struct request_time request_timeout_of(const struct shard *shard, const struct m
 void request_timeout_begin(struct shard *shard, struct pending *pending, const struct request_time *time) {
     assert(!timer_armed(&pending->timer) && time->ms > 0 && time->ms <= time->whole_ms);
     pending->timeout_ms = time->ms;
-    pending->idle = time->idle;
-    if (__builtin_expect(time->idle, false))
+    if (__builtin_expect(time->idle, false)) {
+        pending->idle = true;
         pending->limit_ms = shard_now_ms(shard) + time->whole_ms;
+    }
     timer_init(&pending->timer, TIMER_PENDING);
     wheel_arm(&shard->wheel, &pending->timer, shard_now_ms(shard) + pending->timeout_ms);
 }
