@@ -25,7 +25,7 @@ function run(command, deadlineMs) {
 export async function measure(what, settings) {
   const { sources, targets, depth, body, flags = [], flood, clients } = what.load;
   const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
-  const server = await start(what.server, { build: what.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, mcp: what.mcp, sources: what.sources, rights: what.rights, joined: what.joined, options: what.options, body, cpus, loadCpu: settings.loadCpu });
+  const server = await start(what.server, { build: what.build, loadBuild: settings.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, mcp: what.mcp, sources: what.sources, rights: what.rights, joined: what.joined, options: what.options, body, cpus, loadCpu: settings.loadCpu });
   try {
     const program = clients ? [process.execPath, MCP_LOAD, ...server.load, String(clients), String(settings.seconds)] : flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
       : ['tools/patchbay', ...server.load, ...[sources, targets, depth, body, settings.seconds].map(String), ...flags];

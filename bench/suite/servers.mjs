@@ -138,7 +138,7 @@ async function proxy({ build, body, loadCpu }, commandOf) {
   };
 }
 
-// Resolves once the hub says that it has a link.
+// Resolves once the hub says that it has a link: asked by the client of that build, since an older hub may be built alone.
 async function linked(build, uri) {
   for (const until = Date.now() + START_MS; Date.now() < until;) {
     const counters = await new Promise((resolve) => execFile(join(build, 'tools/patchbay'), ['--hub', uri, 'stats'], (error, out) => resolve(out)));
@@ -150,7 +150,7 @@ async function linked(build, uri) {
 
 // A server of NATS, on the load's core, and a second hub, on the core of the first, since both hubs are measured. The
 // load's sources are at the other hub, its targets at this one.
-async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
+async function cluster({ build, loadBuild = build, cpus, loadCpu, options = ['--shards', '1'] }) {
   const broker = await besides(loadCpu, [peerProgram('nats'), '-a', '127.0.0.1', '-p', '-1'], /Listening for client connections on (\S+)[^]*Server is ready/);
   const joining = ['--nats', `nats://${broker.found}`, '--cluster', 'bench'];
   const other = await besides(cpus, [join(build, 'router/patchbayd'), '--listen', 'tcp://127.0.0.1:0', '--http', 'off', ...options, ...joining],
@@ -163,7 +163,7 @@ async function cluster({ build, cpus, loadCpu, options = ['--shards', '1'] }) {
     sources: other.found,
     behind: [broker.child, other.child],
     beside: [other.child.pid],
-    ready: ([own]) => Promise.all([own, other.found].map((uri) => linked(build, uri))),
+    ready: ([own]) => Promise.all([own, other.found].map((uri) => linked(loadBuild, uri))),
   };
 }
 
