@@ -181,7 +181,7 @@ static void begin_call(struct shard *shard, const struct message *message, const
                        const struct pending *pending) {
     char tool[METHOD_BYTES_MAX];
     size_t bytes = read_tool(message, tool, sizeof tool);
-    struct tool_call *call = add_call(shard, pending, NULL, 0);
+    struct tool_call *call = add_call(shard, pending, "", 0);
     if (call && journal_is_on(shard))
         call->entry = audit_entry(shard, message, "tool", agent);
     if (journal_is_on(shard) && (!call || !call->entry))
