@@ -99,7 +99,7 @@ struct secure {
 
     uint8_t *output; // or NULL
     uint32_t output_bytes;
-    struct shipment *sealing; // where secure_send puts it: of the stage; NULL: to `said`
+    struct shipment *sealing; // where secure_send puts it: of the stage; NULL: to `output`
     struct stage *stage;
     uint8_t *scratch;       // for secure_whole, while something is sealed; or NULL
     struct shipment *plain; // of which the rest is to be sealed; or NULL

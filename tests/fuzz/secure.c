@@ -99,10 +99,10 @@ static void play(struct secure_source *source, const struct bytes *stream, uint3
         at += piece;
         if (seed && !secure->established && secure->arrival && draw(&seed, 2))
             secure_put_off(secure);
-        if (!seed || !secure->heard || draw(&seed, 2) || at == stream->count)
+        if (!seed || !secure->deferred || draw(&seed, 2) || at == stream->count)
             open_arrival(secure, outcome, &seed);
     }
-    add(&outcome->said, secure->said, secure->said_bytes);
+    add(&outcome->said, secure->output, secure->output_bytes);
     outcome->established = secure->established;
     outcome->finished = secure->peer_finished;
     outcome->broken = secure->broken;
