@@ -107,10 +107,10 @@ static void play(const struct bytes *stream, uint32_t seed, struct outcome *outc
         at += input.count;
         open_some(records, &secure, &input, outcome, &seed);
     }
-    require(secure.output_bytes <= sizeof outcome->output.bytes);
-    outcome->output.count = secure.output_bytes;
+    require(secure.output_bytes <= sizeof outcome->said.bytes);
+    outcome->said.count = secure.output_bytes;
     if (secure.output_bytes)
-        memcpy(outcome->output.bytes, secure.output, secure.output_bytes);
+        memcpy(outcome->said.bytes, secure.output, secure.output_bytes);
     outcome->out_of_memory = secure.out_of_memory;
     memory_give(secure.output);
     tls_records_destroy(records);
@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     compose(&stream, data + 2, size - 2);
     play(&stream, 0, &whole);
     play(&stream, 1 + data[0] + 256U * data[1], &cut);
-    require(same(&whole.opened, &cut.opened) && same(&whole.output, &cut.output));
+    require(same(&whole.opened, &cut.opened) && same(&whole.said, &cut.said));
     require(whole.opened_last == cut.opened_last && !whole.out_of_memory && !cut.out_of_memory);
     return 0;
 }
