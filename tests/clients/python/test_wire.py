@@ -20,6 +20,14 @@ class Codecs(unittest.TestCase):
                 self.assertEqual([message for part in parts for message in wire.feed(part)], self.EXPECTED)
                 self.assertEqual(len(wire._partial), 0)
 
+    def test_cuts_in_a_header_block_of_each_length(self):
+        for count in range(1, 1200):
+            body_text = b"x" * count
+            frame = Framed().frame(body_text)
+            for at in range(1, len(frame) - count + 1):
+                wire = Framed()
+                self.assertEqual(wire.feed(frame[:at]) + wire.feed(frame[at:]), [(b"", body_text)])
+
     def test_lines_however_they_are_cut(self):
         text = b'{}\r\n \n[1]\n\n{"a":1}\n'
         for first in range(len(text) + 1):

@@ -63,9 +63,9 @@ class Framed(Wire):
             data = bytes(self._partial)
             self._partial.clear()
         elif data.startswith(_LENGTH):  # most reads are one message without fields
-            body_at = data.find(_END, len(_LENGTH), SHORT_BYTES) + len(_END)
-            digits = data[len(_LENGTH) : body_at - len(_END)]
-            if digits.isdigit() and 0 < len(data) - body_at == int(digits) <= self._max_frame:
+            end_at = data.find(_END, len(_LENGTH), SHORT_BYTES)
+            digits, body_at = data[len(_LENGTH) : end_at], end_at + len(_END)
+            if end_at >= 0 and digits.isdigit() and 0 < len(data) - body_at == int(digits) <= self._max_frame:
                 return [(b"", data[body_at:])]
         messages: List[Message] = []
         try:
