@@ -62,14 +62,11 @@ static void print_agent(const uint8_t *text, struct span agent, bool in_cluster)
         const char *key;
         size_t width;
         void (*print)(const uint8_t *text, const struct json_item *item, size_t width);
-    } columns[] = {{"hub", 32, print_value},
-                   {"agentId", 32, print_value},
-                   {"governanceLevel", 18, print_value},
-                   {"pending", 8, print_value},
-                   {"connectedSince", 25, print_time},
-                   {"child", 8, print_state},
-                   {"capabilities", 0, print_value}};
-    for (size_t i = in_cluster ? 0 : 1; i < sizeof columns / sizeof columns[0]; i++) {
+    } columns[] = {{"hubName", 16, print_value}, {"hub", 36, print_value},
+                   {"agentId", 32, print_value}, {"governanceLevel", 18, print_value},
+                   {"pending", 8, print_value},  {"connectedSince", 25, print_time},
+                   {"child", 8, print_state},    {"capabilities", 0, print_value}};
+    for (size_t i = in_cluster ? 0 : 2; i < sizeof columns / sizeof columns[0]; i++) {
         struct json_item item = json_member(text, agent, columns[i].key);
         columns[i].print(text, &item, columns[i].width);
         putchar(columns[i].width > 0 ? ' ' : '\n');
@@ -78,7 +75,7 @@ static void print_agent(const uint8_t *text, struct span agent, bool in_cluster)
 
 static void print_list(const uint8_t *text, struct span result, bool in_cluster) {
     if (in_cluster) {
-        printf("%-32s ", "HUB");
+        printf("%-16s %-36s ", "HUB NAME", "HUB");
     }
     printf("%-32s %-18s %-8s %-25s %-8s %s\n", "AGENT", "LEVEL", "PENDING", "CONNECTED SINCE", "CHILD",
            "CAPABILITIES");

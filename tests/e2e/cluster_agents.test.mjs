@@ -47,7 +47,8 @@ joined('the agents of all hubs, each with its hub', { hubs: [[], [], []] }, asyn
   // A hub that answers late is left out.
   await until('the table has all of them', async () => {
     const table = (await client('--hub', x.uri('tcp'), 'agents', '--cluster')).stdout.trimEnd().split('\n');
-    assert.match(table[0], /^HUB +AGENT /);
+    assert.match(table[0], /^HUB NAME +HUB {34}AGENT /);
+    for (const row of table.slice(1)) assert.match(row, /^\S+ +(?=.{37}[a-z])[0-9a-f]{32}-[1-9][0-9]* +[a-z] /);
     return table.length === 5;
   });
   await until('the list is complete', async () =>
