@@ -281,6 +281,28 @@ class Reconnection(ClientTest):
         await turns(lambda: client._registrations.first == "first")
         self.assertEqual((await client.request("x", "t"))["sourceAgent"], "first")
 
+    async def test_name_that_is_given_back_while_it_is_asked_for_again(self):
+        async def serve(peer):
+            await greet(peer)
+            while (message := await peer.receive()) is not None and message["method"] != "cut":
+                if message["method"] == "agent/register":
+                    registered.append(len(fake.accepted))
+                    if len(fake.accepted) == 2:
+                        ends.append(asyncio.ensure_future(client.unregister("a")))
+                        await turns(lambda: client._session._waiters)
+                peer.send(id=message["id"], result=None)
+
+        registered, ends = [], []
+        fake = await self.fake(serve)
+        client = await self.client(fake.uri)
+        await client.register("a")
+        for _ in range(2):
+            states = States(client)
+            await client.notify("cut")
+            await states.reach("lost", "connected")
+        await within(asyncio.gather(*ends))
+        self.assertEqual((registered, client._registrations.names(), client._registrations.first), ([1, 2], [], None))
+
     async def test_replaced_right_behind_the_registration(self):
         async def serve(peer):
             await greet(peer)

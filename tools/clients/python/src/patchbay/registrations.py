@@ -45,6 +45,12 @@ class Registrations:
         call.on_result = lambda: self._add(params)
         return call
 
+    def _ask_again(self, connection: Connection, params: Dict[str, Any]) -> Call:
+        """Sends a registration that the hub had made before. The program may unregister its agent before the result comes."""
+        call = self._calls.begin(connection, "agent/register", params)
+        call.on_result = lambda: self._hold(params)
+        return call
+
     def remove(self, agent_id: Any) -> bool:
         """Has an agent not registered again. False: it was none."""
         if not isinstance(agent_id, str):
@@ -57,7 +63,7 @@ class Registrations:
         calls = {}
         for name, params in self._params.items():
             try:
-                calls[name] = self.ask(connection, params)
+                calls[name] = self._ask_again(connection, params)
             except HubError as error:  # it is more than this hub takes
                 self._refused(connection, name, error)
         return calls
@@ -84,6 +90,10 @@ class Registrations:
         self._params[params["agentId"]] = params
         self._held.add(params["agentId"])
 
+    def _hold(self, params: Dict[str, Any]) -> None:
+        if self._params.get(params["agentId"]) is params:
+            self._held.add(params["agentId"])
+
     def _refused(self, connection: Connection, name: str, error: HubError) -> None:
         if error.code in PASSING:
             self._retries.append(asyncio.get_running_loop().create_task(self._retry(connection, name)))
@@ -98,7 +108,7 @@ class Registrations:
             if params is None or connection.is_lost:
                 return
             try:
-                await self._calls.wait(self.ask(connection, params), ANSWER_SECONDS)
+                await self._calls.wait(self._ask_again(connection, params), ANSWER_SECONDS)
                 return
             except ConnectionLost:
                 return
