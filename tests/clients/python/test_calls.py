@@ -75,6 +75,14 @@ class Calls(ClientTest):
             for say in (caller.call, caller.notify):
                 with self.assertRaises(TypeError):
                     await within(say(method, []), "an error at once")
+        for decorator in (caller.method, caller.task):
+            with self.assertRaises(TypeError):
+                decorator(lambda params, request: None)  # as where a handler is decorated without a name
+            with self.assertRaises(TypeError):
+                decorator("m")("no function")
+        for pattern in (None, 5, b"e"):
+            with self.assertRaises(TypeError):
+                caller.events(pattern)
         self.assertEqual(await caller.call("hub/ping", {"still": "there"}), {"still": "there"})
 
     async def test_progress(self):

@@ -156,7 +156,9 @@ class Subscriptions:
         return list(self._patterns)
 
     def add(self, text: str) -> Tuple[Queue, bool]:
-        """Returns a new queue, and whether its pattern is new."""
+        """Returns a new queue, and whether its pattern is new. Raises TypeError where the pattern is no str."""
+        if not isinstance(text, str):
+            raise TypeError(f"a pattern of events is a str, not {type(text).__name__}")
         queue = Queue(text)
         pattern = self._patterns.setdefault(text, Pattern(text))
         pattern.queues.append(queue)

@@ -38,7 +38,13 @@ class Handlers:
 
 
 def _decorator(table: Dict[str, Handler], name: str) -> Callable[[H], H]:
+    """Returns a decorator that puts a handler in a table. Raises TypeError, as does the decorator for what can't be called."""
+    if not isinstance(name, str):  # such as a handler, where the decorator stands without a name
+        raise TypeError(f"the name of a handler is a str, not {type(name).__name__}")
+
     def add(handler: H) -> H:
+        if not callable(handler):
+            raise TypeError(f"a handler is a function, not {type(handler).__name__}")
         table[name] = handler
         return handler
 

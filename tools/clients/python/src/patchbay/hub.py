@@ -151,11 +151,14 @@ class Hub:
         return result
 
     def method(self, name: str) -> Callable[[H], H]:
-        """Decorates the handler of a method: `async def handler(params, request)`, whose value is the result."""
+        """Decorates the handler of a method: `async def handler(params, request)`, whose value is the result.
+
+        Raises TypeError where `name` is no str, as where the decorator stands without one.
+        """
         return self._handlers.add_method(name)
 
     def task(self, name: str) -> Callable[[H], H]:
-        """Decorates the handler of a task, which `agent/request` asks for. It gets the whole params, too."""
+        """Decorates the handler of a task, which `agent/request` asks for. The handler gets the whole params. Raises TypeError."""
         return self._handlers.add_task(name)
 
     async def request(
@@ -240,7 +243,7 @@ class Hub:
         return delivered
 
     def events(self, pattern: str) -> Events:
-        """Subscribes to events: a name, or a prefix and `*`. Returns an asynchronous iterator over them.
+        """Subscribes to events: a name, or a prefix and `*`. Returns an asynchronous iterator over them. Raises TypeError.
 
         The subscription is sent at once; `async with` waits until the hub has confirmed it. It is made again on each
         later connection.
