@@ -54,6 +54,14 @@ web('all servers are one in a session', hub(TWO), async (on) => {
   assert.equal((await session.ask('sampling/createMessage')).error.code, -32601);
 });
 
+web('a page without those before tells nothing of a list', hub(section('one', 'one', 'both,last') + section('two', 'two', 'both')), async (on) => {
+  const one = await Session.open(on, '/mcp/one'), two = await Session.open(on, '/mcp/two'), all = await Session.open(on, '/mcp');
+  await two.ask('tools/list');
+  assert.deepEqual(names(await one.ask('tools/list', { cursor: '1' })), ['last']);
+  const { error } = await all.ask('tools/call', { name: 'both', arguments: {} });
+  assert.deepEqual(error?.data.candidates, ['one__both', 'two__both']);
+});
+
 web('all servers are one without a session', hub(TWO), async (on) => {
   const { result } = await ask(on, 'server/discover');
   assert.deepEqual(result.supportedVersions, [VERSION]);

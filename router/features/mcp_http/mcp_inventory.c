@@ -26,6 +26,7 @@ struct incarnation {
 
 struct listed {
     enum mcp_inventory_state state;
+    bool is_begun; // MCP_INVENTORY_UNKNOWN: the first page is there, and the last one is not
     struct incarnation by;
     uint64_t until_ms; // MCP_INVENTORY_UNANSWERED
     char *names;       // each behind its length; NULL: none
@@ -81,6 +82,10 @@ static struct incarnation incarnation_of(const struct shard *shard, const char *
     return by;
 }
 
+static bool is_same(const struct incarnation *one, const struct incarnation *other) {
+    return one->process == other->process && one->modern == other->modern && one->changes == other->changes;
+}
+
 // --- What is known
 
 bool mcp_inventory_lacks_sessions(const struct shard *shard, const char *server, size_t bytes) {
@@ -106,9 +111,7 @@ enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const ch
         return MCP_INVENTORY_UNKNOWN;
     if (listed->state == MCP_INVENTORY_UNANSWERED)
         return shard_now_ms(shard) < listed->until_ms ? MCP_INVENTORY_UNANSWERED : MCP_INVENTORY_UNKNOWN;
-    bool is_same = listed->by.process == now.process && listed->by.modern == now.modern &&
-                   listed->by.changes == now.changes;
-    return is_same ? MCP_INVENTORY_KNOWN : MCP_INVENTORY_UNKNOWN;
+    return is_same(&listed->by, &now) ? MCP_INVENTORY_KNOWN : MCP_INVENTORY_UNKNOWN;
 }
 
 static bool next_name(const struct listed *listed, size_t *at, const char **name, uint32_t *bytes) {
@@ -306,22 +309,34 @@ static bool add_all(struct shard *shard, struct mcp_inventory *inventory, enum m
     return true;
 }
 
+// Begins a list with its first page, or goes on with the list that the same process has begun. False: a page of another
+// list, without the pages before, says nothing.
+static bool begin_page(struct shard *shard, struct mcp_inventory *inventory, enum mcp_list list,
+                       bool is_first) {
+    struct listed *listed = &inventory->lists[list];
+    struct incarnation now = incarnation_of(shard, inventory->name, inventory->name_bytes);
+    if (!is_first)
+        return listed->is_begun && is_same(&listed->by, &now);
+    clear(shard, inventory, list);
+    listed->is_begun = true;
+    listed->by = now;
+    return true;
+}
+
 void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last) {
     struct mcp_inventory *inventory = take(shard, server, bytes);
-    if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) || page->lookup.type[KEY_RESULT] != JSON_OBJECT)
+    if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) || page->lookup.type[KEY_RESULT] != JSON_OBJECT ||
+        !begin_page(shard, inventory, list, is_first))
         return;
-    struct listed *listed = &inventory->lists[list];
-    if (is_first || listed->state == MCP_INVENTORY_UNANSWERED)
-        clear(shard, inventory, list);
     if (!add_all(shard, inventory, list, page, !is_first)) { // half of it would mislead
         clear(shard, inventory, list);
         return;
     }
     if (!is_last)
         return;
-    listed->state = MCP_INVENTORY_KNOWN;
-    listed->by = incarnation_of(shard, server, bytes);
+    inventory->lists[list].is_begun = false;
+    inventory->lists[list].state = MCP_INVENTORY_KNOWN;
 }
 
 // --- Mirrors

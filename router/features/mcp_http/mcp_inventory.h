@@ -12,7 +12,8 @@ enum mcp_inventory_state { MCP_INVENTORY_UNKNOWN, MCP_INVENTORY_KNOWN, MCP_INVEN
 
 enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
                                              enum mcp_list list);
-// A page of a server's list has come: the first one begins the list anew, and with the last one it is known.
+// Notes a page of a server's list: the first page begins the list anew, and the list is known with its last page. A page
+// that goes on with no list that was begun, or with one of another process, is passed over.
 void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last);
 // A server was asked for a list, and didn't say.
