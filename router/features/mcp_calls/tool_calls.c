@@ -25,7 +25,7 @@ struct tool_call {
     uint64_t began_ms;
     struct journal_entry *entry;  // its line, which is open; NULL: there is none
     struct tool_figures *figures; // of its tool; NULL: it isn't told apart
-    uint32_t server_bytes;        // of a list: whose it is; 0: it is a call
+    uint32_t server_bytes;        // of a list: of the name of its server; 0: it is a call
     char server[];
 };
 
@@ -59,7 +59,7 @@ static bool is_named(const struct tool_figures *figures, const char *server, siz
            memcmp(figures->server, server, server_bytes) == 0 && memcmp(figures->tool, tool, tool_bytes) == 0;
 }
 
-// Takes a free place for a tool. Two shards may take one each: both are shown, which says nothing wrong.
+// Takes a free place for a tool; NULL: there is none. Two shards may take a place each for one tool: hub/stats shows both.
 static struct tool_figures *take_figures(struct tool_figures *all, const char *server, size_t server_bytes,
                                          const char *tool, size_t tool_bytes) {
     for (unsigned index = 0; index < TOOL_FIGURES_MAX; index++) {
@@ -86,11 +86,11 @@ static struct tool_figures *find_figures(const struct hub *hub, const struct age
     for (unsigned index = 0; index < TOOL_FIGURES_MAX; index++) {
         uint32_t state = atomic_load_explicit(&all[index].state, memory_order_acquire);
         if (state == 0)
-            break;
+            return take_figures(all, agent->id, server_bytes, tool, tool_bytes);
         if (state == 2 && is_named(&all[index], agent->id, server_bytes, tool, tool_bytes))
             return &all[index];
     }
-    return take_figures(all, agent->id, server_bytes, tool, tool_bytes);
+    return NULL; // each place is taken, and no shard needs to write there
 }
 
 static void measure(struct tool_figures *figures, uint64_t ms, bool is_error) {

@@ -11,7 +11,7 @@
 // Tools whose calls are told apart: the first so many that are called. Names are cut.
 enum { TOOL_FIGURES_MAX = 128, TOOL_NAME_BYTES = 96, TOOL_SERVER_BYTES = 64 };
 
-// What has been measured of a tool, by all shards. The names are constant from `is_there` on.
+// What all shards have measured of one tool. The names are constant once `state` is 2.
 struct tool_figures {
     _Atomic uint32_t state; // 0: free, 1: its names are being written, 2: it is there
     char server[TOOL_SERVER_BYTES], tool[TOOL_NAME_BYTES];
