@@ -1,10 +1,12 @@
 #include "router/main/config_values.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/wire/http_request.h"
 #include "io/passed_sockets.h"
 #include "router/features/http/http_transport.h"
 #include "router/features/http/transport_table.h"
@@ -144,18 +146,70 @@ static bool set_http(struct config *config, const struct option *option, const c
     return refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
 }
 
-// One source may name several, which replace what another one named before.
+// --- Allowed names
+
+#define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
+
+// Labels with dots between. Patterns and lists, which bytes of a Host field could spell, are no names.
+static bool is_host_name(const char *name) {
+    return *name && *name != '.' && !strstr(name, "..") && !name[strspn(name, LOWER UPPER DIGITS "-_.")];
+}
+
+static bool is_host_address(const char *address) {
+    char inner[INET6_ADDRSTRLEN];
+    struct in6_addr binary;
+    assert(*address == '[' && strlen(address) > 2);
+    int count = snprintf(inner, sizeof inner, "%.*s", (int)strlen(address) - 2, address + 1);
+    return count < (int)sizeof inner && inet_pton(AF_INET6, inner, &binary) == 1;
+}
+
+// Puts the host of HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes. False: the text is something else.
+static bool read_host(const char *text, char *out) {
+    struct http_authority authority;
+    size_t bytes = strlen(text);
+    if (bytes > ALLOWLIST_BYTES_MAX ||
+        !http_authority_read((const uint8_t *)text, (struct span){0, (uint32_t)bytes}, &authority))
+        return false;
+    uint32_t host = authority.host.bytes;
+    assert(host > 0 && host <= bytes);
+    memcpy(out, text, host);
+    out[host] = '\0';
+    bool is_port_good = host == bytes || authority.port > 0;
+    return is_port_good && (*out == '[' ? is_host_address(out) : is_host_name(out));
+}
+
+// SCHEME://HOST[:PORT], as browsers send. An application's own pages may have a dot as their host: app://.
+static bool is_origin(const char *text) {
+    char host[ALLOWLIST_BYTES_MAX + 1];
+    size_t scheme = strspn(text, LOWER UPPER DIGITS "+-.");
+    assert(scheme <= strlen(text));
+    if (strlen(text) > ALLOWLIST_BYTES_MAX || strspn(text, LOWER UPPER) == 0 ||
+        strncmp(text + scheme, "://", strlen("://")) != 0)
+        return false;
+    const char *place = text + scheme + strlen("://");
+    return strcmp(place, ".") == 0 || read_host(place, host);
+}
+
+// One source may name several, which replace what another one named before. The port of a host is of no account: a request may name any.
 static bool set_allowed(struct config *config, const struct option *option, const char *name) {
+    char host[ALLOWLIST_BYTES_MAX + 1];
     bool hosts = option->offset == offsetof(struct config, settings.hosts);
     struct allowlist *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
     uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
     if (*from != config->source)
         allowed->count = 0;
     *from = config->source;
-    if (!*name)
-        return refuse(config, option, name, "a name");
-    return allowlist_add(allowed, name) || refuse(config, option, name, "16 names at most");
+    if (hosts && !read_host(name, host))
+        return refuse(config, option, name, "a host such as hub.example, 192.0.2.1 or [2001:db8::1]");
+    if (!hosts && !is_origin(name))
+        return refuse(config, option, name, "SCHEME://HOST[:PORT] such as https://app.example");
+    return allowlist_add(allowed, hosts ? host : name) ||
+           refuse(config, option, name, hosts ? "16 names at most" : "16 origins at most");
 }
+
+// --- Others
 
 static bool set_extension(struct config *config, const struct option *option, const char *text) {
     const char *expected = config_children_extend(&config->children, text);

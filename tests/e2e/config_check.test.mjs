@@ -216,7 +216,7 @@ test('what the hub would find out only at its start, or later, is named with its
     ['user = nobody-at-all', 'hub.ini:2: user: nobody-at-all: there is no such user'],
     [`users = ${folder}/none`, "hub.ini:2: users: can't read none: No such file or directory"],
     [`users = ${users}`, 'users:4: roles: expected roles that are there'],
-    ['allow-host =', "hub.ini:2: allow-host: expected a name, not ''"],
+    ['allow-host =', "hub.ini:2: allow-host: expected a host such as hub.example, 192.0.2.1 or [2001:db8::1], not ''"],
     ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's"],
     ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: Permission denied for the user nobody']],
   ];
@@ -228,6 +228,38 @@ test('what the hub would find out only at its start, or later, is named with its
   }
   assert.equal(check('--listen', 'tcp://127.0.0.1:0', '--listen', 'tcp://127.0.0.1:0').status, 0);
 }));
+
+const ALLOWED = {
+  'allow-host': {
+    expected: 'expected a host such as hub.example, 192.0.2.1 or [2001:db8::1]',
+    good: ['localhost', 'Hub.Example', 'a', 'hub_1.example', 'hub.example.', '192.0.2.1', '[2001:db8::1]', 'hub.example:8080', '[::1]:443'],
+    bad: ['*', '*.example', 'https://hub.example', 'hub.example/', 'a b', 'a,b', '::1', '[::1', '[12]', '[1:2]', 'a:', 'a:0', 'a:65536', 'a:http', '.a', 'a..b', 'b\u00fccher', 'x'.repeat(256)],
+  },
+  'allow-origin': {
+    expected: 'expected SCHEME://HOST[:PORT] such as https://app.example',
+    good: ['https://app.example', 'http://localhost:3000', 'HTTPS://App.Example', 'http://[::1]:1', 'app://.', 'chrome-extension://abcdef', 'vscode-webview://0a1b-2c'],
+    bad: ['', '*', 'null', 'app.example', '//app.example', '://a', '1http://a', 'https:app.example', 'https://', 'file://', 'https://app.example/', 'https://app.example/path', 'https://*.example',
+      'https://a?b', 'https://a#b', 'https://a:', 'https://a:0', 'https://a:99999', 'https://a b', 'https://a,https://b', 'ht_tp://a', `https://${'x'.repeat(255)}`],
+  },
+};
+
+for (const [name, { expected, good, bad }] of Object.entries(ALLOWED)) {
+  test(`a value of ${name} that no request could match is a fault`, inFolder((folder, write) => {
+    const at = (line, value) => `${line}: ${expected}${value.length < 128 ? `, not '${value}'` : ''}`;
+    for (const value of good) {
+      const { status, stderr } = check(...ANY, `--${name}`, value);
+      assert.deepEqual([status, stderr], [0, ''], value);
+    }
+    for (const value of bad) {
+      const { status, stderr } = check(...ANY, `--${name}=${value}`);
+      assert.deepEqual([status, linesOf(stderr)], [2, [at(`--${name}`, value)]], value);
+    }
+    const { status, stderr } = check(...ANY, '--config', write('hub.ini', bad.map((value) => `${name} = "${value}"\n`).join('')));
+    assert.deepEqual([status, linesOf(stderr, folder)], [2, bad.map((value, index) => at(`hub.ini:${index + 1}: ${name}`, value))]);
+    const credential = check(...ANY, `--${name}=https://u:s3cret@app.example`);
+    assert.deepEqual([credential.status, linesOf(credential.stderr)], [2, [`--${name}: ${expected}`]]);
+  }));
+}
 
 test('too few descriptors for the hub itself are told, and it does not start', () => {
   for (const more of [['--check'], []]) {
