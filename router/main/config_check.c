@@ -13,6 +13,7 @@
 #include "io/passed_sockets.h"
 #include "io/plain_file.h"
 #include "io/privdrop.h"
+#include "router/features/children/child.h"
 #include "router/main/config.h"
 #include "router/main/config_fault.h"
 
@@ -82,15 +83,18 @@ static int check_writable(const char *path, const struct privdrop_user *user) {
     return errno != ENOENT ? errno : check_use(folder, user, WRITES | EXECUTES);
 }
 
-static void check_journal(struct config *config) {
-    struct privdrop_user user;
-    bool becomes = config->user[0] && privdrop_find(&user, config->user) == 0;
-    int error = config->journal[0] ? check_writable(config->journal, becomes ? &user : NULL) : 0;
+// Whom the hub becomes, in `room`; NULL: nobody else, or nobody known.
+static const struct privdrop_user *find_user(const struct config *config, struct privdrop_user *room) {
+    return config->user[0] && privdrop_find(room, config->user) == 0 ? room : NULL;
+}
+
+static void check_journal(struct config *config, const struct privdrop_user *user) {
+    int error = config->journal[0] ? check_writable(config->journal, user) : 0;
     if (error == EOPNOTSUPP)
         config_complain_of(config, "audit", "%s: expected a regular file", config->journal);
     else if (error)
         config_complain_of(config, "audit", "%s: %s%s%s", config->journal, strerror(error),
-                           becomes ? " for the user " : "", becomes ? config->user : "");
+                           user ? " for the user " : "", user ? config->user : "");
 }
 
 // --- Children
@@ -166,7 +170,39 @@ static void check_secrets(struct config *config, const struct child_settings *ch
     }
 }
 
-static void check_child(struct config *config, const struct child_settings *child) {
+// 0 or an errno: a folder that is there must take files; else the last of those above it that is there must take folders, as the
+// keeper makes what is missing.
+static int check_folder(const char *path, const struct privdrop_user *user) {
+    char folder[PATH_MAX];
+    struct stat status;
+    assert(*path == '/');
+    if (strlen(path) >= sizeof folder)
+        return ENAMETOOLONG;
+    strcpy(folder, path);
+    while (stat(folder, &status) < 0) {
+        char *end = strrchr(folder, '/');
+        if (errno != ENOENT || end == folder ||
+            lstat(folder, &status) == 0) // a link that leads nowhere stays one
+            return errno;
+        *end = '\0';
+    }
+    return S_ISDIR(status.st_mode) ? check_use(folder, user, WRITES | EXECUTES) : ENOTDIR;
+}
+
+static void check_data(struct config *config, const struct child_settings *child,
+                       const struct privdrop_user *user) {
+    char *data;
+    int failed = child_data_directory(child, &data);
+    const char *what = data ? data : "neither XDG_DATA_HOME nor HOME says where its data are to be";
+    int error = failed ? -failed : data ? check_folder(data, user) : 0;
+    assert(!data || child->protocol == CHILD_HERMES);
+    if (error)
+        complain(config, child, "data", what, error);
+    memory_give(data);
+}
+
+static void check_child(struct config *config, const struct child_settings *child,
+                        const struct privdrop_user *user) {
     struct stat status;
     assert(child->command_words > 0);
     if (child->directory && (stat(child->directory, &status) < 0 || access(child->directory, X_OK) < 0))
@@ -176,24 +212,34 @@ static void check_child(struct config *config, const struct child_settings *chil
     int error = find_program(child, child->command.bytes);
     if (error)
         complain(config, child, "command", child->command.bytes, error);
+    check_data(config, child, user);
     check_secrets(config, child);
 }
 
-void config_check_children(struct config *config) {
+static void check_children(struct config *config, const struct privdrop_user *user) {
     for (const struct child_settings *child = config->children.first; child; child = child->next)
-        check_child(config, child);
+        check_child(config, child, user);
+}
+
+// The hub is its user by then, and looks nobody up behind its walls.
+void config_check_children(struct config *config) {
+    check_children(config, NULL);
 }
 
 bool config_check(struct config *config) {
+    struct privdrop_user room;
+    const struct privdrop_user *user = find_user(config, &room);
     bool is_free = check_listeners(config);
-    check_journal(config);
-    config_check_children(config);
+    check_journal(config, user);
+    check_children(config, user);
     return is_free;
 }
 
 bool config_check_start(struct config *config) {
+    struct privdrop_user room;
+    const struct privdrop_user *user = find_user(config, &room);
     uint32_t before = config->faults;
-    check_journal(config);
-    config_check_children(config);
+    check_journal(config, user);
+    check_children(config, user);
     return config->faults == before;
 }

@@ -8,5 +8,5 @@
 bool config_check(struct config *config);
 // The same at a start, of what the start itself wouldn't name: false where the journal can't be had.
 bool config_check_start(struct config *config);
-// Of the programs alone, also at SIGHUP. Without --check these are warnings: a program may be there later, and is tried again.
+// Of the children alone, at SIGHUP. Without --check these are warnings: a program or a folder may be there later, and is tried again.
 void config_check_children(struct config *config);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -131,6 +131,38 @@ test('a start, and SIGHUP, name what --check names: the journal as a fault, prog
     hub.kill('SIGHUP');
     await says(/was read again/);
     for (const line of told(1)) assert.ok(said.replaceAll(`${folder}/`, '').includes(line), said);
+  } finally {
+    hub.kill('SIGKILL');
+  }
+}));
+
+test("an extension's folder for data that can be neither made nor written to is named, and a start goes on", inFolder(async (folder, write) => {
+  const file = write('file', ''), own = join(folder, 'own');
+  mkdirSync(own, { mode: 0o700 });
+  symlinkSync(join(folder, 'none'), join(folder, 'link'));
+  const section = (name, data) => [`[child ${name}]`, 'command = cat', 'protocol = hermes', `data = ${data}`];
+  const good = [...section('new', `${folder}/a/b/c`), ...section('old', folder), ...section('ends', `${folder}/d/`), '[child plain]', 'command = cat', `data = ${file}`];
+  assert.equal(check(...ANY, '--config', write('hub.ini', good.join('\n'))).status, 0);
+  const faulty = write('hub.ini', [...section('a', file), ...section('b', `${file}/data`), ...section('c', `${folder}/link`), ''].join('\n'));
+  const told = ['hub.ini:4: data: child a: file: Not a directory', 'hub.ini:8: data: child b: file/data: Not a directory', 'hub.ini:12: data: child c: link: No such file or directory'];
+  const { status, stderr } = check(...ANY, '--config', faulty);
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, told]);
+  const homeless = spawnSync(process.env.PATCHBAYD, [...ANY, '--extension', 'e=cat', '--check', '--sandbox', 'off'], { encoding: 'utf8', env: { PATH: process.env.PATH } });
+  assert.equal(homeless.status, 2);
+  assert.match(homeless.stderr, /child e: neither XDG_DATA_HOME nor HOME says where its data are to be: No such file or directory/);
+  if (!process.getuid()) {
+    const as = check(...ANY, '--config', write('as.ini', ['user = nobody', ...section('a', `${own}/data`), ''].join('\n')));
+    assert.deepEqual([as.status, linesOf(as.stderr, folder)], [2, ['as.ini:5: data: child a: own/data: Permission denied']]);
+  }
+  assert.deepEqual(readdirSync(folder).sort(), [...process.getuid() ? [] : ['as.ini'], 'file', 'hub.ini', 'link', 'own']);
+  const hub = spawn(process.env.PATCHBAYD, [...ANY, '--http', 'off', '--config', faulty], { stdio: ['ignore', 'ignore', 'pipe'] });
+  try {
+    let said = '';
+    for await (const text of hub.stderr.setEncoding('utf8')) {
+      said += text;
+      if (/^listening/m.test(said)) break;
+    }
+    for (const line of told) assert.ok(said.replaceAll(`${folder}/`, '').includes(line), said);
   } finally {
     hub.kill('SIGKILL');
   }
