@@ -490,6 +490,8 @@ static int serve(struct program *program, struct config *config) {
         if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
             note_http(&config->settings, &program->listening.listeners[index]);
     bool fit = read_keys(config, &config->settings.secure);
+    // Before the walls are up, which would name the file, too. are_users_fit says why not.
+    fit &= !config->users[0] || plain_file_check(config->users) == 0;
     if (!prepare_cluster(config) || !fit) {
         (void)are_users_fit(config);
         return STATUS_UNUSABLE;

@@ -136,6 +136,18 @@ test('a start, and SIGHUP, name what --check names: the journal as a fault, prog
   }
 }));
 
+test('a users file that cannot be read is named once, and the status is 2', inFolder((folder, write) => {
+  const places = [[['--users', folder], '--users', 'Is a directory'], [['--users', join(folder, 'none')], '--users', 'No such file or directory'],
+    [['--config', write('hub.ini', `users = ${folder}/none\n`)], 'hub.ini:1: users', 'No such file or directory']];
+  for (const [options, place, why] of places) {
+    for (const more of [['--sandbox', 'on'], ['--sandbox', 'off'], ['--check'], ...process.getuid() ? [] : [['--user', 'nobody']]]) {
+      const { status, stderr } = spawnSync(process.env.PATCHBAYD, [...ANY, '--http', 'off', ...options, ...more], { encoding: 'utf8' });
+      const file = why.startsWith('Is') ? folder : 'none';
+      assert.deepEqual([status, linesOf(stderr, folder)], [2, [`${place}: can't read ${file}: ${why}`]], more.join(' '));
+    }
+  }
+}));
+
 test("an extension's folder for data that can be neither made nor written to is named, and a start goes on", inFolder(async (folder, write) => {
   const file = write('file', ''), own = join(folder, 'own');
   mkdirSync(own, { mode: 0o700 });
