@@ -326,8 +326,8 @@ static bool begin_page(struct shard *shard, struct mcp_inventory *inventory, enu
 void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last) {
     struct mcp_inventory *inventory = take(shard, server, bytes);
-    if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) || page->lookup.type[KEY_RESULT] != JSON_OBJECT ||
-        !begin_page(shard, inventory, list, is_first))
+    if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) ||
+        page->lookup.type[KEY_RESULT] != JSON_OBJECT || !begin_page(shard, inventory, list, is_first))
         return;
     if (!add_all(shard, inventory, list, page, !is_first)) { // half of it would mislead
         clear(shard, inventory, list);
