@@ -42,6 +42,14 @@ test('the token is in no cause of a loss', () => having(PlayedHub.start(), async
   await close(one);
 }));
 
+test('a token that JSON writes in another way is seen nowhere, too', () => having(PlayedHub.start((message, peer) => {
+  peer.send({ jsonrpc: '2.0', id: message.id, error: { code: -32001, message: `no user has ${message.params.token}` } });
+}), async (hub) => {
+  const error = await failure(client(hub.uri, { token: 'pb_"quoted\\token' }));
+  assert.equal(error.code, -32001);
+  assert.ok(!error.message.includes('quoted'), error.message);
+}));
+
 test('no exception of connect has it', async () => {
   const hub = await PlayedHub.start(), { uri } = hub;
   await hub.stop();

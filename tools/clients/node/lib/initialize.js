@@ -4,10 +4,11 @@ import { HubError } from './errors.js';
 
 const AGENT_ID = 'patchbay-client'; // of the session; it registers nothing
 
-// A hub may say what it likes, but for the token.
+// Returns an error in which the token does not stand: the hub's own error, or another one in its place.
 export function redacted(error, token) {
   if (!(error instanceof HubError) || !token) return error;
-  const says = (value) => (JSON.stringify(value) ?? '').includes(token);
+  const written = JSON.stringify(token).slice(1, -1); // as JSON writes its quotes and backslashes
+  const says = (value) => (JSON.stringify(value) ?? '').includes(written);
   if (!says(error.message) && !says(error.data)) return error;
   return new HubError(error.code, 'the hub refused the session');
 }
