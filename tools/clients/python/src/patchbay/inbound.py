@@ -3,8 +3,9 @@
 Past that a request is answered -32052, and a notification is dropped and counted.
 
 A handler that waits for anything has a task of its own. Handlers that end without waiting run one after the other in one
-task, as long as they leave the task as it was: most of what a short handler costs is its task. When nothing waits, such a
-task rests, and the next message has it go on at once: a turn of the event loop costs more than a short handler.
+task, as long as they leave the task as it was: most of what a short handler costs is its task. Such a task rests when no
+message is left (rest.py). The next message has that task go on at once: a turn of the event loop costs more than a short
+handler.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ __all__ = ["CONCURRENCY", "Inbound"]
 
 CONCURRENCY = 64
 WAITING_BYTES_MAX = 4 * 1024 * 1024
-READ_BYTES = 256 * 1024  # of what waits is kept as values; what comes behind that as the texts that came
-TURN_JOBS_MAX = 256  # that one task does before others have their turn
+READ_BYTES = 256 * 1024  # so much of the waiting messages is kept as values, and the rest as the texts that came
+TURN_JOBS_MAX = 256  # so many jobs one task does before others have their turn
 
 _cancelling: Callable[[asyncio.Task[None]], int] = getattr(asyncio.Task, "cancelling", lambda task: 0)  # of Python 3.11
 
@@ -46,12 +47,14 @@ class Inbound:
         self._running: Set[Job] = set()
         self._tasks: Set[asyncio.Task[None]] = set()
         self._next_tasks: Set[asyncio.Task[None]] = set()  # that have not begun
-        self._turn = 0  # changes where the task of a handler that waited may not go on to the next job
-        self._current: Optional[Job] = None  # that runs, or whose handler was the last to wait
-        self._rest: Optional[Rest] = None  # of a task that waits for the next message
-        self._is_at_once = False  # that task does what has come, within `work`
+        # Grows with each message, each task that begins, and each job for which no task is free. A handler has waited if
+        # this number grew while the handler ran. The handler's task ends then.
+        self._turn = 0
+        self._current: Optional[Job] = None  # the job whose handler was entered last; None: that job is done
+        self._rest: Optional[Rest] = None  # of the one task that rests
+        self._is_at_once = False  # that task goes on within `work`
         self._is_ending = False  # no task may rest any more
-        self._do_wait = False  # what is known of the handlers: they waited, of late
+        self._handlers_wait = False  # the last handler waited, and so each job gets a task of its own
         self.dropped = 0  # notifications that found no place
 
     def take(self, connection: Connection, message: Dict[str, Any], fields: bytes, text: bytes) -> None:
@@ -78,7 +81,7 @@ class Inbound:
         self._turn += 1
 
     def work(self) -> None:
-        """Begins with what was taken. The task that rests does that at once, others in the loop's next turn."""
+        """Begins the jobs that were taken: the task that rests at once, other tasks in the loop's next turn."""
         if not self._waiting or self._next_tasks:
             return
         rest = self._rest
@@ -92,7 +95,7 @@ class Inbound:
             self._start()
 
     def cancel(self, connection: Connection, number: Any) -> None:
-        """Cancels a request: one that waits is answered, one that runs once its task has ended. Others mean nothing."""
+        """Cancels a request. A waiting request is answered now, a running one when its task ends, an unknown one never."""
         job = connection.owed.get(number) if isinstance(number, (int, str)) else None
         if isinstance(job, Job):
             job.cancel()
@@ -101,17 +104,17 @@ class Inbound:
                 job.answer(job.cancelled())
 
     def lose(self, connection: Connection) -> None:
-        """Ends all that came by a connection. Nothing of it is answered."""
+        """Ends all jobs that came by a connection. None of them is answered."""
         connection.owed.clear()
         for job in [one for one in self._waiting if one.came_by(connection)]:
             self._forget(job)
         for job in [one for one in self._running if one.came_by(connection)]:
             job.release()
-            if job.task is not asyncio.current_task():  # that closes the client
+            if job.task is not asyncio.current_task():  # a handler may close the client
                 job.cancel()
 
     async def finish(self, seconds: float) -> None:
-        """Waits until nothing runs or waits. A task that calls this itself is not waited for."""
+        """Waits until no task runs, or for that many seconds. The task that calls this may be one of them, and is left out."""
         deadline = self._loop.time() + seconds
         while self._others() and self._loop.time() < deadline:
             await asyncio.wait(self._others(), timeout=deadline - self._loop.time())
@@ -123,7 +126,7 @@ class Inbound:
             self._tasks.add(self._rest.task)
 
     def stop(self) -> None:
-        """Cancels what runs, but the task that calls this itself, and what waits."""
+        """Cancels all jobs, except the one whose task calls this."""
         for job in list(self._waiting):
             self._forget(job)
             job.answer(job.cancelled())
@@ -132,13 +135,13 @@ class Inbound:
                 job.cancel()
 
     def give_up(self) -> None:
-        """Answers for handlers that go on although they are cancelled, but for one that calls this itself."""
+        """Answers for handlers that go on although they are cancelled, except the one whose task calls this."""
         for job in list(self._running):
             if job.task is not asyncio.current_task():
                 job.answer(job.cancelled())
 
     def _others(self) -> Set[asyncio.Task[None]]:
-        """The tasks that run, but the one that asks."""
+        """Returns the tasks that run, except the one that calls this."""
         return {task for task in self._tasks if not task.done()} - {asyncio.current_task()}
 
     def _overloaded(self, connection: Connection, number: Any) -> None:
@@ -155,18 +158,18 @@ class Inbound:
         self._waiting_bytes -= job.waiting_bytes
 
     def _start(self) -> None:
-        """Has new tasks do what waits, where more may run: one each where handlers wait, of late; else one for all."""
+        """Makes tasks for the waiting jobs, as far as more may run: one for each job where handlers wait, else one for all."""
         free = self._concurrency - len(self._tasks)
         if free == 0:
             self._turn += 1
-        for _ in range(min(free, len(self._waiting) if self._do_wait else 1)):
-            # Not by the loop's factory, which may begin a task at once: then jobs would run within each other, in disorder.
+        for _ in range(min(free, len(self._waiting) if self._handlers_wait else 1)):
+            # The loop's factory may begin a task at once. Then jobs would run within each other, in disorder.
             task = asyncio.Task(self._run(), loop=self._loop)
             self._tasks.add(task)
             self._next_tasks.add(task)
 
     async def _run(self) -> None:
-        """Does what waits, until a handler waits for something; and again what comes later, as long as none did."""
+        """Does the waiting jobs, and rests, in turn. Ends once a handler has waited, or another task rests."""
         task = asyncio.current_task()
         assert task is not None
         self._next_tasks.discard(task)
@@ -192,9 +195,9 @@ class Inbound:
                 self._start()
 
     async def _work(self, task: asyncio.Task[None], context: Context) -> bool:
-        """Does one job after the other, as long as none waits and none leaves its mark on the task. False: one has."""
+        """Does one job after the other. False: a handler has waited, was cancelled, or has left its mark on the task."""
         if self._current is not None:
-            self._do_wait = True
+            self._handlers_wait = True
         self._turn += 1
         turn = self._turn
         for _ in range(TURN_JOBS_MAX):
@@ -213,8 +216,8 @@ class Inbound:
                 self._running.discard(job)
                 self._current = None
                 job.flush(now=not self._waiting)
-            self._do_wait = self._turn != turn
-            if self._do_wait or job.is_cancelled or not _is_as_new(task, context):
+            self._handlers_wait = self._turn != turn
+            if self._handlers_wait or job.is_cancelled or not _is_as_new(task, context):
                 return False
         return True
 

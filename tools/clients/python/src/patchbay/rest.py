@@ -1,4 +1,22 @@
-"""What a task waits for between two messages, so that the next one needs neither a new task nor a turn of the event loop."""
+"""The wait of a task between two messages. The next message ends it without a new task and without a turn of the event loop.
+
+`Inbound` has one task handle short messages one after the other, and that task awaits a `Rest` when none is left. A task of
+asyncio may await any object that acts as a future. In that order, and by these names, the task
+
+1. takes what `__await__` yields, requires that `_asyncio_future_blocking` is True there, and sets it to False;
+2. requires that `get_loop` returns the loop of the task;
+3. hands its wakeup function and its context to `add_done_callback`;
+4. calls `cancel` when somebody cancels the task;
+5. calls `result` in its wakeup function, and raises what `result` raises.
+
+`end` calls the wakeup function itself, where a future would leave that to the loop's next turn. These rules must hold:
+
+- No task is running when `end` is called, because asyncio lets no task begin a step within a step of another.
+- The wakeup function is called once for each wait: `end` and `cancel` both take the function away before they use it.
+- A task rests only as it was made: `Inbound._work` ends a task whose variables, callbacks or cancellations have changed.
+
+`tests/clients/python/test_tasks.py` has a test for each of them.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +28,22 @@ __all__ = ["Rest"]
 
 
 class Rest:
-    """Something like a future, which one task awaits, time after time. `end` has that task go on at once, and not in the
-    loop's next turn.
-
-    A task takes anything with the methods of a future that it calls: `add_done_callback`, `result` and `cancel`.
-    """
+    """What one task awaits, time after time."""
 
     def __init__(self, task: asyncio.Task[Any], loop: asyncio.AbstractEventLoop) -> None:
-        """Made by the task itself, in whose context it is."""
+        """Must be called by the task itself, so that the context which is copied is the task's."""
         self.task = task
-        self.context = copy_context()  # as the task has it before anybody sets a variable
+        self.context = copy_context()  # of the task, before a handler has set a variable
         self._loop = loop
-        self._go_on: Optional[Callable[[Any], object]] = None
+        self._go_on: Optional[Callable[[Any], object]] = None  # the task's wakeup function; None: the task does not rest
         self._go_on_context: Optional[Context] = None
         self._is_cancelled = False
-        self._asyncio_future_blocking = False  # how a task knows what it may wait for
+        self._asyncio_future_blocking = False  # True: a task may wait for this object
 
     def __await__(self) -> Generator[Any, None, None]:
         self._asyncio_future_blocking = True
-        self.task._log_destroy_pending = False  # type: ignore[attr-defined]  # where nobody closes the client
+        # A program that never closes its client destroys the task while it rests, and asyncio would write an error of that.
+        self.task._log_destroy_pending = False  # type: ignore[attr-defined]
         yield self
         self.task._log_destroy_pending = True  # type: ignore[attr-defined]
 
@@ -44,7 +59,10 @@ class Rest:
             raise asyncio.CancelledError
 
     def cancel(self, msg: Optional[str] = None) -> bool:
-        """Has the task go on, in the next turn, with CancelledError. Called by the task's own `cancel`."""
+        """Has the task go on in the loop's next turn, with CancelledError. The task's own `cancel` calls this.
+
+        False: the task does not rest, and asyncio cancels the task at its next wait.
+        """
         if self._go_on is None:
             return False
         function, self._go_on = self._go_on, None
@@ -53,7 +71,7 @@ class Rest:
         return True
 
     def end(self) -> bool:
-        """Has the task go on until it waits again or ends. No task may be running. False: it was cancelled before."""
+        """Runs the task until it waits again or ends. No task may be running. False: the task was cancelled, or does not rest."""
         function, self._go_on = self._go_on, None
         if function is None or self._go_on_context is None:
             return False
