@@ -5,6 +5,7 @@ import time
 import unittest
 
 from patchbay import body, uri
+from patchbay.secret import Secret
 from patchbay.wire import Framed, Lines, WireError, read_fields
 
 
@@ -157,6 +158,12 @@ class Addresses(unittest.TestCase):
         ):
             with self.assertRaises(ValueError, msg=text):
                 uri.parse(text)
+
+
+class Secrets(unittest.TestCase):
+    def test_token_in_an_error(self):
+        self.assertEqual(Secret("t").scrub({"t": ["a t", 5]}), {"***": ["a ***", 5]})
+        self.assertEqual(Secret("").scrub({"a": ["b", None]}), {"a": ["b", None]})
 
 
 if __name__ == "__main__":

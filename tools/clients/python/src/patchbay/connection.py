@@ -22,7 +22,7 @@ WAITING_BYTES_MAX = 1024 * 1024  # less than that may wait for the socket when `
 READ_BYTES = 256 * 1024  # are read at once
 WRITE_BYTES = 64 * 1024  # as much is written at once, and not at the turn's end
 WRITE_MESSAGES = 8  # so many answers, too: the hub reads them while handlers make the next ones
-UNREAD_BYTES_MAX = 16 * 1024 * 1024  # a hub that leaves so much unread gets no more refusals, but the connection's end
+UNREAD_BYTES_MAX = 16 * 1024 * 1024  # the client ends the connection of a hub that leaves more refusals unread
 DIAL_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
 KEEPALIVE_SECONDS = 10
@@ -53,7 +53,7 @@ class Connection(asyncio.BufferedProtocol):
         self._out: List[bytes] = []
         self._out_bytes = 0
         self._will_flush = False
-        self.is_writable = True  # less than 1 MiB waits for the socket
+        self.is_writable = True  # less than WAITING_BYTES_MAX wait for the socket
         self._writable = asyncio.Event()
         self._writable.set()
         self._ended: asyncio.Future[None] = self._loop.create_future()

@@ -57,14 +57,14 @@ class Dispatch:
             if "result" in message or "error" in message:
                 self._calls.settle(number, message)
         elif type(method) is not str or not (number is None or type(number) is int or type(number) is str):
-            connection.fail("the hub sent a method or an id that is none")
+            connection.fail("the hub sent a method that is no string, or an id that is neither a string nor a number")
         elif number is not None:
             self._request(connection, message, fields, text)
         elif not self._is_own(connection, method, message.get("params")):
             self._inbound.take(connection, message, fields, text)
 
     def _request(self, connection: Connection, message: Dict[str, Any], fields: bytes, text: bytes) -> None:
-        """Takes a request: of what is for the client itself, a cancel may be one, which is answered null."""
+        """Takes a request. A cancel may come as a request: the client answers null."""
         if message["method"] in CANCELS:
             self._is_own(connection, message["method"], message.get("params"))
             connection.refuse(body.encode({"jsonrpc": "2.0", "id": message["id"], "result": None}))
@@ -77,7 +77,7 @@ class Dispatch:
         return own is not None and isinstance(params, dict) and own(connection, params)
 
     def _unreadable(self, connection: Connection, text: bytes) -> None:
-        """A peer may have sent what the hub did not read: a request is answered, a call ends with -32603."""
+        """Takes a body that the hub forwarded unread and that is not JSON. A request is answered; a call ends with -32603."""
         try:
             members = body.outline(text)
         except body.Unreadable:

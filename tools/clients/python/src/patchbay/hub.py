@@ -145,7 +145,7 @@ class Hub:
         return result
 
     async def unregister(self, agent_id: str) -> Dict[str, Any]:
-        """Ends a registration. Returns the hub's result. Raises HubError: -32010 where it is not this client's."""
+        """Ends a registration. Returns the hub's result. Raises HubError: -32010 where the agent is not this client's."""
         self._registrations.remove(agent_id)
         result: Dict[str, Any] = await self.call("agent/unregister", {"agentId": agent_id})
         return result
@@ -158,7 +158,7 @@ class Hub:
         return self._handlers.add_method(name)
 
     def task(self, name: str) -> Callable[[H], H]:
-        """Decorates the handler of a task, which `agent/request` asks for. The handler gets the whole params. Raises TypeError."""
+        """Decorates the handler of a task of `agent/request`. The handler gets the whole params. Raises TypeError."""
         return self._handlers.add_task(name)
 
     async def request(

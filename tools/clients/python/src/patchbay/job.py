@@ -15,7 +15,7 @@ __all__ = ["Job"]
 
 
 class Job(Request):
-    """A request, or a notification, until it is done. A request is answered once, but not where its connection is lost."""
+    """A request, or a notification, until its handler is done. A request is answered once, or never if its connection is lost."""
 
     __slots__ = ("_handler", "_text", "is_cancelled", "task", "waiting_bytes")
 
@@ -24,10 +24,10 @@ class Job(Request):
     ) -> None:
         super().__init__(connection, method, number, params, fields)
         self._handler = handler
-        self.task: Optional[asyncio.Task[None]] = None  # that handles it; None while it waits
+        self.task: Optional[asyncio.Task[None]] = None  # the task that runs the handler; None: the job waits
         self.is_cancelled = False
-        self.waiting_bytes = 0  # that count while it waits
-        self._text: Optional[bytes] = None
+        self.waiting_bytes = 0  # what the job counts among the bytes that wait; 0: it never waited behind others
+        self._text: Optional[bytes] = None  # the body, kept in the place of the params
         if number is not None:
             connection.owed[number] = self
 
@@ -39,17 +39,17 @@ class Job(Request):
         return self._connection is connection
 
     def cancel(self) -> None:
-        """Cancels the task, once. It answers when it ends."""
+        """Cancels the task, once. The job answers when its task ends."""
         if self.task is not None and not self.is_cancelled:
             self.task.cancel()
         self.is_cancelled = True
 
     def release(self) -> None:
-        """Has nothing answered any more."""
+        """Has the job answer nothing from now on."""
         self.is_owed = False
 
     async def handle(self) -> None:
-        """Runs the handler, and answers; `flush` is due then. While a hub does not read, it waits."""
+        """Runs the handler, and puts the answer. The caller calls `flush` then. Waits while the hub does not read."""
         try:
             if self._text is not None:
                 self._params, self._text = body.decode(self._text).get("params"), None
@@ -81,12 +81,12 @@ class Job(Request):
             self._connection.flush_many()
 
     def answer(self, answer: bytes) -> None:
-        """Answers, if that is owed."""
+        """Sends an answer, if an answer is owed still."""
         if self._settle():
             self._connection.send(answer)
 
     def _settle(self) -> bool:
-        """Has nothing owed any more. False: nothing was."""
+        """Takes the job out of those that owe an answer. False: the job owed none."""
         if not self.is_owed:
             return False
         self.is_owed = False
@@ -117,7 +117,7 @@ class Job(Request):
         return body.encode({"jsonrpc": "2.0", "id": self.id, "error": value})
 
     def failed(self, error: BaseException) -> bytes:
-        """Returns an answer with an exception's text, which may be one that cannot be told."""
+        """Returns an answer with an exception's text, or with its class's name where the text is empty or fails."""
         try:
             text = str(error)
         except Exception:

@@ -25,7 +25,7 @@ class Call:
         self.connection = connection
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.on_progress: Optional[Progress] = None
-        self.on_result: Optional[Callable[[], None]] = None  # called at the result itself, before what comes behind is read
+        self.on_result: Optional[Callable[[], None]] = None  # called at the result, before the next message is read
 
 
 class Calls:
@@ -77,7 +77,7 @@ class Calls:
             if call.id in self._calls:
                 self._cancel(call)
             elif not call.future.cancelled():
-                call.future.exception()  # was told, or the caller was cancelled at the same time
+                call.future.exception()  # else asyncio reports an error that a cancelled caller did not fetch
 
     def settle(self, number: Any, message: Dict[str, Any]) -> None:
         """Ends the call that a response answers. A response to none is dropped: its call may have ended before."""
@@ -97,7 +97,7 @@ class Calls:
             self._end(call, HubError(INTERNAL_ERROR, "the response cannot be read"))
 
     def advance(self, token: Any, value: Any) -> bool:
-        """Tells a call's progress. False: the token, which is the call's id, is none that has asked for progress."""
+        """Tells a call's progress. The token is the call's id. False: no call with this id has asked for progress."""
         call = self._find(token)
         if call is None or call.on_progress is None:
             return False

@@ -22,7 +22,7 @@ class Request:
     def __init__(self, connection: Connection, method: str, number: Union[int, str, None], params: Any, fields: bytes) -> None:
         self.method = method
         self.id = number
-        self.is_owed = number is not None  # an answer
+        self.is_owed = number is not None  # the source waits for an answer
         self._connection = connection
         self._params = params
         self._fields = fields
@@ -38,7 +38,7 @@ class Request:
         return self.fields.get("governance-level", "autonomous")
 
     async def progress(self, value: Any) -> None:
-        """Tells who asked how far the request is. Does nothing where nobody asked for progress, or the answer has gone.
+        """Tells the source how far the request is. Does nothing where no source asked for progress, or the answer has gone.
 
         `value` is JSON: an object with `progress` (and `total`, `message`) where an MCP client asked. Waits while 1 MiB
         or more waits for the socket. Raises ConnectionLost; HubError -32055 for more than the hub takes.

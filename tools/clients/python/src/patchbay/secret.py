@@ -21,7 +21,7 @@ class Secret:
     def scrub(self, value: Any) -> Any:
         """Returns a JSON value with `***` in the place of each token in its texts."""
         if isinstance(value, str):
-            return value.replace(self.reveal(), "***")
+            return value.replace(self.reveal(), "***") if self.reveal() else value
         if isinstance(value, list):
             return [self.scrub(one) for one in value]
         if isinstance(value, dict):
