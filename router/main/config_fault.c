@@ -76,9 +76,19 @@ struct config_place config_place_of(const struct config *config, const char *opt
     return place;
 }
 
+// Whether an option keeps the child running: NAME=COMMAND.
+static bool keeps_child(const struct config_given *given, const char *child) {
+    size_t bytes = strlen(child);
+    assert(bytes > 0);
+    return given->option && given->option->kind == OPTION_EXTENSION &&
+           strncmp(given->value, child, bytes) == 0 && given->value[bytes] == '=';
+}
+
 struct config_place config_place_of_child(const struct config *config, const char *child, const char *key) {
     struct config_place place = {.key = child};
     for (const struct config_given *given = config->given; given; given = given->next) {
+        if (keeps_child(given, child))
+            place = (struct config_place){file_of(config, given->source), given->line, given->option->name};
         if (!given->child || strcmp(given->child, child) != 0)
             continue;
         bool is_key = strcmp(given->key, key) == 0;

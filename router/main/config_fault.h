@@ -26,5 +26,5 @@ bool config_complain_of(struct config *config, const char *option, const char *f
 bool config_is_given(const struct config *config, const char *option);
 // Where an option was given last: the command line where it wasn't.
 struct config_place config_place_of(const struct config *config, const char *option);
-// Where a child's key was given: its section, where it wasn't.
+// Where a child's key was given: its section, or the option that keeps the child, where it wasn't.
 struct config_place config_place_of_child(const struct config *config, const char *child, const char *key);

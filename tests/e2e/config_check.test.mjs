@@ -261,15 +261,17 @@ test('what the hub would find out only at its start, or later, is named with its
     [`users = ${folder}/none`, "hub.ini:2: users: can't read none: No such file or directory"],
     [`users = ${users}`, 'users:4: roles: expected roles that are there'],
     ['allow-host =', "hub.ini:2: allow-host: expected a host such as hub.example, 192.0.2.1 or [2001:db8::1], not ''"],
+    ['extension = b=/no-such-program\nextension = a=/no-such-program', 'hub.ini:2: extension: child b: /no-such-program: No such file or directory', 'hub.ini:3: extension: child a: /no-such-program: No such file or directory'],
     ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's"],
     ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: Permission denied for the user nobody']],
   ];
-  for (const [text, fault] of cases) {
+  for (const [text, ...faults] of cases) {
     const options = text.startsWith('listen') ? [] : ANY;
     const { status, stderr } = check(...options, '--config', write('hub.ini', `max-batch = 5\n${text}\n`));
-    assert.deepEqual(linesOf(stderr, folder), [fault]);
+    assert.deepEqual(linesOf(stderr, folder), faults);
     assert.equal(status, 2);
   }
+  assert.deepEqual(linesOf(check(...ANY, '--extension', 'a=/no-such-program').stderr), ['--extension: child a: /no-such-program: No such file or directory']);
   assert.equal(check('--listen', 'tcp://127.0.0.1:0', '--listen', 'tcp://127.0.0.1:0').status, 0);
 }));
 
