@@ -46,18 +46,18 @@ static bool check_listeners(struct config *config) {
 
 // --- The journal
 
+enum { EXECUTES = 1, WRITES = 2, READS = 4 };
+
 // Whether a user may do so, by the mode of a file alone: as the hub will, once it is that user.
 static bool may(const struct privdrop_user *user, const struct stat *status, unsigned bits) {
     if (user->user == 0)
-        return true;
+        return !(bits & EXECUTES) || S_ISDIR(status->st_mode) || (status->st_mode & 0111);
     bool in_group = user->group == status->st_gid;
     for (int at = 0; at < user->group_count; at++)
         in_group |= user->groups[at] == status->st_gid;
     unsigned shift = user->user == status->st_uid ? 6 : in_group ? 3 : 0;
     return (status->st_mode >> shift & bits) == bits;
 }
-
-enum { EXECUTES = 1, WRITES = 2, READS = 4 };
 
 // 0 or an errno: whether whoever runs the hub, or the user that it becomes, may use a file or folder so.
 static int check_use(const char *path, const struct privdrop_user *user, unsigned bits) {
@@ -126,7 +126,7 @@ static const char *find_variable(const struct child_settings *child, const char 
 
 // In the folder that the child starts in. Returns 0, or an errno.
 static int try_program(const struct child_settings *child, const char *folder, size_t folder_bytes,
-                       const char *name) {
+                       const char *name, const struct privdrop_user *user) {
     char path[PATH_MAX];
     struct stat status;
     bool is_relative = folder_bytes == 0 || *folder != '/';
@@ -137,19 +137,20 @@ static int try_program(const struct child_settings *child, const char *folder, s
         return ENAMETOOLONG;
     if (stat(path, &status) < 0)
         return errno;
-    return !S_ISREG(status.st_mode) ? EACCES : access(path, X_OK) == 0 ? 0 : errno;
+    return !S_ISREG(status.st_mode) ? EACCES : check_use(path, user, EXECUTES);
 }
 
 // Returns 0, or an errno: what is there, but can't be run, is told before what isn't.
-static int find_program(const struct child_settings *child, const char *name) {
+static int find_program(const struct child_settings *child, const char *name,
+                        const struct privdrop_user *user) {
     if (strchr(name, '/'))
-        return *name == '/' ? try_program(child, "/", 1, name) : try_program(child, "", 0, name);
+        return try_program(child, *name == '/' ? "/" : "", *name == '/', name, user);
     const char *folders = find_variable(child, "PATH");
     int error = ENOENT;
     for (folders = folders ? folders : "/usr/local/bin:/usr/bin:/bin"; folders;
          folders = strchr(folders, ':')) {
         folders += *folders == ':';
-        int failed = try_program(child, folders, strcspn(folders, ":"), name);
+        int failed = try_program(child, folders, strcspn(folders, ":"), name, user);
         if (failed == 0)
             return 0;
         error = failed == EACCES ? EACCES : error;
@@ -157,16 +158,19 @@ static int find_program(const struct child_settings *child, const char *name) {
     return error;
 }
 
-static void check_secrets(struct config *config, const struct child_settings *child) {
+static void check_secrets(struct config *config, const struct child_settings *child,
+                          const struct privdrop_user *user) {
     const char *at = child->variables.bytes;
     for (size_t left = child->variable_count; left > 0; left--, at += strlen(at) + 1) {
         const char *path = *at == 'F' ? strchr(at, '=') + 1 : NULL;
-        int failed = path ? plain_file_check(path) : 0;
+        int error = path ? -plain_file_check(path) : 0;
+        if (path && !error)
+            error = check_use(path, user, READS);
         char key[300];
         if (path)
             snprintf(key, sizeof key, "secret %.*s", (int)(path - at - 2), at + 1);
-        if (failed)
-            complain(config, child, key, path, -failed);
+        if (error)
+            complain(config, child, key, path, error);
     }
 }
 
@@ -203,17 +207,19 @@ static void check_data(struct config *config, const struct child_settings *child
 
 static void check_child(struct config *config, const struct child_settings *child,
                         const struct privdrop_user *user) {
+    const char *directory = child->directory, *program = child->command.bytes;
     struct stat status;
     assert(child->command_words > 0);
-    if (child->directory && (stat(child->directory, &status) < 0 || access(child->directory, X_OK) < 0))
-        complain(config, child, "directory", child->directory, errno);
-    else if (child->directory && !S_ISDIR(status.st_mode))
-        complain(config, child, "directory", child->directory, ENOTDIR);
-    int error = find_program(child, child->command.bytes);
+    int error = directory ? check_use(directory, user, EXECUTES) : 0;
+    if (directory && !error && (stat(directory, &status) < 0 || !S_ISDIR(status.st_mode)))
+        error = ENOTDIR;
     if (error)
-        complain(config, child, "command", child->command.bytes, error);
+        complain(config, child, "directory", directory, error);
+    error = find_program(child, program, user);
+    if (error)
+        complain(config, child, "command", program, error);
     check_data(config, child, user);
-    check_secrets(config, child);
+    check_secrets(config, child, user);
 }
 
 static void check_children(struct config *config, const struct privdrop_user *user) {

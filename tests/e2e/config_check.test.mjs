@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -134,6 +134,22 @@ test('a start, and SIGHUP, name what --check names: the journal as a fault, prog
   } finally {
     hub.kill('SIGKILL');
   }
+}));
+
+// Whoever starts the hub may use them, the user that the hub becomes may not.
+test('programs, folders and secrets of children are tried as the user that the hub becomes', { skip: process.getuid() ? 'only root can become another user' : false }, inFolder((folder, write) => {
+  chmodSync(folder, 0o711);
+  const only = (name, mode) => { chmodSync(write(name, '#!/bin/sh\n'), mode); return join(folder, name); };
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0o700 });
+  const child = ['user = nobody', '[child a]', `command = ${only('program', 0o700)}`, `directory = ${closed}`, `secret KEY = ${only('secret', 0o600)}`,
+    '[child b]', `command = ${only('all', 0o755)}`, `directory = ${folder}`, `secret KEY = ${only('read', 0o644)}`, ''];
+  const { status, stderr } = check(...ANY, '--config', write('hub.ini', child.join('\n')));
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:4: directory: child a: closed: Permission denied', 'hub.ini:3: command: child a: program: Permission denied',
+    'hub.ini:5: secret KEY: child a: secret: Permission denied']]);
+  for (const user of ['', 'user = root']) assert.equal(check(...ANY, '--config', write('hub.ini', [user, ...child.slice(1)].join('\n'))).status, 0);
+  const plain = write('hub.ini', `user = root\n[child a]\ncommand = ${join(folder, 'read')}\n`);
+  assert.deepEqual(linesOf(check(...ANY, '--config', plain).stderr, folder), ['hub.ini:3: command: child a: read: Permission denied']);
 }));
 
 test('a users file that cannot be read is named once, and the status is 2', inFolder((folder, write) => {
