@@ -7,7 +7,7 @@
 #define SLOT_MASK      ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1)
 #define GENERATION_MAX ((UINT32_C(1) << HUB_ID_GENERATION_BITS) - 1)
 
-// As many go back at a time: giving one back takes microseconds, since each of its slots is looked at.
+// So many chunks go back at a time: to give a chunk back takes microseconds, since each of its slots is looked at.
 enum { SHRINK_CHUNKS_MAX = 64 };
 
 void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota) {
@@ -57,7 +57,7 @@ static bool fill_chunk(struct pending_table *table, uint32_t index) {
     chunk->slots = slots;
     for (uint32_t at = PENDING_CHUNK; at-- > 0;) {
         slots[at].slot = index * PENDING_CHUNK + at;
-        slots[at].generation = (chunk->generation) & GENERATION_MAX;
+        slots[at].generation = chunk->generation & GENERATION_MAX;
         slots[at].next_free = chunk->free;
         chunk->free = &slots[at];
     }

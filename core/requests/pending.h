@@ -53,8 +53,8 @@ struct pending {
             bool aside : 1; // another program than its target's own may have it, and then says how it ends
             bool less : 1;  // members of the group that it asks for elsewhere support less here
         };
-        uint32_t
-            state; // all of these: the hub id is read right after, and would wait for a bit that was stored alone
+        // All of these in one store: the hub id is read right after, and the read would wait for a bit that was stored alone.
+        uint32_t state;
     };
 
     uint64_t source;             // connection
@@ -80,8 +80,8 @@ struct pending {
     const struct user *user; // who has sent it, of whatever edition; the router's, or NULL
     uint32_t timeout_ms;     // in which it must be answered; with idle_ms: after the last progress
 
-    // Few requests have any of these. While has_rare isn't set they are NULL, also in a slot that is free. Only by_id is
-    // set without the flag.
+    // Few requests have any of these. The pointers are NULL while has_rare isn't set, also in a free slot. by_id and limit_ms
+    // may be set without the flag.
     _Alignas(CACHE_LINE_BYTES) struct mail
         *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
     struct message_copy
@@ -146,17 +146,17 @@ struct pending *pending_add(struct pending_table *table, const void *id, uint32_
 // it counts in what its source has kept. False when memory, or the bound, is used up.
 bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
                          const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
-// Keeps whom it is asked of, where its target's connection doesn't tell that, likewise once: the router's to read, behind the id: a byte and
-// a name.
-// False when memory, or the bound, is used up.
+// Keeps, behind the id, a byte and a name: what a request is asked of, where its target's connection doesn't tell that. The
+// router chooses and reads both. Once a request, and before the request counts in what its source has kept. False when
+// memory, or the bound, is used up.
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t bytes);
-// Returns the source's id, byte for byte, and behind it whom it is asked of.
+// Returns the source's id, byte for byte, and behind the id the text of pending_keep_asked.
 static inline const char *pending_id(const struct pending *pending) {
     bool is_inline = (uint32_t)pending->id_bytes + pending->query_bytes <= PENDING_ID_INLINE;
     return is_inline ? pending->inline_id : pending->own_id;
 }
-// Returns the text that was kept with the request; query_bytes 0: there is none.
+// Returns the text of pending_keep_asked, of query_bytes bytes; 0 bytes: there is none.
 static inline const char *pending_asked(const struct pending *pending) {
     return pending_id(pending) + pending->id_bytes;
 }
@@ -171,7 +171,7 @@ static inline bool pending_is_plain(const struct pending *pending) {
 }
 // A token that was kept, and its length; NULL where there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);
-// Fetches what the end of a request reads. The caller has something else to do before, and the hub id may be anything.
+// Fetches the lines that the end of a request reads. Nothing is read here, so that any hub id may be given.
 static inline __attribute__((always_inline)) void pending_fetch(const struct pending_table *table,
                                                                 uint64_t hub_id) {
     uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((1u << HUB_ID_SLOT_BITS) - 1);
@@ -180,7 +180,7 @@ static inline __attribute__((always_inline)) void pending_fetch(const struct pen
     if (slots)
         prefetch_to_write(&slots[slot % PENDING_CHUNK], offsetof(struct pending, outcome));
 }
-// Fetches those beside a request that will end: what is behind it in its lists is written then.
+// Fetches the neighbours of a request in its lists: the request's end writes them.
 static inline __attribute__((always_inline)) void pending_fetch_beside(const struct pending *pending) {
     prefetch_to_write(pending->timer.link.next, 1);
     prefetch_to_write(pending->by_source.next, 1);
