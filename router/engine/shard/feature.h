@@ -55,7 +55,7 @@ struct request_end {
     X(turn_begins, (struct shard * shard), (shard))                                                                                                                             \
     /* Somebody has asked how the hub is: adds to shard->survey.page. */                                                                                                        \
     X(survey, (struct shard * shard), (shard))                                                                                                                                  \
-    /* Somebody has asked for hub/stats: adds members to that, each behind a comma. */                                                                                          \
+    /* Somebody has asked for hub/stats: adds members to its result, each behind a comma. */                                                                                    \
     X(stats, (struct shard * shard, struct text * out), (shard, out))                                                                                                           \
     /* Shard 0: a configuration that was read again is in effect. */                                                                                                            \
     X(reloaded, (struct shard * shard), (shard))                                                                                                                                \

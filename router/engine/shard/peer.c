@@ -186,8 +186,7 @@ static inline unsigned states_behind(enum peer_state state) {
     return behind[state];
 }
 
-// Changes a peer's state. The peer is among the endings once, with the state that it has when they are
-// carried out.
+// Changes a peer's state. The peer is in shard.teardown once, and the teardown goes by the state that the peer has then.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(states_behind(peer->state) & PEER_MOVE(state));
     assert(!shard->teardown == (shard->teardown_last == &shard->teardown));

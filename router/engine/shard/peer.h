@@ -11,7 +11,7 @@
 // leave as soon as it isn't OPEN any more, because nothing can be answered from there.
 //
 // A function that finds that a peer must end only marks it. The peer's state moves, and it is put among the
-// shard's endings, which the turn carries out (peer_teardown.h) when the work at hand is over. No function
+// shard's teardown, which the turn carries out (peer_teardown.h) when the work at hand is over. No function
 // loses a peer, or its requests, in the middle of work on it.
 #pragma once
 
@@ -108,7 +108,7 @@ struct peer {
     struct list to_send;     // in shard.to_send or spreading.waiting while its outbox is to be looked at
     struct list starved;     // in shard.starved while it waits for a receive buffer
     struct list by_teardown; // in shard.slow_readers while it is watched, in shard.closing once it is closing
-    struct peer *ending;     // the next of shard.endings, the last itself; NULL: it isn't among them
+    struct peer *ending;     // the next of shard.teardown, the last itself; NULL: it isn't among them
 };
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
@@ -159,10 +159,12 @@ static inline void *peer_state(const struct peer *peer, unsigned feature) {
     assert(feature < FEATURES_MAX);
     return peer->cold ? peer->cold->states[feature] : NULL;
 }
-// Makes that, zeroed, as a part of what the connection takes (shard.places). The engine gives it back with the peer.
+// Makes a feature's state of the peer, zeroed, as a part of what the connection takes (shard.places). The engine gives the
+// state back with the peer.
 // NULL where the hub has no room to keep it.
 void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes);
-// Sets it to memory that the feature has taken elsewhere, and gives back when the peer is freed (peer_freed); NULL: it has.
+// Sets a feature's state of the peer to memory that the feature has taken elsewhere. The feature gives the memory back when
+// the peer is freed (peer_freed). NULL: the feature has given the memory back.
 void peer_keep(struct peer *peer, unsigned feature, void *state);
 // Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
 static inline bool peer_is_deaf(const struct peer *peer) {

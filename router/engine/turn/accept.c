@@ -11,7 +11,7 @@
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
 
-enum { ACCEPT_PAUSE_MS = 100, GUEST_PAUSE_MS = 10, GUEST_HOPE_MS = 100, GUEST_PATIENCE_MS = 2000 };
+enum { ACCEPT_PAUSE_MS = 100, WAIT_PAUSE_MS = 10, WAIT_HOPE_MS = 100, WAIT_PATIENCE_MS = 2000 };
 
 // A socket on its way to its shard.
 struct adoption {
@@ -165,7 +165,7 @@ static bool make_room(struct shard *shard) {
 
 static void await_waiting(struct shard *shard) {
     if (shard->accept_wait_count > 0 && !timer_armed(&shard->accept_timer))
-        wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + GUEST_PAUSE_MS);
+        wheel_arm(&shard->wheel, &shard->accept_timer, shard_now_ms(shard) + WAIT_PAUSE_MS);
 }
 
 static bool is_full(const struct shard *shard) {
@@ -182,15 +182,15 @@ static void drop_waiting(struct shard *shard, uint32_t count) {
 static void ask_for(struct shard *shard, struct accept_wait *wait) {
     if (!is_full(shard) || !make_room(shard))
         return;
-    wait->ask_ms = shard_now_ms(shard) + GUEST_HOPE_MS;
+    wait->ask_ms = shard_now_ms(shard) + WAIT_HOPE_MS;
     for (uint32_t index = 0; index < shard->accept_wait_count;
          index++) // as long as somebody goes, their turn comes
-        shard->accept_waits[index].until_ms = shard_now_ms(shard) + GUEST_PATIENCE_MS;
+        shard->accept_waits[index].until_ms = shard_now_ms(shard) + WAIT_PATIENCE_MS;
 }
 
-// Takes a guest in that waits for somebody's place. Where several come at once the others go one after the
-// other, and a connection without a credential is known a moment after it came. If more come than can wait,
-// the first guest gives way, as no guest that waits has shown a credential either.
+// Has a connection wait for the place of another one, which is asked to go. Connections without a credential go one after
+// the other, and each is known a moment after it came. If more come than may wait, the first that waits is refused: no
+// connection that waits has shown a credential either.
 static bool accept_waiting(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_WAITS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
@@ -200,7 +200,7 @@ static bool accept_waiting(struct shard *shard, int socket, const struct transpo
         drop_waiting(shard, 1);
     }
     struct accept_wait *wait = &shard->accept_waits[shard->accept_wait_count++];
-    *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + GUEST_HOPE_MS, 0};
+    *wait = (struct accept_wait){socket, secure, transport, shard_now_ms(shard) + WAIT_HOPE_MS, 0};
     ask_for(shard, wait);
     await_waiting(shard);
     return true;
@@ -241,7 +241,7 @@ static void accept_place(struct shard *shard, int socket, const struct transport
     mailbox_post(hub_mailbox(hub, shard->index, to), &adoption->mail);
 }
 
-// Places guests, the first that came first.
+// Places the connections that wait, in the order in which they came.
 static void place_waiting(struct shard *shard) {
     uint32_t placed = 0, count = shard->accept_wait_count;
     while (placed < count && !is_full(shard)) {
