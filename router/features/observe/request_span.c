@@ -70,7 +70,7 @@ static struct trace_places places_of(const struct observation *observation, cons
                                 &observation->trace);
 }
 
-// The body is the message's own, and the header block is, unless other messages of an array have it, too.
+// The body is the message's own. The header block is, too, unless other messages of an array share the block.
 void request_span_put(struct observation *observation, const struct message *message) {
     assert(observation->is_sampled && !observation->block_at);
     if (!observation->trace.parent[0])
@@ -98,7 +98,7 @@ void request_span_put_back(struct observation *observation, const struct message
 
 // --- Its end
 
-// Agents have names in which no such mark stands.
+// A label that begins with # or @ is no agent's: the text is empty then.
 static struct trace_text agent_text(const char *label, size_t bytes) {
     bool is_agent = bytes > 0 && label[0] != '#' && label[0] != '@';
     return (struct trace_text){label, is_agent ? bytes : 0};

@@ -323,7 +323,7 @@ static void begin(struct span_exporter *exporter) {
         conclude(exporter);
 }
 
-// Looks what is to be done next, while nothing is under way.
+// Begins the next POST, arms the timer for it, or drops all spans past the drain's end. No POST is under way.
 static void schedule(struct span_exporter *exporter) {
     uint64_t now = now_ms(exporter);
     assert(exporter->state == EXPORTER_IDLE);
@@ -412,7 +412,7 @@ void span_exporter_connected(struct span_exporter *exporter, const struct io_eve
     send_rest(exporter);
 }
 
-// Takes so many bytes off what is to be sent.
+// Takes sent bytes off the vectors that are still to be sent.
 static void count_sent(struct span_exporter *exporter, size_t bytes) {
     while (bytes > 0) {
         assert(exporter->vector < exporter->vector_count);
@@ -424,7 +424,7 @@ static void count_sent(struct span_exporter *exporter, size_t bytes) {
     }
 }
 
-// Where the collector takes no more, its answer may be there all the same.
+// A collector that takes no more bytes may have answered already: the answer is still received.
 void span_exporter_sent(struct span_exporter *exporter, const struct io_event *event) {
     assert(exporter->sends && !event->more);
     exporter->sends = false;
@@ -535,7 +535,7 @@ void span_exporter_destroy(struct span_exporter *exporter) {
     memory_give(exporter);
 }
 
-// The drain's time begins with the drain; what ends with its end has a moment more.
+// The drain's time begins with HUB_DRAINING. Spans of requests that end with the hub have LAST_MS more.
 void span_exporter_drain(struct span_exporter *exporter) {
     struct shard *shard = exporter->shard;
     uint64_t drain_ms = shard_limits(shard)->drain_timeout_ns / 1000000;

@@ -13,12 +13,12 @@ struct span_exporter;
 
 // NULL without memory.
 struct span_exporter *span_exporter_create(struct shard *shard);
-// Nothing of it may be under way.
+// Must be called only once span_exporter_holds is false.
 void span_exporter_destroy(struct span_exporter *exporter);
 // Takes a span over.
 void span_exporter_take(struct span_exporter *exporter, struct span_record *record);
 
-// Its timer has gone off; an event of one of its tokens.
+// Go on with the POST under way: the exporter's timer has gone off, or the kernel tells of one of its tokens.
 void span_exporter_expired(struct span_exporter *exporter);
 void span_exporter_connected(struct span_exporter *exporter, const struct io_event *event);
 void span_exporter_sent(struct span_exporter *exporter, const struct io_event *event);

@@ -58,7 +58,7 @@ void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]
 
 // --- Spans under way
 
-// Counts one more that waits. False: there are too many.
+// Counts one more span that waits. False: too many wait, and the span isn't counted.
 static bool count_in(struct shard *shard, uint64_t bytes) {
     struct trace_hub *hub = trace_hub_of(shard);
     uint32_t before = atomic_fetch_add_explicit(&hub->spans, 1, memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Traces: which requests have a span, and where spans go. What a span tells is its maker's (router/features/observe).
+// Traces: how many requests have a span, and where spans go. router/features/observe decides what a span tells.
 //
 //     a request is taken in ──sampled?──▶ it is observed ──ends──▶ its span ──mail──▶ shard 0 ──a POST a second──▶ collector
 //
@@ -45,12 +45,13 @@ struct trace {
 
 // What all shards count.
 struct trace_hub {
-    _Atomic uint64_t second;     // in its upper half, and how many requests were sampled in it
+    _Atomic uint64_t
+        second; // the second in the upper half, the requests sampled in that second in the lower half
     _Atomic uint32_t spans;      // that wait for the collector
     _Atomic uint64_t span_bytes; // of memory, that these take
 };
 
-// A span that waits. It belongs to who has it: to mail, then to the exporter.
+// A span that waits. The mail owns the record, then the exporter does.
 struct span_record {
     struct mail mail;
     struct list link; // in the exporter's queue
@@ -85,9 +86,10 @@ static inline bool trace_draws(struct shard *shard) {
 bool trace_admits(struct shard *shard);
 // Writes the digits of a new trace's name, and of a new span's: no two are alike, and nobody can foretell them.
 void trace_name(struct shard *shard, char *trace, char span[TRACE_PARENT_DIGITS]);
-// Sends a span on its way. Past a bound, without memory, or if the text has failed, it is dropped.
+// Posts a span to shard 0. The text is a comma and the span's JSON, and is copied. Past a bound, without memory, or if the text
+// has failed, the span is dropped and counted.
 void trace_submit(struct shard *shard, const struct text *json);
-// Gives a record back; it waits no more.
+// Gives a record back: the span waits no more.
 void trace_give(struct shard *shard, struct span_record *record);
 // Counts spans by what has become of them.
 void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count);
