@@ -6,15 +6,15 @@
 #include "router/engine/shard/shard.h"
 
 struct mcp_body {
-    struct buffer *buffer; // one reference; NULL without memory
+    struct buffer *buffer; // one reference, which mcp_body_give drops; NULL: none
     const uint8_t *bytes;
     uint32_t count;
     struct lookup lookup;
 };
 
-// Copies a parcel's body, which isn't dressed. False without memory, or where it is no response that can be read; nothing
-// is to be given back then.
+// Copies the body of a parcel that isn't dressed, and reads it as a response. False without memory, or where the body is no
+// response: then nothing is to be given back.
 bool mcp_body_read(struct shard *shard, const struct parcel *answer, struct mcp_body *body);
 void mcp_body_give(struct mcp_body *body);
-// The code of its error; 0: it has none.
+// Returns the code of the response's error; 0: there is no error, or no number as its code.
 int64_t mcp_body_code(const struct mcp_body *body);

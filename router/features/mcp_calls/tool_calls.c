@@ -192,7 +192,7 @@ static void begin_call(struct shard *shard, const struct message *message, const
         call->figures = find_figures(shard->hub, agent, tool, bytes);
 }
 
-// Clients over HTTP have lists that are composed for them (router/features/mcp_http).
+// Marks a list from which sift_list may take tools. router/features/mcp_http composes the lists of clients over HTTP.
 static void begin_list(struct shard *shard, const struct message *message, const struct agent *agent,
                        struct pending *pending) {
     if (message->peer->transport->gauge == GAUGE_MCP_CLIENT ||
@@ -215,7 +215,7 @@ static void tool_call_began(struct shard *shard, const struct message *message, 
 
 // --- Ending
 
-// A tool says that it has failed in its result, as its model is to read why.
+// Whether a result says `isError`: a tool tells its failure there, for the model to read.
 static bool has_failed(const struct shard *shard, const struct parcel *response) {
     struct lookup lookup;
     if (!response->buffer)

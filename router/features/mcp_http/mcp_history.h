@@ -11,8 +11,8 @@ struct mcp_history_stream {
     struct list link;  // in mcp_client.streams
     uint64_t number;   // in the session
     uint64_t opening;  // the number of the empty event with which it begins; 0: it begins with none
-    uint64_t gone;     // of the last event that isn't kept any more; 0: all are
-    uint64_t said;     // of the last event that went out on a connection
+    uint64_t gone;     // the number of the last event that isn't kept any more; 0: all events are kept
+    uint64_t said;     // the number of the last event that went out on a connection
     uint32_t count;    // of events that are kept
     bool is_listening; // it is GET's
     bool is_over;      // nothing more comes
@@ -24,7 +24,7 @@ struct mcp_event {
     struct list by_age;     // in mcp_http.events
     struct mcp_client *client;
     struct mcp_history_stream *stream;
-    uint64_t number; // of all the session's events
+    uint64_t number; // among all events of the session
     uint32_t bytes;
     bool is_answer;
     char body[];
@@ -36,11 +36,11 @@ enum { MCP_EVENT_ID_BYTES = 2 * 20 + 2 }; // "STREAM-NUMBER", and a zero
 bool mcp_history_is_on(const struct shard *shard, const struct mcp_client *client);
 // Makes a stream of a session. NULL without memory.
 struct mcp_history_stream *mcp_history_begin(struct shard *shard, struct mcp_client *client);
-// Nothing more comes on a stream: the stream is given back with its last event.
+// Ends a stream: no event is added from now on, and the stream is given back with its last event.
 void mcp_history_end(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream);
 // Numbers the next event of a session.
 uint64_t mcp_history_number(struct mcp_client *client);
-// Keeps a copy of a body, undressed, as the event of this number. False where there is no room for it.
+// Keeps a copy of an undressed body as the event of this number. False without room: then no client may go on before the event.
 bool mcp_history_add(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
                      uint64_t number, const struct parcel *body, bool is_answer);
 // Drops the oldest events until all bounds hold. An event that never went out is counted as lost.
@@ -54,12 +54,12 @@ struct mcp_history_stream *mcp_history_find(const struct mcp_client *client, con
 // The first event of a stream behind that number; NULL: there is none.
 const struct mcp_event *mcp_history_next(const struct mcp_client *client,
                                          const struct mcp_history_stream *stream, uint64_t number);
-// A body of its own, undressed; NULL without memory.
+// Returns an undressed parcel with a copy of an event's body; NULL without memory.
 struct parcel *mcp_history_body(struct shard *shard, const struct mcp_event *event);
 // Moves the events of a stream that never went out to another one of the session, under numbers of their own.
 void mcp_history_move(struct mcp_client *client, struct mcp_history_stream *from,
                       struct mcp_history_stream *to);
-// The session ends: forgets all.
+// Gives back the events and streams of a session that ends. Events that never went out are counted as lost.
 void mcp_history_free(struct shard *shard, struct mcp_client *client);
-// Gives half of what all sessions keep back. False: there is nothing.
+// Drops events, the oldest first, until half of the bytes of all sessions are left. False: there are no events.
 bool mcp_history_relieve(struct shard *shard);

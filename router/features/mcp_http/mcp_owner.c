@@ -7,7 +7,7 @@
 #include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 
-// The longest prefix counts.
+// Finds the server whose prefix the name begins with: of several the one with the longest prefix. False: there is none.
 static bool find_prefixed(const struct shard *shard, const struct user *user, bool in_session,
                           const char *name, size_t bytes, struct mcp_owner *owner) {
     char prefix[AGENT_ID_BYTES_MAX + 2];

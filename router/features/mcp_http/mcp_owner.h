@@ -16,8 +16,8 @@ struct mcp_owner {
     size_t skipped; // of the name: its prefix
 };
 
-// Finds the server of a tool, prompt or resource, of those that serve a user's (NULL: users aren't on) clients. Of those that list
-// an equal URI it is the first. *owner is set with MCP_OWNED alone.
+// Finds the server of a tool, prompt or resource among the servers that serve clients of this user (NULL: users aren't on). Of
+// several servers that list the same URI, the first section's is the owner. *owner is valid with MCP_OWNED alone.
 enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *user, bool in_session,
                                   enum mcp_list list, const char *name, size_t bytes,
                                   struct mcp_owner *owner);

@@ -171,7 +171,7 @@ static void keep_waiting(struct shard *shard, struct mcp_client *client, struct 
     }
 }
 
-// Nobody can be asked this.
+// Refuses a server's question, as the client has no stream on which the question could go out.
 static void refuse_question(struct shard *shard, uint64_t hub_id) {
     assert(shard->index == 0);
     struct pending *pending = pending_find(&shard->pending, hub_id);
@@ -183,8 +183,8 @@ static void refuse_question(struct shard *shard, uint64_t hub_id) {
     completion_error(shard, pending, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-// Where there is a connection, or else what comes is kept for one. The modern era has no such questions, and its clients
-// couldn't answer.
+// Asks a client a server's question: on a connection, or kept for the next connection. The modern era has no such questions,
+// and its clients couldn't answer.
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
     bool is_session = client->kind == MCP_CLIENT_SESSION, is_said = false;
@@ -202,7 +202,8 @@ static void ask(struct shard *shard, struct mcp_client *client, struct parcel *p
         refuse_question(shard, hub_id);
 }
 
-// Of a client of the modern era: to the subscription that it is for, else to the one that asks for what is logged.
+// Finds the call of a client of the modern era that a notification is for: the subscription with this hub id, or with 0 the
+// call that asks for what is logged. NULL: there is none, or several ask.
 static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) {
     struct mcp_call *found = NULL;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
@@ -216,7 +217,8 @@ static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) 
     return found;
 }
 
-// Its stream, or that of the call of all servers of which it is a part. NULL: there is none, or the parcel was taken.
+// Returns the stream of that call, or of the call to all servers of which that call is a part. NULL: there is no stream, or the
+// parcel was taken (*parcel is NULL then).
 static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client *client,
                                           struct parcel **parcel) {
     struct mcp_call *call = modern_call(client, (*parcel)->note ? (*parcel)->source : 0);

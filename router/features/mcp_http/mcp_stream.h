@@ -3,20 +3,20 @@
 
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// A message of a server that is no answer: takes it.
+// Takes a message of a server that is no answer: a question, or a notification.
 void mcp_stream_take(struct shard *shard, struct mcp_client *client, struct parcel *parcel);
-// Progress of a call, which may be NULL: takes it.
+// Takes progress of a call. NULL: no call is known, and the progress is dropped.
 void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *seat, struct parcel *parcel);
-// The answer to a call, which isn't freed: as JSON, with this status and these lines of the head, or as the last event.
-// Takes the parcel, and `lines`, which may be NULL.
+// Answers a call: as JSON, with this status and these lines of the head, or as the last event of its stream. Takes the parcel,
+// and `lines`, which may be NULL. The caller still owns the call.
 void mcp_stream_answer(struct shard *shard, struct mcp_call *call, struct parcel *answer, unsigned status,
                        char *lines);
-// The call isn't answered.
+// Ends the exchange of a call that gets no answer.
 void mcp_stream_end(struct shard *shard, struct mcp_call *call);
-// GET has come: its stream is the client's from now on.
+// Opens the stream of a GET, which takes the place of the client's earlier GET.
 void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http);
-// GET goes on behind the event with this id. False: there is no such place, or what was behind it isn't all kept; nothing has
-// happened.
+// Has a GET go on behind the event with this id. False: there is no such event, or an event behind it isn't kept any more; then
+// nothing has happened.
 bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http,
                        const uint8_t *id, size_t bytes);
 // Whether streams begin with an empty event in this version of the legacy era, decoded.
