@@ -95,8 +95,10 @@ static uint64_t came_ns(const struct shard *shard, const struct message *message
     return message->since_ms ? message->since_ms * 1000000 : io_now(shard->io);
 }
 
+// `text` may be NULL where there is none of it.
 static char *append(char *at, const void *text, size_t bytes) {
-    memcpy(at, text, bytes);
+    if (bytes)
+        memcpy(at, text, bytes);
     return at + bytes;
 }
 
