@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/wire/field.h"
 #include "core/wire/http_request.h"
 #include "io/passed_sockets.h"
 #include "router/features/http/http_transport.h"
@@ -180,32 +181,48 @@ static bool read_host(const char *text, char *out) {
     return is_port_good && (*out == '[' ? is_host_address(out) : is_host_name(out));
 }
 
-// SCHEME://HOST[:PORT], as browsers send. An application's own pages may have a dot as their host: app://.
-static bool is_origin(const char *text) {
+// The port that browsers leave out: http and https have one of their own.
+static const char *own_port(const char *origin) {
+    return strncmp(origin, "https://", strlen("https://")) == 0 ? ":443"
+           : strncmp(origin, "http://", strlen("http://")) == 0 ? ":80"
+                                                                : NULL;
+}
+
+// Puts SCHEME://HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes, as browsers send it and compare the hub's answer with it: in
+// lower case, without the scheme's own port. An application's own pages may have a dot as their host: app://. False: the text is
+// something else.
+static bool read_origin(const char *text, char *out) {
     char host[ALLOWLIST_BYTES_MAX + 1];
-    size_t scheme = strspn(text, LOWER UPPER DIGITS "+-.");
-    assert(scheme <= strlen(text));
-    if (strlen(text) > ALLOWLIST_BYTES_MAX || strspn(text, LOWER UPPER) == 0 ||
+    size_t scheme = strspn(text, LOWER UPPER DIGITS "+-."), bytes = strlen(text);
+    assert(scheme <= bytes);
+    if (bytes > ALLOWLIST_BYTES_MAX || strspn(text, LOWER UPPER) == 0 ||
         strncmp(text + scheme, "://", strlen("://")) != 0)
         return false;
     const char *place = text + scheme + strlen("://");
-    return strcmp(place, ".") == 0 || read_host(place, host);
+    if (strcmp(place, ".") != 0 && !read_host(place, host))
+        return false;
+    for (size_t at = 0; at <= bytes; at++)
+        out[at] = (char)field_lower((uint8_t)text[at]);
+    const char *port = own_port(out);
+    if (port && strcmp(out + bytes - strlen(port), port) == 0)
+        out[bytes - strlen(port)] = '\0';
+    return true;
 }
 
 // One source may name several, which replace what another one named before. The port of a host is of no account: a request may name any.
 static bool set_allowed(struct config *config, const struct option *option, const char *name) {
-    char host[ALLOWLIST_BYTES_MAX + 1];
+    char read[ALLOWLIST_BYTES_MAX + 1];
     bool hosts = option->offset == offsetof(struct config, settings.hosts);
     struct allowlist *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
     uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
     if (*from != config->source)
         allowed->count = 0;
     *from = config->source;
-    if (hosts && !read_host(name, host))
+    if (hosts && !read_host(name, read))
         return refuse(config, option, name, "a host such as hub.example, 192.0.2.1 or [2001:db8::1]");
-    if (!hosts && !is_origin(name))
+    if (!hosts && !read_origin(name, read))
         return refuse(config, option, name, "SCHEME://HOST[:PORT] such as https://app.example");
-    return allowlist_add(allowed, hosts ? host : name) ||
+    return allowlist_add(allowed, read) ||
            refuse(config, option, name, hosts ? "16 names at most" : "16 origins at most");
 }
 

@@ -213,6 +213,14 @@ web('Origin must be the own one, or allowed by name', { options: ['--allow-origi
     assert.equal((await statusOf(hub, path, 'Origin: https://evil.example')).status, 403, path);
 });
 
+// A browser compares what it sent with what the hub allows, byte by byte.
+web('an origin is allowed as browsers send it, however it was written', { options: ['--allow-origin', 'HTTPS://App.Example:443', '--allow-origin', 'http://Localhost:80', '--allow-origin', 'http://b.example:443'] }, async (hub) => {
+  for (const origin of ['https://app.example', 'http://localhost', 'http://b.example:443']) {
+    const answer = await alone(hub, rpc(PING, `Origin: ${origin}`));
+    assert.deepEqual([answer.status, answer.fields['access-control-allow-origin']], [200, origin]);
+  }
+});
+
 web('a fetch from another site needs an Origin that is allowed by name', { options: ['--allow-origin', 'https://app.example'] }, async (hub) => {
   const { port } = new URL(hub.uri('http'));
   const status = async (...fields) => (await statusOf(hub, 'GET /healthz', ...fields)).status;
