@@ -340,15 +340,25 @@ static void note_http(struct hub_settings *settings, const struct listener *list
     settings->http_port = (uint16_t)strtoul(colon + 1, NULL, 10);
 }
 
+enum { TLS_FILES = 3 };
+
+struct tls_file {
+    const char *option, *path;
+};
+
+static void list_tls_files(const struct config *config, struct tls_file *out) {
+    out[0] = (struct tls_file){"tls-certificate", config->tls_certificate};
+    out[1] = (struct tls_file){"tls-key", config->tls_key};
+    out[2] = (struct tls_file){"tls-clients", config->tls_clients};
+}
+
 // Names each file of TLS that can't be read, where its option stands.
 static bool are_files_there(const struct config *config) {
-    const struct {
-        const char *option, *path;
-    } files[] = {{"tls-certificate", config->tls_certificate},
-                 {"tls-key", config->tls_key},
-                 {"tls-clients", config->tls_clients}};
+    struct tls_file files[TLS_FILES];
     bool all = true;
-    for (size_t at = 0; at < sizeof files / sizeof *files; at++) {
+    assert(memchr(config->tls_key, '\0', sizeof config->tls_key));
+    list_tls_files(config, files);
+    for (size_t at = 0; at < TLS_FILES; at++) {
         int failed = config_is_given(config, files[at].option) ? plain_file_check(files[at].path) : 0;
         const struct config_place place = config_place_of(config, files[at].option);
         if (failed)
@@ -356,6 +366,21 @@ static bool are_files_there(const struct config *config) {
         all = all && !failed;
     }
     return all;
+}
+
+// Names what tls_read says, FILE: WHY, where the option of that file stands. A file of several options is named at the first.
+static void blame_tls_file(const struct config *config, const char *said) {
+    struct tls_file files[TLS_FILES];
+    const char *option = NULL;
+    assert(said && *said);
+    list_tls_files(config, files);
+    for (size_t at = 0; at < TLS_FILES && !option; at++) {
+        size_t bytes = strlen(files[at].path);
+        if (bytes > 0 && strncmp(said, files[at].path, bytes) == 0 && said[bytes] == ':')
+            option = files[at].option;
+    }
+    const struct config_place place = config_place_of(config, option ? option : "tls-certificate");
+    config_fault(&place, "TLS: %s", said);
 }
 
 // Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,
@@ -370,8 +395,7 @@ static bool read_keys(const struct config *config, struct secure_source **secure
     *secure = files.certificate[0] ? tls_read(&files, why, sizeof why) : NULL;
     if (*secure || !files.certificate[0])
         return true;
-    const struct config_place place = config_place_of(config, "tls-certificate");
-    config_fault(&place, "TLS: %s", why);
+    blame_tls_file(config, why);
     return false;
 }
 

@@ -393,6 +393,8 @@ test('what TLS needs is said before the hub starts', async () => {
   await refused(['--http', 'https://127.0.0.1:0'], /--tls-certificate: expected a file: an address is served over TLS/);
   await refused(['--tls-clients', file('authority.pem')], /--tls-clients: expected --tls-certificate beside it/);
   await refused([...serving, '--listen', 'tls://0.0.0.0:0'], /other machines/);
-  await refused(['--tls-certificate', file('hub.pem'), '--tls-key', file('ci.key')], /ci\.key: key values mismatch/);
+  await refused(['--tls-certificate', file('hub.pem'), '--tls-key', file('ci.key')], /^--tls-key: TLS: \S+ci\.key: key values mismatch$/m);
+  await refused([...serving, '--tls-clients', file('ci.key')], /^--tls-clients: TLS: \S+ci\.key: \S/m);
+  await refused(['--tls-certificate', file('hub.key'), '--tls-key', file('hub.key')], /^--tls-certificate: TLS: \S+hub\.key: \S/m);
   await refused(['--tls-certificate', file('none.pem')], /none\.pem: No such file/);
 });
