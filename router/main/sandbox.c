@@ -287,6 +287,10 @@ int sandbox_check(const struct sandbox *sandbox, const struct config *config) {
     assert(sandbox->mode == state->mode);
     printf("configuration: can be used\nuser: %s\n",
            sandbox->user_name ? sandbox->user_name : "whoever starts the hub");
+    // Without walls the hub becomes its user all the same, and must read its files as that user.
+    if (sandbox->mode == SANDBOX_OFF && sandbox->user_name &&
+        run(sandbox, state, SANDBOX_LAYER_PRIVILEGES) == REFUSED)
+        return 1;
     for (enum sandbox_layer layer = 0; layer < SANDBOX_LAYER_COUNT; layer++) {
         if (sandbox->mode == SANDBOX_OFF ||
             (layer == SANDBOX_LAYER_RING && config->settings.io == IO_EPOLL)) {

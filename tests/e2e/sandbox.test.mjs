@@ -398,7 +398,11 @@ test('--user: what SIGHUP reads again must be readable', asRoot, async () => {
   assert.equal((await within(hub.exit, 'the refusal')).code, 1);
   assert.match(hub.stderr, /hub\.ini can't be read again at SIGHUP by nobody: Permission denied/);
   assert.doesNotMatch(hub.stderr, /listening/);
-  assert.equal(check(['--user', 'nobody', '--config', config]).code, 1);
+  for (const mode of ['on', 'off']) {
+    const checked = check(['--user', 'nobody', '--config', config, '--sandbox', mode]);
+    assert.equal(checked.code, 1, mode);
+    assert.match(checked.stderr, /hub\.ini can't be read again at SIGHUP by nobody: Permission denied/);
+  }
 });
 
 test('--user: nobody of this name, and nobody but root', asRoot, async () => {
