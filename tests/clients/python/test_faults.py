@@ -4,15 +4,33 @@ import asyncio
 import os
 import random
 import unittest
+from unittest import mock
 
 import patchbay
 from harness import ClientTest, States, turns, within
+from patchbay import connection
 
 KILLS = int(os.environ.get("PATCHBAY_KILLS", "100"))
 CALLERS = 8
 
 
 class Faults(ClientTest):
+    async def test_connection_that_stands_when_nobody_waits_any_more(self):
+        async def dial():
+            began.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return None, late  # it came in the turn of the cancel
+
+        began, late = asyncio.Event(), mock.Mock()
+        task = asyncio.ensure_future(connection._within(dial()))
+        await within(began.wait())
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await within(task)
+        late.fail.assert_called_once()
+
     async def test_killed_under_load(self):
         hub = await self.hub()
         agent = await self.agent(hub, "agent", {"methods": ["quick", "slow"]})

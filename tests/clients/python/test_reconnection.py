@@ -300,7 +300,7 @@ class Reconnection(ClientTest):
             states = States(client)
             await client.notify("cut")
             await states.reach("lost", "connected")
-        await within(asyncio.gather(*ends))
+            await within(asyncio.gather(*ends))
         self.assertEqual((registered, client._registrations.names(), client._registrations.first), ([1, 2], [], None))
 
     async def test_replaced_right_behind_the_registration(self):

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from typing import Any, Callable, Coroutine, Dict, List, Optional, Tuple, Union, cast
+from typing import Any, Callable, Coroutine, Dict, List, Optional, Set, Tuple, Union, cast
 
 from .errors import TOO_LARGE, ConnectionLost, HubError
 from .uri import Address
@@ -230,14 +230,20 @@ async def _dial_host(protocol: Callable[[], Connection], address: Address, tls: 
 
 
 async def _within(dialling: Coroutine[Any, Any, Dialled]) -> Dialled:
-    """Waits for a connection. Unlike asyncio.wait_for it never misses that it was cancelled."""
+    """Waits for a connection. Unlike asyncio.wait_for this function never misses that its caller was cancelled.
+
+    A connection that stands only when its caller has given up is ended.
+    """
     task = asyncio.ensure_future(dialling)
+    done: Set[asyncio.Task[Dialled]] = set()
     try:
         done, _ = await asyncio.wait({task}, timeout=DIAL_SECONDS)
     finally:
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
+        if not done and not task.cancelled() and task.exception() is None:
+            task.result()[1].fail("nobody waits for the connection")
     if not done:
         raise TimeoutError(errno.ETIMEDOUT, "the hub does not answer")
     return task.result()
