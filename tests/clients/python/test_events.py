@@ -9,6 +9,22 @@ from harness import ClientTest, States, greet, turns, within
 
 
 class Events(ClientTest):
+    async def test_late_answer_to_a_subscription_that_has_ended(self):
+        async def serve(peer):
+            await greet(peer)
+            asked = []
+            while (message := await peer.receive()) is not None:
+                asked.append(message["id"])
+                if len(asked) == 3:  # a subscription, its end, and the same one again
+                    peer.send(id=asked[0], error={"code": -32052, "message": "overloaded"})
+                    for number in asked[1:]:
+                        peer.send(id=number, result=None)
+
+        client = await self.client((await self.fake(serve)).uri)
+        await client.events("e").aclose()
+        async with client.events("e") as events:
+            self.assertTrue(events._queue.is_confirmed)
+
     async def test_patterns(self):
         hub = await self.hub("--validate", "strict")
         one, other = await self.client(hub), await self.client(hub)

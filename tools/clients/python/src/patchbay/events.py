@@ -184,6 +184,9 @@ class Subscriptions:
             for queue in pattern.queues:
                 queue.confirm()
 
+    def find(self, text: str) -> Optional[Pattern]:
+        return self._patterns.get(text)
+
     def has_stood(self, text: str) -> bool:
         """Whether the hub has confirmed a pattern before."""
         pattern = self._patterns.get(text)

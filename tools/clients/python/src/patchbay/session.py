@@ -191,8 +191,10 @@ class Session:
     def subscribe(self, connection: Connection, pattern: str, pauses: Optional[Pauses] = None) -> Optional[Call]:
         """Sends a subscription. Its answer goes to the queues of the pattern. None: it is more than the hub takes.
 
-        A hub that is overloaded is asked again, with pauses, for a pattern that it has confirmed before.
+        A hub that is overloaded is asked again, with pauses, for a pattern that it has confirmed before. An answer counts no
+        more once its pattern was unsubscribed, also where the same text is subscribed to again.
         """
+        asked = self._subscriptions.find(pattern)
         try:
             call = self._calls.begin(connection, "hub/subscribe", {"events": [pattern]})
         except HubError as error:
@@ -201,6 +203,8 @@ class Session:
 
         def settle(future: asyncio.Future[Any]) -> None:
             error = future.exception()
+            if self._subscriptions.find(pattern) is not asked:
+                return
             if error is None:
                 self._subscriptions.confirm(pattern)
             elif not isinstance(error, HubError) or isinstance(error, ConnectionLost) or connection.is_lost:
