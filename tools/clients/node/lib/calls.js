@@ -25,11 +25,11 @@ function duration(timeoutMs) {
 const timedOut = () => new HubError(code.timedOut, 'timed out');
 
 class Call {
-  transport; // it was sent over
+  transport; // over which the call was sent; undefined: the call waits
   #calls;
   #body;
   #fields;
-  #end; // of its time, as performance.now() tells it
+  #end; // when the call's time is up, by performance.now(); undefined: the call has no time
   #timer;
   #signal;
   #settle;
@@ -42,7 +42,7 @@ class Call {
     this.#settle = settle;
   }
 
-  // Its time begins, and its signal is listened to.
+  // Begins the call's time, and listens to its signal.
   begin(timeoutMs, signal) {
     if (timeoutMs !== undefined) {
       this.#end = performance.now() + timeoutMs;
@@ -54,7 +54,7 @@ class Call {
     }
   }
 
-  // Ends it, and tells the target.
+  // Ends the call with an error, and tells the target.
   giveUp(error) {
     this.#calls.cancel(this);
     this.fail(error);
@@ -149,7 +149,7 @@ export class Calls {
     else this.#outbox.put(call);
   }
 
-  // The same as a promise.
+  // Begins a call, as `start` does. Returns a promise of the result.
   call(method, params, options) {
     return new Promise((resolve, reject) => {
       this.start(method, params, options, (error, result) => (error === undefined ? resolve(result) : reject(error)));

@@ -25,14 +25,14 @@ export class Connection {
   // `events` has heard(text, bytes, transport), and
   // greet(transport): opens the session; rejects with the hub's error, or when the transport ends;
   // restore(transport): makes again what the last connection had;
-  // opened(transport), lost(error), refused(error).
+  // opened(transport); lost(error, stood): `stood` tells whether the transport had been opened; refused(error).
   constructor(address, options, events) {
     this.#address = address;
     this.#options = options;
     this.#events = events;
   }
 
-  // The connection that stands, or undefined.
+  // The transport of the connection that stands; undefined: none does.
   get transport() {
     return this.#stands ? this.#transport : undefined;
   }
@@ -69,7 +69,7 @@ export class Connection {
     opened(transport);
   }
 
-  // Runs `attempt(signal)`, which must have ended in time.
+  // Runs `attempt(signal)` for PATIENCE_MS at most, or until `stop`. Then the signal is aborted, and `giveUp` is called.
   async #patiently(attempt, giveUp = () => {}) {
     const limit = new AbortController();
     const stop = () => {

@@ -68,7 +68,7 @@ class EventIterator {
     this.#missed += count;
   }
 
-  // No event comes any more. Those that are here are still read; then the error is thrown, if there is one.
+  // Ends the iteration: events in the queue are still read, and then the error is thrown, if there is one.
   end(error) {
     this.#isOver = true;
     this.#error = error;
@@ -106,8 +106,8 @@ export class Subscriptions {
   #calls;
   #byPattern = new Map();
   #isLive = false; // what is added is told to the hub at once; else when the connection stands again
-  #end; // [error] once there are no more events
-  #stop; // ends the attempts of the connection
+  #end; // [error] once the client is closed or refused; the error may be undefined
+  #stop; // an AbortController, which ends the attempts on this connection
 
   constructor(calls) {
     this.#calls = calls;

@@ -62,7 +62,7 @@ export class Handlers {
     return task ?? this.#methods.get(method);
   }
 
-  // A request, or a notification, whose id is undefined.
+  // Takes a request, or a notification, whose id is undefined. `bytes` is the length of the body.
   take({ method, id, params }, bytes, transport) {
     const handler = this.#find(method, params);
     if (handler === undefined) {

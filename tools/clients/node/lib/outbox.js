@@ -1,4 +1,4 @@
-// What is said to the hub, in order. While there is no connection it waits here.
+// Calls and notifications on their way to the hub, in order. They wait here while there is no connection.
 
 export class Outbox {
   #transport;
@@ -12,7 +12,7 @@ export class Outbox {
     else this.#waiting.add(item);
   }
 
-  // What still waits is not sent.
+  // Removes an item that still waits: it is not sent.
   drop(item) {
     this.#waiting.delete(item);
   }

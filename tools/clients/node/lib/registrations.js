@@ -57,7 +57,7 @@ export class Registrations {
     }));
   }
 
-  // What the answer changes is changed at the answer itself: `hub/replaced` may follow at once.
+  // Asks once. The callback notes the answer at once, before the next message is read: `hub/replaced` may follow.
   #ask(agentId, transport) {
     return new Promise((resolve, reject) => {
       this.#calls.start('agent/register', this.#wanted.get(agentId), { transport }, (error) => {
@@ -77,7 +77,7 @@ export class Registrations {
     this.#stops.delete(agentId);
   }
 
-  // The name isn't registered again. Whether it would have been.
+  // Has an agentId not registered again. Returns whether the client would have registered it.
   forget(agentId) {
     this.#stop(agentId);
     this.#held.delete(agentId);

@@ -11,7 +11,7 @@ import { Registrations } from './registrations.js';
 import { errorText, resultText, salvage } from './text.js';
 import { parseUri } from './uri.js';
 
-const DRAINED_BYTES = 1024 * 1024; // who sends goes on once less waits
+const DRAINED_BYTES = 1024 * 1024; // a sender goes on once fewer bytes wait for the socket
 const UNREGISTER_MS = 1000, HANDLERS_MS = 5000, END_MS = 1000; // of `close`
 
 const isId = (id) => typeof id === 'number' || typeof id === 'string';
@@ -43,7 +43,7 @@ export class Session {
   #report;
   #lost = new AbortController(); // aborted when there is no connection and none will be
   #closing; // the promise of `close`
-  #fault; // what the hub said of no request in particular: why it ends the connection, perhaps
+  #fault; // the hub's last error that answers no request, which may tell why the hub ends the connection
 
   constructor(uri = defaultHub(), options) {
     const { tlsCa = defaultAuthorities(), tlsCertificate, tlsKey, concurrency = 64, governanceLevel = 'autonomous', onError = console.error } = options;
@@ -110,7 +110,7 @@ export class Session {
     return this.#handlers;
   }
 
-  // Returns what ends the listening.
+  // Returns a function that removes the listener.
   onState(listener) {
     if (typeof listener !== 'function') throw new TypeError('a listener of states must be a function');
     const one = (state, detail) => listener(state, detail);
@@ -147,7 +147,7 @@ export class Session {
     else this.#calls.answer(message);
   }
 
-  // Of what is for the client itself, a cancel may be a request, which is answered null.
+  // A cancel may come as a request: the client answers null.
   #hearRequest(message, bytes, transport) {
     if (this.#cancel(message)) sendAnswer(transport, resultText(message.id, null));
     else this.#handlers.take(message, bytes, transport);
@@ -159,7 +159,7 @@ export class Session {
     this.#handlers.take(message, bytes, transport);
   }
 
-  // What is for the client itself, and for no handler; whether it is.
+  // Takes a notification for the client itself. Returns whether no handler gets the notification.
   #control(message) {
     const { method, params } = message;
     switch (method) {
@@ -178,7 +178,7 @@ export class Session {
     }
   }
 
-  // Whether it is a cancel.
+  // Takes a cancel. Returns whether the message is one.
   #cancel({ method, params }) {
     switch (method) {
       case '$/cancelRequest':
