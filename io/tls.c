@@ -351,6 +351,14 @@ struct secure_source *tls_read(const struct tls_files *files, char *why, size_t 
     return source;
 }
 
+const char *tls_certificate_fault(struct secure_source *source) {
+    const X509 *certificate = SSL_CTX_get0_certificate(tls_context_of(source));
+    assert(certificate);
+    return X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0   ? "the certificate has expired"
+           : X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0 ? "the certificate isn't valid yet"
+                                                                         : NULL;
+}
+
 // --- Contexts
 
 // Success: all three files are good, and the key is the certificate's. Failure: the fault is told with the

@@ -27,6 +27,8 @@ struct tls_files {
 void tls_begin(void);
 // One reference. NULL, with what is wrong in `why`: which file, never what is in it.
 struct secure_source *tls_read(const struct tls_files *files, char *why, size_t capacity);
+// Why a client would refuse the certificate of tls_read now, by the time alone; NULL where it is good now. The text is constant.
+const char *tls_certificate_fault(struct secure_source *source);
 // For connections that are dialled: whose certificates are trusted, a file in PEM; NULL: whom the system trusts. One reference, or
 // likewise.
 struct secure_source *tls_read_authorities(const char *path, char *why, size_t capacity);

@@ -383,6 +383,16 @@ static void blame_tls_file(const struct config *config, const char *said) {
     config_fault(&place, "TLS: %s", said);
 }
 
+// A certificate that no client would take now is a fault with --check; a hub that has no other one serves it all the same, and says so.
+static bool is_valid_now(const struct config *config, struct secure_source *secure) {
+    const char *fault = tls_certificate_fault(secure);
+    const struct config_place place = config_place_of(config, "tls-certificate");
+    assert(config->tls_certificate[0]);
+    if (fault)
+        (config->check ? config_fault : config_warn)(&place, "TLS: %s: %s", config->tls_certificate, fault);
+    return !fault || !config->check;
+}
+
 // Reads the source of TLS. *secure is NULL where no certificate is given. Returns false when the files can't be used,
 // and says so.
 static bool read_keys(const struct config *config, struct secure_source **secure) {
@@ -393,10 +403,11 @@ static bool read_keys(const struct config *config, struct secure_source **secure
     if (!are_files_there(config))
         return false;
     *secure = files.certificate[0] ? tls_read(&files, why, sizeof why) : NULL;
-    if (*secure || !files.certificate[0])
-        return true;
-    blame_tls_file(config, why);
-    return false;
+    if (*secure)
+        return is_valid_now(config, *secure);
+    if (files.certificate[0])
+        blame_tls_file(config, why);
+    return !files.certificate[0];
 }
 
 static bool prepare_cluster(struct config *config) {

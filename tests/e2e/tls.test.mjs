@@ -383,6 +383,23 @@ test('with users it is served beyond loopback, and plain TCP is not', async () =
   assert.equal((await hub.exit).code, 2);
 });
 
+test('a certificate that has expired is a fault with --check, and a warning at start and SIGHUP', async () => {
+  certificate('past', 'authority', 'IP:127.0.0.1', -1);
+  const options = ['--listen', 'tls://127.0.0.1:0', '--tls-certificate', file('past.pem'), '--tls-key', file('past.key')];
+  const told = /^(patchbayd: )?--tls-certificate: TLS: \S+past\.pem: the certificate has expired$/gm;
+  const checked = said(process.env.PATCHBAYD, [...options, '--check', '--sandbox', 'off']);
+  assert.equal(checked.status, 2);
+  assert.equal(checked.stderr.match(told)?.length, 1, checked.stderr);
+  const good = said(process.env.PATCHBAYD, [...serving, '--listen', 'tls://127.0.0.1:0', '--check', '--sandbox', 'off']);
+  assert.deepEqual([good.status, good.stderr], [0, '']);
+  await withHub(options.slice(2), async (hub) => {
+    assert.equal(hub.stderr.match(told)?.length, 1, hub.stderr);
+    hub.process.kill('SIGHUP');
+    while (!hub.stderr.includes('was read again')) await within(new Promise((resolve) => hub.process.stderr.once('data', resolve)), 'the reading');
+    assert.equal(hub.stderr.match(told)?.length, 2, hub.stderr);
+  });
+});
+
 test('what TLS needs is said before the hub starts', async () => {
   const refused = async (options, line) => {
     const hub = await Hub.launch(options);
