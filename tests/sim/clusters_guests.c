@@ -303,8 +303,9 @@ static bool may_fail(const struct letter *letter, int64_t code) {
         return !sure;
     case -32051: // what else is owed is asked after, whatever was lost but between two servers
         return letter->timed || waits_at_target(letter) ||
-               (stage.had_cuts && stage.fleet.now_ns - letter->sent_ns + SECOND / 1000 >= // as timers count
-                                      stage.fleet.options.world.settings->limits.request_timeout_ns);
+               (stage.had_cuts &&
+                stage.fleet.now_ns - letter->sent_ns + UINT64_C(1000000) >= // a millisecond, as timers count
+                    stage.fleet.options.world.settings->limits.request_timeout_ns);
     case -32052:
         return !sure;
     case -32055:
