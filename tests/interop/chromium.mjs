@@ -75,7 +75,7 @@ export class Chromium {
     this.socket.close();
     this.process.kill('SIGTERM');
     await this.exit;
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   }
 }
 
