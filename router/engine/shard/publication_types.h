@@ -26,7 +26,7 @@ struct copy {
 };
 
 struct publication {
-    struct publication *next;        // of the shard's misses, or of their reserve
+    struct publication *next;        // in shard.missed, or shard.reserve
     struct observation *observation; // of one that is observed; or NULL
     const struct user *user;         // whose deliveries are counted; or NULL
     uint64_t fanout;                 // then: by this limit
