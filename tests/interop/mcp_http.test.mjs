@@ -21,7 +21,7 @@ const section = (name, command) => `[child ${name}]\ncommand = ${command}\nproto
 function hubOf(name, ...sections) {
   const config = join(directory, `${name}.ini`);
   writeFileSync(config, sections.join(''));
-  return { shards: [1, 2], options: ['--config', config] };
+  return { shards: [2], options: ['--config', config] };
 }
 const LEGACY = section('everything', `${process.execPath} ${everything} stdio`);
 const MODERN = section('modern', `${NODE} ${here('conformance_server.mjs')} stdio`);
