@@ -333,7 +333,7 @@ bool callers_ended(const struct run *run, const struct guest *guest) {
 }
 
 void callers_rest(const struct run *run) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (guest->caller.on && guest->caller.count && !guest->gone && !guest->stalled &&
             !guest->ended_by_hub && !guest->deaf && !guest->halted)

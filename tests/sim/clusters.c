@@ -35,7 +35,7 @@ static void go_on(void) {
     do {
         fleet_settle(&stage.fleet);
         any = false;
-        for (unsigned by = 0; by < stage.accept_wait_count; by++)
+        for (unsigned by = 0; by < stage.guest_count; by++)
             any |= guest_hear(by);
         any |= stray_hear();
         any |= kids_hear();
@@ -79,7 +79,7 @@ static uint32_t any_server(void) {
 }
 
 static void guests_of(uint32_t site, bool enter) {
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         if (stage.guests[by].site == site && enter)
             guest_enter(by);
         else if (stage.guests[by].site == site)
@@ -253,10 +253,10 @@ static void send_any(unsigned by) {
 }
 
 static void reload(void) {
-    unsigned by = random_below(&stage.random, stage.accept_wait_count);
+    unsigned by = random_below(&stage.random, stage.guest_count);
     for (unsigned name = 0; stage.by_users && name < NAMES; name++) {
         unsigned holder = stage_holder(name);
-        if (holder < stage.accept_wait_count && stage.guests[holder].site != stage.guests[by].site)
+        if (holder < stage.guest_count && stage.guests[holder].site != stage.guests[by].site)
             guest_send(by, KIND_REQUEST, TO_AGENT, name);
     }
     go_on(); // who has just shown a credential is judged by the file as it was
@@ -269,8 +269,7 @@ static void reload(void) {
 
 static void act(void) {
     uint32_t dice = random_below(&stage.random, 1000);
-    unsigned by = random_below(&stage.random, stage.accept_wait_count),
-             name = random_below(&stage.random, NAMES);
+    unsigned by = random_below(&stage.random, stage.guest_count), name = random_below(&stage.random, NAMES);
     if (dice < 60)
         gate_decide(by);
     else if (dice < 75)
@@ -391,13 +390,13 @@ static void check_probe(unsigned tag) {
     const struct letter *letter = &stage.letters[tag];
     bool to_kid = letter->kind == KIND_REQUEST && letter->address == TO_KID;
     unsigned holder =
-        letter->kind == KIND_REQUEST && !to_kid ? stage_holder(letter->name) : stage.accept_wait_count;
+        letter->kind == KIND_REQUEST && !to_kid ? stage_holder(letter->name) : stage.guest_count;
     bool serves = to_kid && kids_serve(letter->name, stage.guests[letter->source].site);
     if (serves && !letter->good && is_free(letter, letter->name))
         letter_fails("a child isn't found though all is well", tag);
-    if (holder < stage.accept_wait_count && !letter->good && is_free(letter, stage.guests[holder].site))
+    if (holder < stage.guest_count && !letter->good && is_free(letter, stage.guests[holder].site))
         letter_fails("an agent isn't found though all is well", tag);
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         if (guest_wants(by, letter) && by != letter->source && !(letter->got >> by & 1) &&
             is_free(letter, stage.guests[by].site))
             letter_fails("somebody doesn't get what is for all though all is well", tag);
@@ -409,7 +408,7 @@ static void probe(void) {
     stage.probes = true;
     for (unsigned name = 0; name < NAMES && !stage.events_only; name++) {
         unsigned holders = 0;
-        for (unsigned by = 0; by < stage.accept_wait_count; by++)
+        for (unsigned by = 0; by < stage.guest_count; by++)
             holders += stage.guests[by].holds[name];
         if (holders > 1)
             kernel_fail("%s has %u holders", model_agents[name], holders);
@@ -417,7 +416,7 @@ static void probe(void) {
             guest_send(site * GUESTS_A_SITE, KIND_REQUEST, TO_AGENT, name);
     }
     for (uint32_t site = 0; stage.kids && site < stage.fleet.options.site_count; site++)
-        guest_send(random_below(&stage.random, stage.accept_wait_count), KIND_REQUEST, TO_KID, site);
+        guest_send(random_below(&stage.random, stage.guest_count), KIND_REQUEST, TO_KID, site);
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         guest_list(site * GUESTS_A_SITE);
     for (uint32_t site = 0; site < stage.fleet.options.site_count && !stage.no_events; site++)
@@ -429,7 +428,7 @@ static void probe(void) {
             orders_give(site * GUESTS_A_SITE + random_below(&stage.random, GUESTS_A_SITE));
     for (unsigned rounds = 0; rounds < 3; rounds++) {
         pass(SECOND);
-        for (unsigned by = 0; by < stage.accept_wait_count; by++)
+        for (unsigned by = 0; by < stage.guest_count; by++)
             guest_answer(by, true);
     }
     pass(SECOND);
@@ -450,10 +449,10 @@ static void end(void) {
     for (uint32_t site = 0; site < stage.fleet.options.site_count; site++)
         stage.fleet.sites[site].world.no_memory = 0;
     stage.fleet.options.world.no_memory = 0;
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         guest_answer(by, true);
     heal();
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         guest_answer(by, true);
     pass(ENDING_S * SECOND);
     arrive();
@@ -469,7 +468,7 @@ static void end(void) {
         letter_check(tag);
     journals_check();
     kids_check();
-    for (unsigned by = 0; by < stage.accept_wait_count; by++) {
+    for (unsigned by = 0; by < stage.guest_count; by++) {
         guest_leave(by);
         free(stage.guests[by].in);
     }
@@ -497,15 +496,15 @@ static void play(uint64_t seed, const struct leaving_out *out) {
     random_init(&stage.random, seed ^ UINT64_C(0x68756273));
     choose(&options, &settings, seed);
     fleet_open(&stage.fleet, &options);
-    stage.accept_wait_count = GUESTS_A_SITE * options.site_count;
-    for (unsigned by = 0; by < stage.accept_wait_count; by++) {
+    stage.guest_count = GUESTS_A_SITE * options.site_count;
+    for (unsigned by = 0; by < stage.guest_count; by++) {
         stage.guests[by].site = by / GUESTS_A_SITE;
         stage.guests[by].user = NOBODY;
         guest_enter(by);
     }
     heal();
     for (unsigned name = 0; name < NAMES; name++)
-        guest_claim(random_below(&stage.random, stage.accept_wait_count), name);
+        guest_claim(random_below(&stage.random, stage.guest_count), name);
     pass(2 * SECOND);
     arrive();
     for (unsigned number = 0; number < ACTS; number++) {

@@ -174,7 +174,7 @@ struct cluster_stage {
     struct random random;
     struct guest guests[GUESTS_MAX];
     struct letter letters[LETTERS_MAX];
-    unsigned accept_wait_count, letter_count, epoch;
+    unsigned guest_count, letter_count, epoch;
     unsigned wrongs;             // what has gone wrong so far
     uint64_t freed_ns[NAMES];    // when somebody gave a name up, or left
     unsigned settled;            // the epoch in which all last knew of all
@@ -221,7 +221,7 @@ extern struct sums sums;
 
 // Something has changed (or is wrong from now on): what is under way may have met it.
 void stage_disturb(bool wrong);
-// Who holds a name as far as it has been told; accept_wait_count: nobody.
+// Who holds a name as far as it has been told; guest_count: nobody.
 unsigned stage_holder(unsigned name);
 
 // Whether hubs serve each other.

@@ -25,7 +25,7 @@ void letter_fails(const char *what, unsigned tag) {
 
 unsigned stage_holder(unsigned name) {
     unsigned by = 0;
-    while (by < stage.accept_wait_count && !stage.guests[by].holds[name])
+    while (by < stage.guest_count && !stage.guests[by].holds[name])
         by++;
     return by;
 }
@@ -246,7 +246,7 @@ static bool may_be_elsewhere(const struct letter *letter, enum judged judged) {
         letter->sure && letter->peopled && stage_still(letter->epoch) && letter->address == TO_AGENT;
     unsigned holder = stage_holder(letter->name);
     for (unsigned site = 0; site < stage.fleet.options.site_count; site++) {
-        bool is_there = !is_known || holder == stage.accept_wait_count || stage.guests[holder].site == site;
+        bool is_there = !is_known || holder == stage.guest_count || stage.guests[holder].site == site;
         if (site != from && is_there && rights_may_be(letter, site, judged))
             return true;
     }
@@ -278,7 +278,7 @@ static int refuser(const struct letter *letter) {
         }
     unsigned holder = stage_holder(letter->name);
     if (letter->address == TO_AGENT && letter->sure && letter->peopled && stage_still(letter->epoch) &&
-        holder < stage.accept_wait_count)
+        holder < stage.guest_count)
         return (int)stage.guests[holder].site;
     return found == 1 ? by : NOBODY;
 }
@@ -378,17 +378,17 @@ static void take_claim(unsigned by, unsigned name, struct bit body) {
 // said so late, or somebody else been there meanwhile.
 static void check_older(unsigned by, unsigned name) {
     const uint64_t slack_ns = UINT64_C(5000000000), since_ns = stage.guests[by].since_ns[name];
-    unsigned later = stage.accept_wait_count;
+    unsigned later = stage.guest_count;
     if (stage.freed_ns[name] + slack_ns > since_ns)
         return;
-    for (unsigned other = 0; other < stage.accept_wait_count; other++) {
+    for (unsigned other = 0; other < stage.guest_count; other++) {
         if (!stage.guests[other].holds[name])
             continue;
         if (stage.guests[other].since_ns[name] <= since_ns + slack_ns)
             return;
         later = other;
     }
-    if (later < stage.accept_wait_count)
+    if (later < stage.guest_count)
         kernel_fail("guest %u lost %s to guest %u, which came later", by, model_agents[name], later);
 }
 
@@ -458,7 +458,7 @@ void guest_check_list(unsigned by) {
     for (unsigned name = 0; name < NAMES; name++) {
         unsigned holder = stage_holder(name);
         bool listed = guest->listed >> name & 1;
-        if (holder == stage.accept_wait_count || !stage_together(stage.guests[holder].site, guest->site))
+        if (holder == stage.guest_count || !stage_together(stage.guests[holder].site, guest->site))
             continue;
         unsigned to = stage.guests[holder].site;
         bool there = rights_sees(to, guest->user, name, stage.guests[holder].offers[name]),

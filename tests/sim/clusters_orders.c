@@ -10,39 +10,36 @@ static bool holds(unsigned by, unsigned name) {
     return stage.guests[by].holds[name] && orders_are_offered(name, stage.guests[by].offers[name]);
 }
 
-// Who does: at one hub, or, SITES_MAX, at any; accept_wait_count: nobody.
+// Who does: at one hub, or, SITES_MAX, at any; guest_count: nobody.
 static unsigned holder_at(unsigned name, unsigned site) {
     unsigned by = 0;
-    while (by < stage.accept_wait_count &&
+    while (by < stage.guest_count &&
            !(holds(by, name) && (site == SITES_MAX || stage.guests[by].site == site)))
         by++;
     return by;
 }
 
 static unsigned target(const struct order *order) {
-    unsigned from = stage.guests[order->source].site, by = stage.accept_wait_count;
+    unsigned from = stage.guests[order->source].site, by = stage.guest_count;
     if (order->is_named)
         by = stage_holder(NAME_ORDERS);
     if (order->is_named)
-        return by < stage.accept_wait_count && !stage_together(from, stage.guests[by].site)
-                   ? stage.accept_wait_count
-                   : by;
+        return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count
+                                                                                      : by;
     if (order->is_known)
         by = holder_at(NAME_COMMAND, from);
-    if (by == stage.accept_wait_count)
+    if (by == stage.guest_count)
         by = holder_at(NAME_ORDERS, from);
-    if (by == stage.accept_wait_count && order->is_known)
+    if (by == stage.guest_count && order->is_known)
         by = holder_at(NAME_COMMAND, SITES_MAX);
-    return by < stage.accept_wait_count && !stage_together(from, stage.guests[by].site)
-               ? stage.accept_wait_count
-               : by;
+    return by < stage.guest_count && !stage_together(from, stage.guests[by].site) ? stage.guest_count : by;
 }
 
 // What is under way may be at the hub already, and its source is none of those it is for.
 static bool is_sure(unsigned by) {
     if (!stage_is_well() || holds(by, NAME_COMMAND) || holds(by, NAME_ORDERS))
         return false;
-    for (unsigned other = 0; other < stage.accept_wait_count; other++)
+    for (unsigned other = 0; other < stage.guest_count; other++)
         if (stage.guests[other].claims[NAME_COMMAND].open || stage.guests[other].claims[NAME_ORDERS].open)
             return false;
     return true;
@@ -105,7 +102,7 @@ void orders_check(void) {
         if (!order->is_sure || !stage_still(order->epoch))
             continue;
         unsigned by = target(order);
-        if (order->copies != (by < stage.accept_wait_count))
+        if (order->copies != (by < stage.guest_count))
             kernel_fail("order %u of guest %u, at hub %u, %s, comes %u times to guest %u", number,
                         order->source, stage.guests[order->source].site,
                         order->is_named   ? "by name"

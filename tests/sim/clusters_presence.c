@@ -102,7 +102,7 @@ static void check_name(unsigned by, unsigned name) {
     const struct guest *guest = &stage.guests[by];
     unsigned holder = stage_holder(name);
     char hub[HUB_NAME_BYTES_MAX + 1] = "nowhere";
-    bool is_there = holder < stage.accept_wait_count, is_own = holder == by, any = false;
+    bool is_there = holder < stage.guest_count, is_own = holder == by, any = false;
     unsigned site = is_there ? stage.guests[holder].site : guest->site;
     if (is_there)
         snprintf(hub, sizeof hub, "%.*s", site == guest->site ? 0 : hub_of(site)->bytes, hub_of(site)->text);
@@ -122,7 +122,7 @@ static void check_name(unsigned by, unsigned name) {
 }
 
 void told_check(void) {
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         for (unsigned name = 0; name < NAMES && knows_all(&stage.guests[by]); name++)
             check_name(by, name);
 }

@@ -110,7 +110,7 @@ static void check_credential(unsigned by) {
 }
 
 void rights_recalled(unsigned site) {
-    for (unsigned by = 0; by < stage.accept_wait_count; by++) {
+    for (unsigned by = 0; by < stage.guest_count; by++) {
         struct guest *guest = &stage.guests[by];
         if (guest->site != site || !guest->http_owner.cable)
             continue;

@@ -14,7 +14,7 @@ const char *const cluster_patterns[PATTERNS] = {"e-*", "e-1", "e*", "*", "f", "e
 static const char *const levels[] = {"autonomous", "supervised", "human-in-the-loop", "manual"};
 
 static bool anybody_claims(unsigned name) {
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         if (stage.guests[by].claims[name].open)
             return true;
     return false;
@@ -126,14 +126,14 @@ void guest_claim(unsigned by, unsigned name) {
     if (!guest->http_owner.cable || claim->open || guest->holds[name] || guest->site == stage.apart)
         return;
     unsigned holder = stage_holder(name);
-    if (stage.no_names && (holder < stage.accept_wait_count || anybody_claims(name)))
+    if (stage.no_names && (holder < stage.guest_count || anybody_claims(name)))
         return;
     bool sure = stage_is_well() && !anybody_claims(name);
     stage_disturb(false);
     *claim = (struct claim){true,
                             stage.epoch,
-                            sure && holder < stage.accept_wait_count,
-                            sure && holder == stage.accept_wait_count,
+                            sure && holder < stage.guest_count,
+                            sure && holder == stage.guest_count,
                             stage.fleet.now_ns,
                             .edition = stage.edition[guest->site]};
     claim->offers = random_chance(&stage.random, 700) ? OFFERS_ALL : random_below(&stage.random, 16);
@@ -196,7 +196,7 @@ bool letter_is_peopled(const struct letter *letter) {
         return stage.fleet.sites[letter->name].runs && !letter->level &&
                kids_serve(letter->name, stage.guests[letter->source].site);
     unsigned from = stage.guests[letter->source].site;
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         for (unsigned name = 0; name < NAMES; name++) {
             const struct guest *guest = &stage.guests[by];
             if (!is_meant(letter, by, name) || !stage_together(guest->site, from))

@@ -53,7 +53,7 @@ static void publish(const char *subject, const char *reply, const char *head, co
 }
 
 static bool is_claimed(unsigned name) {
-    for (unsigned by = 0; by < stage.accept_wait_count; by++)
+    for (unsigned by = 0; by < stage.guest_count; by++)
         if (stage.guests[by].claims[name].open)
             return true;
     return false;
@@ -93,7 +93,7 @@ void stray_comes(unsigned by, unsigned number) {
 // Whoever has the name was asked and has answered, unless its hub lets nobody unknown in; or it is nobody's.
 static void check_agent(const struct question *question) {
     unsigned holder = stage_holder(question->name);
-    bool is_there = holder < stage.accept_wait_count;
+    bool is_there = holder < stage.guest_count;
     bool is_asked = is_there && !question->is_hubs_own && !stage.known[stage.guests[holder].site];
     if (question->answers != 1 || question->by_hubs != is_there || question->copies != is_asked ||
         question->is_found != is_asked)

@@ -25,7 +25,7 @@ void stream_hear(unsigned by, struct bit body) {
     if (session.count < sizeof begin || memcmp(session.bytes, begin, sizeof begin - 1) != 0)
         kernel_fail("a session came that nobody has begun");
     unsigned source = (unsigned)strtoul((const char *)session.bytes + sizeof begin - 1, NULL, 10);
-    if (source >= stage.accept_wait_count || stage.guests[source].site != stage.guests[by].site)
+    if (source >= stage.guest_count || stage.guests[source].site != stage.guests[by].site)
         kernel_fail("a session of guest %u has come to guest %u, at another hub", source, by);
     sums.started++;
 }

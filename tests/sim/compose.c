@@ -86,7 +86,7 @@ static void put_call(struct run *run, struct record *record, struct parts *parts
 
 // Returns the agents whose answer had been read, by now, that they can be reached in this way.
 int compose_expected(const struct run *run, const struct record *record) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         bool meant = record->to == TO_NAME ? guest->name == record->name
                                            : record->to == TO_METHOD && guest->methods >> record->name & 1 &&
@@ -99,7 +99,7 @@ int compose_expected(const struct run *run, const struct record *record) {
 
 // Returns the member of a group, of those, that supports the level.
 static int find_able(const struct run *run, const struct record *record) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (guest->methods >> record->name & 1 && guest->index != record->source && guest->registered &&
             !guest->leaving && !guest->gone && guest->level >= record->governance)

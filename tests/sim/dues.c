@@ -137,7 +137,7 @@ static void check_broken(const struct run *run) {
         least += broken && has_settled(run->guests[record->source]);
         most += broken;
     }
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         most += run->guests[index]->torn;
     check_count(run, COUNT_DROP_RESPONSE_BROKEN, least, most, "broken responses were not counted, or others");
 }
@@ -157,7 +157,7 @@ static void check_reports(const struct run *run) {
 }
 
 void dues_rest(const struct run *run) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         bool here = !guest->gone && !guest->ended_by_hub && !guest->doomed && !guest->deaf && !guest->halted;
         if (here && guest->dues.count)

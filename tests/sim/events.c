@@ -51,7 +51,7 @@ void events_list(struct run *run, struct guest *guest, char *out, size_t capacit
 static bool in_flux(const struct run *run, const struct guest *guest) {
     if (guest->leaving || guest->gone || guest->doomed || guest->ended_by_hub)
         return true;
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         if (guest->name != NOBODY && (int)index != guest->index && run->guests[index]->name == guest->name)
             return true;
     return guest->name != NOBODY && !guest->registered;
@@ -83,7 +83,7 @@ static void compose_one(struct run *run, struct guest *guest, bool ask, int even
                                                         .flaw = flaw});
     if (!record)
         return;
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         if (is_sure(run, run->guests[index], record))
             record->sure |= UINT64_C(1) << index;
     totals.events++;
@@ -328,7 +328,7 @@ static void answered_event(struct run *run, struct guest *guest, const struct na
             meant = record;
     }
     uint64_t reached = bit_number(naive_find(frame->body, "result.delivered"));
-    if (!meant || reached > run->accept_wait_count)
+    if (!meant || reached > run->guest_count)
         oracle_fail(run, NOBODY, frame, "the hub counted an event that nobody sent, or wrongly");
     oracle_end_once(run, meant, frame);
     meant->guessed = twins;
@@ -463,7 +463,7 @@ static void check_missed(const struct run *run, const struct guest *guest) {
 static void check_reached(const struct run *run, int tag) {
     const struct record *record = run->records[tag];
     unsigned left = 0;
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         left += !stays(guest) && !(record->heard >> index & 1) && may_hear(guest, record, tag);
     }
@@ -472,7 +472,7 @@ static void check_reached(const struct run *run, int tag) {
 }
 
 void events_rest(const struct run *run) {
-    for (unsigned index = 0; run->profile.counted && index < run->accept_wait_count; index++)
+    for (unsigned index = 0; run->profile.counted && index < run->guest_count; index++)
         if (stays(run->guests[index]) && run->guests[index]->name == NOBODY)
             check_missed(run, run->guests[index]);
         else if (stays(run->guests[index]) && !in_flux(run, run->guests[index]))

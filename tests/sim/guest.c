@@ -25,7 +25,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     bool subscriber =
         !lines && !caller && name == NOBODY && random_chance(run->random, run->profile.subscribers);
     bool socket = !lines && !caller && !subscriber && random_chance(run->random, run->profile.sockets);
-    struct cable *cable = run->accept_wait_count == GUESTS_MAX ? NULL
+    struct cable *cable = run->guest_count == GUESTS_MAX ? NULL
                           : socket || caller || subscriber     ? world_dial_http(&run->world)
                                                                : liners_dial(run, lines);
     if (!cable)
@@ -33,7 +33,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     struct guest *guest = calloc(1, sizeof *guest);
     if (!guest)
         abort();
-    guest->index = (int)run->accept_wait_count;
+    guest->index = (int)run->guest_count;
     guest->cable = cable;
     guest->lines = lines;
     guest->socket.on = socket;
@@ -56,7 +56,7 @@ struct guest *guest_arrive(struct run *run, int name) {
     attaching_begin(run, guest);
     pace_choose(run, guest);
     patience_begin(run, guest);
-    run->guests[run->accept_wait_count++] = guest;
+    run->guests[run->guest_count++] = guest;
     if (socket)
         sockets_begin(run, guest);
     if (subscriber)
@@ -218,7 +218,7 @@ static void spoof(struct run *run, struct guest *guest) {
 // The name of somebody who is there, or, if chance meets nobody, any.
 static int choose_name(struct run *run) {
     for (unsigned tries = 0; tries < 8; tries++) {
-        const struct guest *guest = run->guests[random_below(run->random, run->accept_wait_count)];
+        const struct guest *guest = run->guests[random_below(run->random, run->guest_count)];
         if (guest->registered && !guest->gone)
             return guest->name;
     }

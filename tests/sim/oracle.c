@@ -62,7 +62,7 @@ static bool meant_for(const struct run *run, const struct guest *guest, const st
 
 // Whether somebody else may have taken the guest's name over, which it may not have read yet.
 static bool contended(const struct run *run, const struct guest *guest) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         if ((int)index != guest->index && run->guests[index]->name == guest->name)
             return true;
     return false;
@@ -70,7 +70,7 @@ static bool contended(const struct run *run, const struct guest *guest) {
 
 // Whether nobody was known to be there, or somebody whom it may have been routed to has left.
 static bool somebody_left(const struct run *run, const struct record *record) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (meant_for(run, guest, record) && (guest->leaving || guest->gone || contended(run, guest)))
             return true;
@@ -232,7 +232,7 @@ static void check_pong(struct run *run, struct guest *guest, struct record *ping
 // --- The hub answers
 
 static bool somebody_forbids(const struct run *run, const struct record *record) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         if (meant_for(run, run->guests[index], record) && run->guests[index]->level < record->governance)
             return true;
     return false;
@@ -473,7 +473,7 @@ static void check_clean(const struct run *run, int tag) {
 }
 
 void oracle_rest(struct run *run, bool stopped) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         struct guest *guest = run->guests[index];
         if (guest->gone || guest->ended_by_hub || guest->deaf || guest->halted || stopped)
             continue;

@@ -27,7 +27,7 @@ void pace_has_read(const struct run *run, struct guest *guest) {
 
 uint64_t pace_next_ns(const struct run *run) {
     uint64_t next_ns = UINT64_MAX;
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (!guest->gone && pace_rests(run, guest) && cable_readable(guest->cable) &&
             guest->reads_at_ns < next_ns)

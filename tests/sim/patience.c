@@ -139,7 +139,7 @@ void patience_left(const struct run *run, struct guest *guest) {
 
 uint64_t patience_next_ns(const struct run *run) {
     uint64_t next_ns = UINT64_MAX, now_ns = kernel_now(run->world.kernel);
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (!guest->gone && !guest->shut && guest->slow && guest->out.at < guest->out.count &&
             guest->writes_ns > now_ns && guest->writes_ns < next_ns)
@@ -293,7 +293,7 @@ static void check_given_up(const struct run *run, uint64_t next_ns) {
 }
 
 void patience_check(const struct run *run, uint64_t next_ns) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         check_kept(run, run->guests[index], next_ns);
     sockets_check(run, next_ns);
     subscribers_check(run, next_ns);

@@ -134,9 +134,9 @@ static void choose(uint64_t seed, bool clean, struct profile *profile, struct wo
 // --- The run
 
 static bool acts(struct run *run) {
-    if (!run->accept_wait_count)
+    if (!run->guest_count)
         return false;
-    unsigned first = random_below(run->random, run->accept_wait_count), count = run->accept_wait_count;
+    unsigned first = random_below(run->random, run->guest_count), count = run->guest_count;
     for (unsigned step = 0; step < count; step++)
         if (guest_act(run, run->guests[(first + step) % count]))
             return true;
@@ -184,7 +184,7 @@ static bool step(struct run *run) {
 
 static void begin_to_drain(struct run *run) {
     run->draining = true;
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         run->guests[index]->reads = 1000;
         run->guests[index]->piece = 0;
         patience_end(run->guests[index]);
@@ -243,7 +243,7 @@ static void arrive_all(struct run *run) {
 }
 
 static void forget_all(struct run *run) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         guest_leave(run, run->guests[index]);
         free(run->guests[index]->in.bytes);
         free(run->guests[index]->out.bytes);

@@ -266,7 +266,7 @@ struct run {
     struct profile profile;
     struct random *random; // the world's
     struct guest *guests[GUESTS_MAX];
-    unsigned accept_wait_count;
+    unsigned guest_count;
     struct record *records[RECORDS_MAX];
     unsigned record_count;
     struct {

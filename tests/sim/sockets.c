@@ -383,7 +383,7 @@ static bool is_settled(const struct guest *guest) {
 }
 
 void sockets_rest(const struct run *run) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (is_settled(guest) && guest->socket.pongs != guest->socket.pings)
             oracle_fail(run, NOBODY, NULL, "a ping was not answered");
@@ -391,7 +391,7 @@ void sockets_rest(const struct run *run) {
 }
 
 void sockets_check(const struct run *run, uint64_t next_ns) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         if (!is_settled(guest) || cable_hub_closed(guest->cable) || guest->cable->reset ||
             cable_unread(guest->cable) || cable_readable(guest->cable))

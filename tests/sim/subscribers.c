@@ -106,7 +106,7 @@ bool subscribers_idle(const struct guest *guest) {
 }
 
 void subscribers_check(const struct run *run, uint64_t next_ns) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         bool slow = guest->piece || run->profile.lossy || guest->reads < 1000;
         if (!guest->subscriber.open || guest->gone || guest->ended_by_hub || slow || run->draining ||

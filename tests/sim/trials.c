@@ -63,7 +63,7 @@ static const struct flaw too_many = {
 
 // The guest's own name or, as often, that of somebody who is there.
 static void choose_name(struct run *run, const struct guest *guest, char *out, size_t capacity) {
-    const struct guest *other = run->guests[random_below(run->random, run->accept_wait_count)];
+    const struct guest *other = run->guests[random_below(run->random, run->guest_count)];
     bool own = guest->name != NOBODY && random_chance(run->random, 500);
     int name = own || !other->registered ? guest->name : other->name;
     if (name == NOBODY)
@@ -180,7 +180,7 @@ void trials_compose(struct run *run, struct guest *guest, int name) {
 static bool is_sure(const struct run *run, const struct guest *guest) {
     bool stays = guest->name != NOBODY && guest->registered && !guest->leaving && !guest->gone &&
                  !guest->doomed && !guest->ended_by_hub && !guest->deaf;
-    for (unsigned index = 0; stays && index < run->accept_wait_count; index++)
+    for (unsigned index = 0; stays && index < run->guest_count; index++)
         stays = (int)index == guest->index || run->guests[index]->name != guest->name;
     return stays;
 }
@@ -198,7 +198,7 @@ static void check_stands(const struct run *run, const struct guest *guest, const
 }
 
 void trials_rest(const struct run *run) {
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         for (uint32_t shard = 0; is_sure(run, run->guests[index]) && shard < run->world.shard_count; shard++)
             check_stands(run, run->guests[index], run->world.shards[shard]);
 }

@@ -56,7 +56,7 @@ static void check_session(const struct run *run, struct guest *guest, struct bit
     snprintf(guest->session, sizeof guest->session, "%.*s", (int)session.count, (const char *)session.bytes);
     for (size_t digit = 0; digit < session.count; digit++)
         kernel_trace(run->world.kernel, session.bytes[digit]);
-    for (unsigned index = 0; index < run->accept_wait_count; index++)
+    for (unsigned index = 0; index < run->guest_count; index++)
         if ((int)index != guest->index && strcmp(run->guests[index]->session, guest->session) == 0)
             oracle_fail(run, NOBODY, frame, "two connections have the same sessionId");
 }
@@ -70,7 +70,7 @@ static bool came_then(const struct run *run, const struct guest *guest, uint64_t
 static void check_agent(const struct run *run, struct bit agent, const struct naive_frame *frame) {
     char name[32];
     bool known = false;
-    for (unsigned index = 0; index < run->accept_wait_count; index++) {
+    for (unsigned index = 0; index < run->guest_count; index++) {
         const struct guest *guest = run->guests[index];
         snprintf(name, sizeof name, "\"agent-%d\"", guest->name);
         if (guest->name == NOBODY || !bit_is(naive_find(agent, "agentId"), name))
