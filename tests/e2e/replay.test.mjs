@@ -72,7 +72,7 @@ async function record(hub, ...args) {
   const recorder = start(hub, ['record', file, ...args]);
   while (!recorder.told.includes('open at')) await sleep(5);
   const requests = await load(hub);
-  const whole = () => readFileSync(file, 'utf8').split('\n').filter((line) => line.includes('"outcome":"')).length >= requests + 20;
+  const whole = () => readFileSync(file, 'utf8').split('\n').filter((line) => line.includes('"outcome":"')).length >= requests + 21; // notifications and an event
   while (!whole()) await sleep(10);
   recorder.child.kill('SIGINT');
   assert.equal(await within(recorder.exit, 'the recording to end'), 0);
