@@ -214,6 +214,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
         failed = open_io(shard, why);
     if (!failed && !open_features(shard)) {
         io_close(shard->io);
+        buffer_pool_deinit(&shard->buffers); // what was provided to the kernel is home
         *why = "memory is used up";
         failed = -ENOMEM;
     }
