@@ -25,9 +25,9 @@ struct guest *guest_arrive(struct run *run, int name) {
     bool subscriber =
         !lines && !caller && name == NOBODY && random_chance(run->random, run->profile.subscribers);
     bool socket = !lines && !caller && !subscriber && random_chance(run->random, run->profile.sockets);
-    struct cable *cable = run->guest_count == GUESTS_MAX ? NULL
-                          : socket || caller || subscriber     ? world_dial_http(&run->world)
-                                                               : liners_dial(run, lines);
+    struct cable *cable = run->guest_count == GUESTS_MAX   ? NULL
+                          : socket || caller || subscriber ? world_dial_http(&run->world)
+                                                           : liners_dial(run, lines);
     if (!cable)
         return NULL;
     struct guest *guest = calloc(1, sizeof *guest);
