@@ -22,6 +22,8 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->user = value;
     else if (key_is(bytes, key, "agent"))
         out->agent = value;
+    else if (key_is(bytes, key, "from"))
+        out->from = value;
 }
 
 // The word that begins at `at`, up to a blank or the line's end.
@@ -78,6 +80,8 @@ size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *h
         to = put(put(to, " user=", 6), source->user, strlen(source->user));
     if (source->agent_bytes)
         to = put(put(to, " agent=", 7), source->agent, source->agent_bytes);
+    if (source->offsets.is_known)
+        to = frame_offsets_write(put(to, " from=", 6), &source->offsets);
     to = put(to, "\r\n\r\n", 4);
     assert(to <= out + HUB_HEADER_BYTES_MAX);
     return (size_t)(to - out);

@@ -52,13 +52,8 @@ bool nats_info_read(const uint8_t *text, struct span argument, struct nats_info 
 // What shows a NATS server who the hub is, beyond a password: a key (an nkey: Ed25519), with which it signs the server's nonce, and
 // a JWT where the server's operator has given one. In a file as `nsc` and `nk` write it:
 //
-//     -----BEGIN NATS USER JWT-----          SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4
-//     eyJ0eXAiOi…
-//     ------END NATS USER JWT------          or this alone: the seed of a key that the server's own configuration
-//     …                                      names
-//     -----BEGIN USER NKEY SEED-----
-//     SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4
-//     ------END USER NKEY SEED------
+//     -----BEGIN NATS USER JWT-----    eyJ0eXAiOi…    ------END NATS USER JWT------
+//     -----BEGIN USER NKEY SEED-----   SUAIBDPB…      ------END USER NKEY SEED------, or that seed alone
 
 enum {
     NATS_CREDS_FILE_BYTES_MAX = 16 * 1024,

@@ -2,8 +2,7 @@
 //
 //     patchbay.CLUSTER.REALM.agent.ID    patchbay.CLUSTER.hub.HUB.answer.N    patchbay.CLUSTER.hubs.beat    …
 //
-// A byte outside A-Za-z0-9- becomes _XX, upper-case hexadecimal digits, so that each name has one subject and each
-// subject one name.
+// A byte outside A-Za-z0-9- becomes _XX, in upper case: each name has one subject, and each subject one name.
 #pragma once
 
 #include <stdbool.h>

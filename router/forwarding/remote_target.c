@@ -229,6 +229,25 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     return source;
 }
 
+// Where pieces of the request's own body lie in the source's frame, and where in the parcel: what the other hub finds wrong is told in the
+// source's offsets. That is said where another hub judges more of the body than this one has.
+static void note_cuts(const struct shard *shard, const struct message *message, const struct parcel *parcel,
+                      struct frame_offsets *offsets) {
+    const uint8_t *body = message->body;
+    uint64_t at = 0;
+    assert(parcel->hole_count == 0);
+    if (shard->settings->strict || !atomic_load_explicit(&shard->hub->hubs_strict, memory_order_relaxed))
+        return;
+    offsets->is_known = true;
+    offsets->body_at = message->frame->unit->body_at;
+    for (uint32_t index = 0; index < parcel->piece_count; at += parcel->pieces[index++].count) {
+        const uint8_t *piece = parcel->pieces[index].bytes;
+        bool is_own = piece > body && piece < body + message->frame->body.bytes;
+        if (is_own && offsets->cut_count < FRAME_CUTS_MAX)
+            offsets->cuts[offsets->cut_count++] = (struct frame_cut){(uint32_t)at, (uint32_t)(piece - body)};
+    }
+}
+
 static size_t put_reply(const struct shard *shard, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]) {
     const struct across *across = &shard->across;
     if (!hub_id)
@@ -248,6 +267,8 @@ enum error remote_target_address(struct shard *shard, const struct message *mess
     const char *cluster = shard->hub->settings.cluster->name;
     assert(!message->origin && (to->kind == SUBJECT_DECIDE) == (to->hub != NULL));
     envelope.source.time_ms = time_ms;
+    if (hub_id)
+        note_cuts(shard, message, parcel, &envelope.source.offsets);
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)
                                      : subject_write(subject, cluster, realm, to->kind, to->token, to->bytes);
     envelope.reply_bytes = put_reply(shard, hub_id, reply);

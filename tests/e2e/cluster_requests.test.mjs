@@ -2,7 +2,7 @@
 // locally they are across: ids, bytes, header fields, levels, progress, cancels, errors.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { joined, linked } from './cluster.mjs';
+import { joined, linked, until } from './cluster.mjs';
 import { assertError, frame, requestText } from './peer.mjs';
 
 joined('a request crosses by targetAgent, and its answer comes back under its own id', {}, async (x, y) => {
@@ -283,11 +283,22 @@ for (const [how, hubs, field] of [['a field of its own', [[], []], ['Custom-Idle
     assert.equal((await source.find(({ json }) => json.id === 1, 'the answer')).json.result, 'done');
   });
 
-joined('a body that is refused at its target\'s hub has no offset, since its ids were others there', { hubs: [[], ['--validate', 'strict']] }, async (x, y) => {
+joined('the offset of a fault is one in the frame that its source sent', { hubs: [[], ['--validate', 'strict']] }, async (x, y) => {
   await y.agent('b', {}, { governanceLevel: 'manual' });
   const [here, there] = [await x.peer(), await y.peer()];
-  const body = '{"jsonrpc":"2.0","id":7,"method":"t","params":{"targetAgent":"b","n":1,"bad":[1,,2]}}';
-  for (const peer of [here, there]) peer.write(`Content-Length: ${body.length}\r\n\r\n${body}`);
-  assert.deepEqual(assertError((await here.next()).json, -32700).data, { fault: 'the body is not JSON' });
-  assert.equal(typeof assertError((await there.next()).json, -32700).data.offset, 'number');
+  await until('the hub is known', async () => (await here.ask('hub/stats')).result.cluster_hubs === 1);
+  const bodies = [
+    '{"jsonrpc":"2.0","id":7,"method":"t","params":{"targetAgent":"b","n":1,"bad":[1,,2]}}',
+    '{"jsonrpc":"2.0","method":"t","params":{"targetAgent":"b","bad":[1,,2]},"id":"a-long-id-of-its-source"}',
+    '{"jsonrpc":"2.0","id":"s","method":"t","params":{"workDoneToken":"w","targetAgent":"b","_meta":{"progressToken":7},"bad":[1,,2],"partialResultToken":"a-long-token"}}',
+  ];
+  for (const body of bodies)
+    for (const fields of ['', 'Request-Id: r-17\r\nCustom-Long: ' + 'x'.repeat(100) + '\r\n', 'custom-odd:  trimmed \t\r\n']) {
+      const data = [];
+      for (const peer of [here, there]) {
+        peer.write(`${fields}Content-Length: ${body.length}\r\n\r\n${body}`);
+        data.push(assertError((await peer.next()).json, -32700).data);
+      }
+      assert.equal(data[0].offset, data[1].offset, body);
+    }
 });

@@ -111,6 +111,10 @@ static enum unit_result scan_copy(struct unit *unit, const uint8_t *text, size_t
                 header.user.at + header.user.bytes <= message.headers.at + message.headers.bytes);
         require(!header.is_present ||
                 header.agent.at + header.agent.bytes <= message.headers.at + message.headers.bytes);
+        require(!header.is_present ||
+                header.from.at + header.from.bytes <= message.headers.at + message.headers.bytes);
+        if (header.is_present)
+            (void)frame_offset_original(copy + header.from.at, header.from.bytes, 7);
     }
     free(copy);
     return result;

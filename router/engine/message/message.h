@@ -24,6 +24,8 @@ struct origin {
     const struct user *user; // NULL: nobody, or users aren't on
     struct attachment
         *target; // where a message goes that names no target itself; or NULL. The origin's sender owns it
+    const uint8_t *from;  // where parts of the message lay in its source's frame (core/cluster/hub_header.h)
+    uint32_t from_bytes;  // 0: nothing is said of that
     uint32_t agent_bytes; // 0: the source names none of its own agents
     char agent[AGENT_ID_BYTES_MAX];
 };

@@ -128,13 +128,13 @@ static bool refuse_silently(struct shard *shard, const struct message *message) 
     return true;
 }
 
-// Tells where the fault lies in what the source sent. Of a message from another hub that isn't known: ids in it are others.
-static void put_offset(struct text *data, const struct message *message, uint32_t fault_at) {
+// In the frame as its source sent it, wherever that was.
+static int64_t offset_of(const struct message *message, uint32_t fault_at) {
     const struct origin *origin = message->origin;
     assert(fault_at <= message->frame->body.bytes);
-    if (!origin || !origin->hub.bytes)
-        reply_data_number(data, "offset",
-                          (int64_t)(origin ? 0 : message->frame->unit->body_at) + (int64_t)fault_at);
+    if (origin && origin->from_bytes)
+        return (int64_t)frame_offset_original(origin->from, origin->from_bytes, fault_at);
+    return (int64_t)message->frame->unit->body_at + fault_at;
 }
 
 void refuse_body(struct shard *shard, const struct message *message) {
@@ -157,7 +157,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_AMBIGUOUS)
         reply_data_text(&data, "key", lookup_key_text(message->lookup.fault_key));
     if (verdict == LOOKUP_NOT_JSON)
-        put_offset(&data, message, message->lookup.fault_at);
+        reply_data_number(&data, "offset", offset_of(message, message->lookup.fault_at));
     if (verdict == LOOKUP_TOO_DEEP)
         reply_data_number(&data, "limit", JSON_GRAMMAR_DEPTH_MAX);
     if (verdict == LOOKUP_BAD_ID)

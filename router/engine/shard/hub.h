@@ -178,6 +178,7 @@ struct hub {
     struct account *strangers;            // refusals of those of whom it isn't known who they are
     _Atomic uint32_t link_number;         // N of the link that stands, or stood last; shard 0 sets it
     _Atomic uint32_t hubs_unserved; // other hubs that speak another protocol, or have another REALM; likewise
+    _Atomic uint32_t hubs_strict;   // other hubs that judge bodies wholly
     _Atomic uint64_t events_dropped; // that could not be published to other hubs
     _Atomic uint64_t events_unknown; // how often other hubs have lost events for subscribers of this one
     _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it

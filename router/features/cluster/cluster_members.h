@@ -20,6 +20,7 @@ struct cluster_member {
     uint64_t received_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
+    bool is_strict;        // it judges bodies wholly, as it says
     bool is_new;           // names are to be compared with it
     bool listens;          // somebody there has subscribed to presence, as it says
     uint64_t served_since; // the number of a claim or list that was given last when it came to be served
@@ -36,7 +37,7 @@ struct cluster_members {
     struct name_map by_node;
     struct cluster_member *found; // last: most messages are of the hub that said the one before; or NULL
     struct list all;              // who was heard longest ago is first
-    uint32_t served, unserved, listeners;
+    uint32_t served, unserved, listeners, strict;
     struct quota *quota;
 };
 

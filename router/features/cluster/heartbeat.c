@@ -54,6 +54,7 @@ void heartbeat_count(struct link *link) {
     stats_gauge(&shard->stats, GAUGE_HUBS_UNSERVED, link->members.unserved);
     atomic_store_explicit(&shard->hub->hubs_unserved, link->members.unserved, memory_order_relaxed);
     atomic_store_explicit(&shard->hub->presence_hubs, link->members.listeners, memory_order_release);
+    atomic_store_explicit(&shard->hub->hubs_strict, link->members.strict, memory_order_relaxed);
 }
 
 static void lose(struct link *link, struct cluster_member *member) {
@@ -191,6 +192,7 @@ bool heartbeat_take(struct link *link, const struct hub_message *message) {
     member->realm.bytes = read_text(message, "realm", member->realm.text, sizeof member->realm.text);
     member->name_bytes = (uint8_t)read_text(message, "name", member->name, sizeof member->name);
     member->listens = json_member_true(message->body, message->json, "presence");
+    member->is_strict = json_member_true(message->body, message->json, "strict");
     uint64_t dropped = json_member_whole(message->body, message->json, "dropped");
     // It could not publish some events since: who has subscribed here is told, once a second at most.
     link->is_missing |= member->has_beaten && dropped > member->dropped;
@@ -214,6 +216,7 @@ static void publish_beat(struct link *link, bool leaves) {
                       (int64_t)atomic_load_explicit(&shard->hub->events_dropped, memory_order_relaxed));
     reply_data_text(&json, "name", shard->hub->settings.cluster->hub_name);
     text_put(&json, listens ? ",\"presence\":true" : "");
+    text_put(&json, shard->settings->strict ? ",\"strict\":true" : "");
     text_put(&json, leaves ? ",\"leaving\":true}" : "}");
     nats_publish(link, &(struct hub_words){.kind = SUBJECT_HUBS_BEAT}, &json);
     follow_listeners(link, listens);

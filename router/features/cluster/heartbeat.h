@@ -3,8 +3,7 @@
 
 #include "router/features/cluster/hub_message.h"
 
-// Somebody has said something under this hub's name. NULL: it is this hub's own, of a link that has ended, or there is no memory to
-// know it by; then nothing of the message counts.
+// Somebody has said something under this hub's name. NULL: the hub's own, of a link that has ended, or no memory: it counts for nothing.
 struct cluster_member *heartbeat_receive(struct link *link, const struct hub_name *hub);
 // A beat: what a hub says of itself. False: it can't be read.
 bool heartbeat_take(struct link *link, const struct hub_message *message);
@@ -14,9 +13,8 @@ void heartbeat_end(struct link *link, struct cluster_member *member);
 void heartbeat_realm(struct link *link);
 void heartbeat_count(struct link *link); // all shards are told who is served
 void heartbeat_follow(
-    struct link *link); // once a turn: who begins to listen to presence here says so at once
-// Each tick: who is silent is gone; once a second this hub beats.
-void heartbeat_tick(struct link *link);
+    struct link *link);                 // once a turn: who begins to listen to presence here says so at once
+void heartbeat_tick(struct link *link); // who is silent is gone; once a second this hub beats
 void heartbeat_beat(struct link *link);
 // The hub ends: all others are told, behind all else that is said there.
 void heartbeat_goodbye(struct shard *shard);

@@ -297,9 +297,11 @@ static enum error read_target(struct link *link, const struct hub_message *messa
 
 static void read_origin(const struct link *link, const struct hub_message *message, struct origin *origin) {
     struct span agent = message->header.agent;
-    *origin = (struct origin){.kind = message->subject.kind};
+    *origin = (struct origin){.kind = message->subject.kind, .from = (const uint8_t *)"0", .from_bytes = 1};
     if (!message->header.is_present)
         return;
+    origin->from = message->bytes + message->header.from.at;
+    origin->from_bytes = message->header.from.bytes;
     origin->hub = message->header.hub;
     origin->user = hub_message_user(link, message);
     if (agent.bytes <= AGENT_ID_BYTES_MAX) {

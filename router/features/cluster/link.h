@@ -4,9 +4,8 @@
 //        ▲                          │        │                        │                            │               │
 //        └──────────────────────────┴────────┴──── failed, or lost ───┴────────────────────────────┴───────────────┘
 //
-// From GREETING on it is a peer (features/cluster/nats_receive.c); lost is when that peer is closed.
-//
-// Where its server says that it will go, the link is dropped at once, and another server is taken.
+// From GREETING on the link is a peer (nats_receive.c); lost is when that peer is closed. Where a server says that it will
+// go, its link is dropped at once.
 #pragma once
 
 #include "router/features/cluster/link_state.h"

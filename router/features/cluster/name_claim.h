@@ -1,6 +1,5 @@
-// An agentId is held once in a cluster, on shard 0: before a registration counts other hubs are asked for the name; what two hubs hold
-// both of them, since interest spreads late or the hubs were apart, is judged by the one of the lesser NODE, by ages; and an answer to a
-// registration waits until the server knows the names.
+// An agentId is held once in a cluster: other hubs are asked for a name before its registration counts, and the answer waits until the
+// server knows the names. Where two hubs hold one, since they were apart, the one of the lesser NODE judges, by ages. On shard 0.
 #pragma once
 
 #include "router/features/cluster/hub_message.h"

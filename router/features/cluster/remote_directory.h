@@ -1,5 +1,4 @@
-// hub/agents of all hubs, on shard 0: other hubs are asked who is there, and answer in parts. A brief list is what a hub compares with
-// its own names.
+// hub/agents of all hubs, on shard 0: hubs answer in parts. A brief list is what a hub compares with its own names.
 #pragma once
 
 #include "router/features/cluster/hub_message.h"

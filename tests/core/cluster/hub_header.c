@@ -42,6 +42,27 @@ static void a_line_is_written_and_read(void **state) {
     assert_span(out, header.agent, "build-agent");
 }
 
+static void offsets_are_the_sources_own(void **state) {
+    // The source: 50 bytes of head, an id of 3 bytes at 10, a token of 1 byte at 30. Between hubs both have 9 bytes.
+    struct hub_header_source source = {
+        .offsets = {.is_known = true, .body_at = 50, .cut_count = 2, .cuts = {{19, 13}, {45, 31}}}};
+    static const uint64_t offsets[][2] = {{0, 50}, {9, 59}, {19, 63}, {35, 79}, {45, 81}, {100, 136}};
+    char out[HUB_HEADER_BYTES_MAX + 1];
+    struct hub_name hub;
+    (void)state;
+    hub_name_write(&hub, node, 3);
+    out[hub_header_write(out, &hub, &source)] = '\0';
+    struct hub_header header = read_text(out);
+    assert_span(out, header.from, "50,19:13,45:31");
+    for (size_t at = 0; at < sizeof offsets / sizeof *offsets; at++)
+        assert_int_equal(
+            frame_offset_original((const uint8_t *)out + header.from.at, header.from.bytes, offsets[at][0]),
+            offsets[at][1]);
+    static const char *const bad[] = {"", "x", ",", "7,", "7,3", "99999999999,1:2", "7,:,:"};
+    for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) // anybody may write one: it is read to its end
+        (void)frame_offset_original((const uint8_t *)bad[at], (uint32_t)strlen(bad[at]), 5);
+}
+
 static void what_is_not_said_is_not_there(void **state) {
     char out[HUB_HEADER_BYTES_MAX + 1];
     struct hub_name hub;
@@ -62,7 +83,13 @@ static void the_longest_has_room(void **state) {
     memset(agent, 'a', sizeof agent);
     hub_name_write(&hub, node, 4294967295);
     struct hub_header_source source = {
-        .time_ms = 3600000, .user = user, .agent = agent, .agent_bytes = sizeof agent};
+        .time_ms = 3600000,
+        .user = user,
+        .agent = agent,
+        .agent_bytes = sizeof agent,
+        .offsets = {.is_known = true, .body_at = UINT32_MAX, .cut_count = FRAME_CUTS_MAX}};
+    for (unsigned at = 0; at < FRAME_CUTS_MAX; at++)
+        source.offsets.cuts[at] = (struct frame_cut){UINT32_MAX, UINT32_MAX};
     size_t bytes = hub_header_write(out, &hub, &source);
     assert_in_range(bytes, 1, HUB_HEADER_BYTES_MAX);
     struct hub_header header;
@@ -115,6 +142,7 @@ static void what_is_no_line_is_not_given(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_written_and_read),
+        cmocka_unit_test(offsets_are_the_sources_own),
         cmocka_unit_test(what_is_not_said_is_not_there),
         cmocka_unit_test(the_longest_has_room),
         cmocka_unit_test(keys_that_are_not_known_mean_nothing),
