@@ -1,14 +1,12 @@
-// The layer between one connection's bytes and their plaintext, where the connection isn't plain: a
-// handshake, records that are opened and sealed, and an end that is said. A cipher does the work: io/tls.c,
-// and the simulator's toy.
+// The layer between one connection's bytes and their plaintext, where the connection isn't plain. A cipher does the work:
+// io/tls.c, or the simulator's toy.
 //
-//   heard    arrivals are opened one at a time, as far as there is room for their plaintext; during the
-//            handshake they may have to wait for their turn, since it takes long
-//   said     the cipher's own messages (handshake, alerts) wait here until something is sent; they go before
-//            anything that is sealed later
-//   sealed   a shipment is sealed in parts, so that little of it is ahead of the socket
+//   arrival    Arrivals are opened one at a time, as far as there is room for their plaintext.
+//   deferred   During the handshake, which takes long, arrivals may have to wait for their turn.
+//   output     The cipher's own messages (handshake, alerts) wait here. They go before anything that is sealed later.
+//   sealing    A shipment is sealed in parts, so that little of it is ahead of the socket.
 //
-// Known to connection.c, ciphers, and their tests; others have connection.h's functions.
+// connection.c, ciphers and their tests use this header; others use connection.h.
 #pragma once
 
 #include <stdatomic.h>
