@@ -318,13 +318,14 @@ web('a slow reader loses notifications, and is closed for what can’t be droppe
   assert.equal((await counts()).closed_slow_readers, 0);
   // Others aren't touched, and neither is the session.
   assert.equal((await (await session.call('where')).end()).answer(1).result.era, 'legacy');
-  // What a server asks can't be dropped.
+  // What a server asks can't be dropped. On a quiet machine the questions come faster than a second of silence passes: then the
+  // connection's own bound of 16 MiB closes the reader, behind what both kernels take for it.
   const question = { jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { x } };
   const waiting = session.send({ jsonrpc: '2.0', id: 'w', method: 'wait' }, { Accept: 'application/json' });
   waiting.then((answer) => answer.drop(), () => {});
   for (let n = 0; !(await counts()).closed_slow_readers; n++) {
     await session.notify('say-nothing');
     await (await session.call('say', { message: { ...question, id: `q${n}` } }, { Accept: 'application/json' })).end();
-    assert.ok(n < 500, `${n} questions, and the reader isn't closed`);
+    assert.ok(n < 2000, `${n} questions of 30,000 bytes, and the reader isn't closed`);
   }
 });
