@@ -157,9 +157,9 @@ int io_signals(struct io *io, uint64_t token);
 
 // --- Programs, which the keeper starts (keeper.h) and reports on, on a socket that is received from as any
 
-// Has the keeper start a program, which the command names. 0, and *in is a socket whose other end is its
-// standard input, *out likewise its standard output, each for one direction alone. Or -errno: -EAGAIN when
-// the keeper doesn't keep up. At once; nobody waits for the program.
+// Has the keeper start the program that the command names. Returns at once, and nobody waits for the program. 0: *in is a
+// socket to the program's standard input, and *out one from its standard output. Else -errno: -EAGAIN when the keeper
+// doesn't keep up.
 int io_start(struct io *io, int keeper, const void *command, size_t bytes, int *in, int *out);
 // Kills all of a process group, at once.
 void io_kill_group(struct io *io, int group);

@@ -1,5 +1,5 @@
-// What a program was given that nobody else may read: values that its section sets, and the lines of files that its section has
-// read into variables; each also in hex and in base64. For the log, which must not show it.
+// The secrets of a program, which the log must not show: values that its section sets, and the lines of files that its
+// section has read into variables. Each is hidden in hex and in base64, too.
 #pragma once
 
 #include <stdbool.h>

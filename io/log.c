@@ -43,7 +43,7 @@ static bool is_journals(const char *stream) {
            status.st_dev == device && status.st_ino == inode;
 }
 
-// One that other processes share, and that outlasts a process which ends with it.
+// Makes a mutex that processes share. Where a process ends with the mutex locked, the next process can lock it.
 static bool make_mutex(pthread_mutex_t *mutex) {
     pthread_mutexattr_t kind;
     return pthread_mutexattr_init(&kind) == 0 &&

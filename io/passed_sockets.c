@@ -30,7 +30,7 @@ static int option_of(int socket, int option) {
     return getsockopt(socket, SOL_SOCKET, option, &value, &bytes) == 0 ? value : -1;
 }
 
-// One that waits for no connection would have io_uring's accept end at once.
+// A socket that doesn't block would have io_uring's accept end at once.
 static int take_one(struct passed_socket *one, int socket) {
     int flags = fcntl(socket, F_GETFL);
     assert(socket >= FIRST);

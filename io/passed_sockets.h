@@ -14,11 +14,11 @@ struct passed_socket {
     char name[PASSED_NAME_BYTES]; // that the manager gives it; empty: none, or one that is longer
 };
 
-// Takes what is passed to this process, once, at its start: closed on exec, and no longer in the environment, so that no child has
-// any of it. 0, also where nothing is passed, or -EINVAL with *why set to static text: a count that is none, more than there may be,
-// or a descriptor that is no stream socket that listens.
+// Takes the sockets that are passed to this process, once, at its start. They are closed on exec and taken out of the
+// environment, so that no child has any of them. 0, also where none is passed. -EINVAL with *why set to static text: the
+// count is no number or too large, or a descriptor is no stream socket that listens.
 int passed_sockets_take(const char **why);
-// Those that were taken.
+// Returns all sockets that were taken.
 const struct passed_socket *passed_sockets_all(uint32_t *count);
-// The one that is bound to this address; NULL: there is none.
+// Returns the socket that is bound to this address; NULL: no passed socket is.
 const struct passed_socket *passed_sockets_find(const struct address *address);

@@ -10,8 +10,9 @@ void process_name_begin(int argc, char **argv);
 // forked keeps the arguments of its parent otherwise. Without process_name_begin the arguments stay.
 void process_name_set(const char *name);
 
-// Opens to /dev/null what the process was not given of standard input, output and error: else a descriptor of its own would bear that
-// number, and get the lines of the log. Before any other descriptor is opened. 0 or -errno.
+// Opens standard input, output and error to /dev/null where the process was started without them. Otherwise a descriptor of
+// the hub's own would bear that number, and get the lines of the log. The caller must call this before any other descriptor is
+// opened. 0 or -errno.
 int process_fill_streams(void);
 
 // --- Signals

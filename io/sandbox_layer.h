@@ -30,12 +30,11 @@ enum sandbox_layer_state {
 
 struct privdrop_user;
 
-// Becomes that user, where there is one, and gives up all capabilities and the way back to any, but for the
-// one that making rings needs: the memory of a process with CAP_IPC_LOCK isn't bound by RLIMIT_MEMLOCK, which
-// all processes of a user share. 0 or -errno; -ENOSYS when all is done but for the way back, which the kernel
-// leaves.
+// Becomes `user`, unless that is NULL, and gives up all capabilities but CAP_IPC_LOCK, and the way back to any. Making rings
+// needs CAP_IPC_LOCK: without it RLIMIT_MEMLOCK, which all processes of a user share, bounds the memory of rings. 0 or
+// -errno; -ENOSYS: all is done, but the kernel can't close the way back.
 int sandbox_layer_privileges(const struct privdrop_user *user);
-// Gives that one up, too: the calling thread, and those that it starts.
+// Gives CAP_IPC_LOCK up, too: for the calling thread, and for those that the thread starts.
 void sandbox_layer_last_privilege(void);
 
 // Permitted operations in a folder, and in those below it.

@@ -1,7 +1,6 @@
-// Decides whether to look again and again for a while before sleeping. A core that sleeps takes 10 to 25 µs
-// to wake, but one that looks burns its time. Looking pays while the waits are short. So the last few must
-// have ended within the time that would be spent. A longer wait puts an end to looking until the waits are
-// short again.
+// Decides whether a shard spins for a while before it sleeps. A core that sleeps takes 10 to 25 µs to wake, but a core that
+// spins burns its time. Spinning pays while the waits are short: the last few waits must have ended within the time that
+// spinning would take. A longer wait ends spinning until the waits are short again.
 #pragma once
 
 #include <stdbool.h>

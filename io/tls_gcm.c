@@ -33,7 +33,7 @@ static bool is_usable(const IMB_MGR *library) {
     return (library->features & wanted) == wanted;
 }
 
-// Notes the library's functions, which are chosen by the processor. None of them needs the manager, which is
+// Notes the library's functions, which the library chooses by the processor. The functions need no manager: managers are
 // for jobs.
 void tls_gcm_begin(void) {
     IMB_MGR *library = alloc_mb_mgr(0);

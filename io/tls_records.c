@@ -160,7 +160,7 @@ static enum secure_result read_contents(struct tls_records *records, struct secu
     return type == TYPE_ALERT ? read_alert(records, secure, bytes, count) : SECURE_MORE;
 }
 
-// Opens a record. Its plaintext is at `to`, *count bytes of it, when the result is SECURE_BYTES.
+// Opens a record. When the result is SECURE_BYTES, *count bytes of plaintext are at `to`.
 static enum secure_result open_record(struct tls_records *records, struct secure *secure,
                                       const uint8_t *record, size_t padded, uint8_t *to, size_t *count) {
     uint8_t type;

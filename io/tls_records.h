@@ -117,5 +117,5 @@ bool tls_aead_begin(struct tls_aead *aead, const uint8_t nonce[TLS_IV_BYTES], co
                     size_t head_bytes);
 bool tls_aead_cross(struct tls_aead *aead, uint8_t *to, const uint8_t *from, size_t count);
 bool tls_aead_seal(struct tls_aead *aead, uint8_t tag[TLS_TAG_BYTES]);
-// Ends the opening of a record. Also false if the record isn't as it was sealed.
+// Ends the opening of a record. False: the record isn't as the peer sealed it, or the library failed.
 bool tls_aead_verify(struct tls_aead *aead, const uint8_t tag[TLS_TAG_BYTES]);

@@ -81,9 +81,8 @@ static void uring_cancel(struct io *io, int socket, uint64_t token) {
 }
 
 static void uring_shutdown(struct io *io, int socket, int how) {
-    // io_uring hands a shutdown to a worker thread, which looks the descriptor up when it gets to it. By then
-    // a close may have been done and the number be another connection's. So earlier operations go first, then
-    // this.
+    // io_uring hands a shutdown to a worker thread, which looks the descriptor up later. By then a close may be done, and
+    // the number be another connection's. Therefore earlier operations are submitted first, then the shutdown.
     ring_submit(&uring_of(io)->ring);
     uring_of(io)->ring.entries++;
     shutdown(socket, how);

@@ -308,8 +308,8 @@ static bool fill(struct agents *agents, struct agent *agent, struct agent *old,
            is_within_bounds(agents, agent, old, profile, agents->quota->used - before);
 }
 
-// The new agent is whole before the old one goes: a subscription or a group that both list stays, and without
-// room for the new one the old one has lost nothing.
+// Makes the new agent whole before the old one goes. A subscription or a group that both list stays. Without room
+// for the new agent the old one loses nothing.
 struct agent *agents_put(struct agents *agents, const struct agent_profile *profile) {
     assert(profile->capabilities && profile->governance < GOVERNANCE_COUNT);
     int64_t before = agents->quota->used;

@@ -1,7 +1,7 @@
 // The table of agents: agentId → the connection where the agent lives.
 //
-// Each shard has a table of its own, kept the same as the others' by applying the same changes in the same
-// order (the registry's work), so that reading takes no lock. A home is a connection on which agents live.
+// Each shard has a table of its own, so that reading takes no lock. The registry applies the same changes in the same
+// order to each, so that all tables are the same. A home is a connection on which agents live.
 // Requests to these agents hang on the home, so that all of them can be ended when the connection goes.
 #pragma once
 
@@ -70,8 +70,8 @@ struct agent_profile {
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
     uint64_t holder; // for whom it is kept (quota.h); 0: for the hub itself
-    // The number of shards that will keep the same agent: the function judges whether there is room, and
-    // whether the connection takes no more than its share. 0: that was judged where the agent was put first.
+    // The number of shards that will keep the same agent. The function judges whether there is room, and whether the
+    // connection takes no more than its share. 0: another shard has judged both already.
     uint32_t judged_for;
     uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (quota.h)
 };

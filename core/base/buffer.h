@@ -29,8 +29,8 @@ struct buffer {
 //
 // - The last three sixteenths aren't for large frames nor for events. When they are begun, memory should be
 // won back.
-// - The last eighth isn't for receiving either, not even into buffers at rest. The last eighth is left for
-// arrivals that are in the hub already, about as much as the shards lend to the kernel.
+// - The last eighth isn't for receiving either, not even into buffers at rest. Arrivals that are in the hub already may
+// use the last eighth: about as much as the shards lend to the kernel.
 // - The very last part is left for answers.
 struct buffer_budget {
     _Atomic uint64_t bytes;
@@ -89,7 +89,8 @@ bool buffer_pool_could_take(const struct buffer_pool *pool, uint32_t capacity);
 // Whether buffer_take would find room within the budget now.
 bool buffer_pool_can_take(const struct buffer_pool *pool);
 
-// Where an arrival is put in a receive buffer: up to ARRIVAL_BYTES_MAX. One that waits may lie likewise in a smaller one.
+// Returns the place of an arrival in a receive buffer: up to ARRIVAL_BYTES_MAX. An arrival that waits may lie so in a
+// smaller buffer.
 static inline uint8_t *buffer_arrival(struct buffer *buffer) {
     assert(buffer->capacity > RECEIVE_HEAD_BYTES);
     return buffer->bytes + RECEIVE_HEAD_BYTES;

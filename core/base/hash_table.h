@@ -39,9 +39,9 @@ bool hash_table_add(struct hash_table *hash_table, struct hash_node *node);
 // few members gives memory back.
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 
-// Returns the first of the members among which all of this hash are; hash_node.next leads to the others. Of members with
-// one hash the latest comes first. The caller compares keys, since members of other hashes are among them. NULL: there is
-// none.
+// Returns the first member of a chain that has all members of this hash; hash_node.next leads to the others. The latest
+// member of a hash comes first. The caller must compare keys: the chain may have members of other hashes. NULL: no
+// member has this hash.
 static inline struct hash_node *hash_table_find(const struct hash_table *hash_table, uint64_t hash) {
     return hash_table->count ? hash_table->buckets[hash & (hash_table->capacity - 1)] : NULL;
 }

@@ -24,8 +24,8 @@ enum {
     RECEIVE_BUFFERS_PROVIDED_MIN = 8,
     // The most that one arrival brings of a peer for whom little may wait: each of its bytes may ask for an answer.
     SMALL_ARRIVAL_BYTES = 1024,
-    // What is handed to the kernel at a time for such a peer. A send has memory of its own then, as others' buffers
-    // would stay for as long as the peer doesn't read.
+    // Bytes that are handed to the kernel at a time for such a peer. The send has memory of its own: buffers of other
+    // peers would stay in use for as long as this peer doesn't read.
     SMALL_SHIPMENT_BYTES = 16 * 1024,
     // Looks for new arrivals that a turn takes after reading and before it sends.
     LOOKS_AGAIN_MAX = 2,
@@ -105,9 +105,9 @@ enum {
     // has taken a step, if slowly, may take longer for the next one.
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
-    // Bytes that may wait for one peer, at least: four times --max-queue where that is more. A peer past this
-    // bound is closed at once, unless that came in a burst: it has a whole part of its shipment taken within PACE_MS, wasn't a
-    // quarter of the bound behind LATE_MS ago, and PEER_BURSTS times as much don't wait.
+    // Bytes that may wait for one peer; where four times --max-queue is more, that is the bound. A peer past the bound is
+    // closed at once, but for a burst. A burst is: a part of the peer's shipment was taken within PACE_MS, the peer
+    // wasn't a quarter of the bound behind LATE_MS ago, and less than PEER_BURSTS times the bound waits.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
     PACE_MS = 200,
     LATE_MS = 2000,

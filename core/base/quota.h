@@ -72,13 +72,13 @@ static inline bool quota_is_fair(const struct quota *quota, uint64_t bytes) {
 
 // --- Shares
 
-// What each user has the hub keep, over all its connections: so that nobody takes more than half of the quota
-// (quota.h). Without users a holder is an address, or a user of the machine.
+// The bytes that the hub keeps for each holder, over all its connections, so that no holder takes more than half of the
+// quota (quota.h). A holder is a user; without users an address, or a user of the machine.
 //
-// Holders may be any number, and the table has one size. A holder is a hash under a secret key. Its bytes are counted
-// at two places, and the lesser count is told (Cormode and Muthukrishnan, 2005: a count-min sketch). So what is told
-// is never less than what the holder has. The count is more where others share both places, which no holder can bring
-// about, as the hash is secret. Any thread may count.
+// The table has one size for any number of holders. A holder is a hash under a secret key. A holder's bytes are counted
+// at two places, and the lesser count is told (Cormode and Muthukrishnan, 2005: a count-min sketch). The told count is
+// never less than the true one. The told count is more where other holders share both places. No holder can bring that
+// about, since the hash is secret. Any thread may count.
 
 enum { QUOTA_SHARES_ROWS = 2, QUOTA_SHARES_BITS = 12, QUOTA_SHARES_PLACES = 1 << QUOTA_SHARES_BITS };
 

@@ -1,6 +1,6 @@
 // The pause between two dials of a server that could not be reached (of NATS: router/features/cluster/link.c). Each pause
-// is twice the one before, up to a maximum, less a random part of at most a quarter: hubs that lost one server do not all
-// come back at once.
+// is twice the one before, up to a maximum, less a random part of at most a quarter. Hubs that lost one server therefore
+// don't all come back at once.
 #pragma once
 
 #include <stdint.h>

@@ -42,6 +42,6 @@ void wheel_disarm(struct timer *timer);
 // Moves the wheel to now_ms and returns the next timer that is due, disarmed, or NULL. Call until NULL.
 struct timer *wheel_expire(struct wheel *wheel, uint64_t now_ms);
 // Returns a time by which wheel_expire should be called again, UINT64_MAX when there is no timer. The time is
-// never later than the next timer's due time. It may be earlier, as a far timer is looked at again when it
+// never later than the next timer's due time. The time may be earlier: a far timer is looked at again when it
 // comes near.
 uint64_t wheel_next(const struct wheel *wheel);

@@ -27,8 +27,8 @@ struct restart {
     uint32_t failures; // of these
 };
 
-// Notes that the child has ended after it ran for so long (0: it never came to run). False: the child stays
-// down. Else it is to be started after *delay_ms.
+// Notes that the child has ended after `ran_ms` (0: the child never came to run). Returns false where the child stays
+// down, else true: the child must be started again after *delay_ms.
 bool restart_ended(struct restart *restart, const struct restart_policy *policy, uint64_t ran_ms, bool failed,
                    uint64_t *delay_ms);
 

@@ -17,7 +17,7 @@ struct secret_filter {
 // Takes what is no secret, in pieces that begin and end anywhere.
 typedef void secret_filter_sink(void *context, const char *bytes, size_t count);
 
-// More has come. What may still become a secret is kept until its line ends.
+// Takes the next bytes of the stream. Bytes that may be the beginning of a secret are kept until their line ends.
 void secret_filter_add(struct secret_filter *filter, const char *bytes, size_t count,
                        secret_filter_sink *sink, void *context);
 // Nothing more will.

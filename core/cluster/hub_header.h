@@ -1,4 +1,4 @@
-// What a hub says of a message besides its frame: the one line of NATS headers between hubs.
+// The line of NATS headers with which a hub sends a message to another hub: everything but the frame.
 //
 //     NATS/1.0
 //     Patchbay: HUB time=29998 user=ci agent=build-agent from=70,27:21
@@ -26,7 +26,7 @@ struct hub_header {
     struct span from;    // the text of frame_offset.h; bytes 0: there is none
 };
 
-// What is written besides the hub.
+// The fields of the line, besides the hub.
 struct hub_header_source {
     uint32_t time_ms;  // 0: nothing
     const char *user;  // NULL: nobody

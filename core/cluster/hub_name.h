@@ -1,5 +1,5 @@
 // The name of a hub in a cluster: NODE-N. NODE is 32 random hexadecimal digits a process. N is the number of its link, and
-// rises with each link. Who hears a greater N knows that the lesser one has ended.
+// rises with each link. A hub that hears a greater N knows that the lesser link has ended.
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +25,8 @@ int hub_name_compare_nodes(const struct hub_name *one, const struct hub_name *ot
 
 // --- Realms
 
-// The REALM of a hub: which hubs of a cluster may ask each other. It is the protocol's number; where the hub has a users file or a
-// gate, 16 hexadecimal digits of their digest follow.
+// The REALM of a hub: hubs of the same REALM may ask each other. A REALM is the protocol's number; where the hub has a users
+// file or a gate, 16 hexadecimal digits of their digest follow.
 
 enum { CLUSTER_PROTOCOL = 1, REALM_BYTES_MAX = 1 + 1 + 16 };
 

@@ -88,7 +88,7 @@ static bool take_scheme(const char **text, size_t *bytes, const char *scheme) {
     return true;
 }
 
-// What stands behind the scheme.
+// Reads the URL from behind its scheme.
 static enum nats_url_fault read_rest(const char *text, size_t bytes, struct nats_url *out) {
     const char *at = memrchr(text, '@', bytes);
     size_t before = at ? (size_t)(at - text) : 0;
@@ -233,7 +233,7 @@ static bool is_jwt(const struct line *line) {
     return line->bytes <= NATS_CREDS_JWT_BYTES_MAX;
 }
 
-// What stands between two borders: each is there once at most.
+// Reads the part between two borders. Each part may occur once at most.
 static bool read_part(const struct line *border, const struct line *line, struct nats_creds *out,
                       bool *has_seed) {
     if (is_border(border, "SEED")) {
@@ -285,7 +285,7 @@ void nats_creds_wipe(struct nats_creds *creds) {
 // --- Its key
 
 static EVP_PKEY *key_of(const struct nats_creds *creds) {
-    // Else it would look for its configuration in a file.
+    // Without this flag OpenSSL would look for its configuration in a file.
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL)
                ? EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, creds->seed, NKEY_SEED_BYTES)
                : NULL;

@@ -17,7 +17,7 @@ struct nats_url {
     bool is_v6;                             // the host stood in brackets, which are left out
     char host[NATS_URL_HOST_BYTES_MAX + 1]; // a name, or a numeric address, as it was written
     uint16_t port;                          // never 0
-    // What it asks to be shown, %XX decoded; empty: nothing.
+    // The credentials of the URL, %XX decoded. Empty: the URL has none.
     char user[NATS_URL_CREDENTIAL_BYTES_MAX + 1], password[NATS_URL_CREDENTIAL_BYTES_MAX + 1];
     char token[NATS_URL_CREDENTIAL_BYTES_MAX + 1];
 };
@@ -33,7 +33,7 @@ bool nats_url_place(const char *text, size_t bytes, struct nats_url *out);
 
 // --- INFO
 
-// What a NATS server says of itself: the argument of INFO, and who says that it is no NATS server.
+// The argument of INFO: what a NATS server says of itself. A peer that says something else is no NATS server.
 
 struct nats_info {
     uint64_t payload_bytes_max;
@@ -49,8 +49,8 @@ bool nats_info_read(const uint8_t *text, struct span argument, struct nats_info 
 
 // --- Credentials
 
-// What shows a NATS server who the hub is, beyond a password: a key (an nkey: Ed25519), with which it signs the server's nonce, and
-// a JWT where the server's operator has given one. In a file as `nsc` and `nk` write it:
+// The hub's credentials at a NATS server, beyond a password: a key (an nkey: Ed25519) with which the hub signs the server's
+// nonce, and a JWT where the server's operator has given one. `nsc` and `nk` write such a file:
 //
 //     -----BEGIN NATS USER JWT-----    eyJ0eXAiOi…    ------END NATS USER JWT------
 //     -----BEGIN USER NKEY SEED-----   SUAIBDPB…      ------END USER NKEY SEED------, or that seed alone

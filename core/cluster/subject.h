@@ -1,4 +1,4 @@
-// NATS subjects of a cluster: under which names hubs ask, tell and answer each other.
+// The NATS subjects by which hubs of a cluster ask, tell and answer each other.
 //
 //     patchbay.CLUSTER.REALM.agent.ID    patchbay.CLUSTER.hub.HUB.answer.N    patchbay.CLUSTER.hubs.beat    …
 //
@@ -49,7 +49,7 @@ enum subject_kind {
         SUBJECT_KINDS_COUNT
 };
 
-// What a subject says.
+// A subject, read.
 struct subject {
     enum subject_kind kind; // SUBJECT_KINDS_COUNT: it is none of this cluster's
     struct span realm;      // of the first eight kinds
@@ -61,7 +61,7 @@ struct subject {
 // Writes a name as one token; returns its bytes, or 0 where it is empty, or would have more than
 // SUBJECT_NAME_BYTES_MAX of them.
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes);
-// What a token means; SIZE_MAX where subject_escape writes none so, or it is longer than `capacity`.
+// Writes the text of a token. Returns its bytes; SIZE_MAX: subject_escape never writes the token, or `capacity` is too small.
 size_t subject_unescape(char *out, size_t capacity, const uint8_t *token, size_t bytes);
 
 // Whether this can be the name of a cluster: 1 to CLUSTER_NAME_BYTES_MAX of A-Za-z0-9-_.

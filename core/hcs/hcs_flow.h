@@ -1,5 +1,5 @@
-// Notes to an HCS producer about its clients: to pause when there are none, or when more than half of those
-// that count are over, and to go on when that has ended.
+// Flow control of an HCS producer: the producer is told to pause when it has no clients, or when more than half of those
+// that count are over. The producer is told to go on when that has ended.
 #pragma once
 
 #include <stdbool.h>

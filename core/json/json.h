@@ -53,8 +53,9 @@ enum json_step json_next(struct json_walk *walk, struct json_item *item);
 // The first member of the object `value` whose key means `key`; type JSON_NONE when there is none or it is no
 // object.
 struct json_item json_member(const uint8_t *text, struct span value, const char *key);
-// Read a member of one type: whether the member is true; a whole number, 0 where it is none; a string, decoded, of
-// which SIZE_MAX is returned where it is none or has more than `capacity` bytes, else the number of bytes.
+// Read a member of one type. json_member_true returns whether the member is true. json_member_whole returns a whole number,
+// 0 where the member is none. json_member_text decodes a string and returns its bytes, SIZE_MAX where the member is no
+// string or has more than `capacity` bytes.
 bool json_member_true(const uint8_t *text, struct span value, const char *key);
 uint64_t json_member_whole(const uint8_t *text, struct span value, const char *key);
 size_t json_member_text(const uint8_t *text, struct span value, const char *key, char *out, size_t capacity);
@@ -76,8 +77,8 @@ bool json_string_begins(const uint8_t *text, struct span string, const char *lit
 bool json_string_quoted(const uint8_t *text, struct span string);
 // Whether two strings of different texts mean the same.
 bool json_strings_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
-// Returns whether two scalars of different texts mean the same: strings by their decoded text, numbers by
-// value (exactly; those that json_number_decode can't write, by their bytes), all others by their bytes.
+// Returns whether two scalars of different texts mean the same. Strings are compared by their decoded text, numbers by
+// their exact value, all others by their bytes. Numbers that json_number_decode can't write are compared by their bytes.
 bool json_same(const uint8_t *text, struct span value, const uint8_t *other_text, struct span other);
 
 // --- The base of the lookup and the walk. `at` and `end` are offsets into `text`.
@@ -112,9 +113,9 @@ bool json_number_valid(const uint8_t *text, struct span number);
 // isn't judged.
 enum { JSON_GRAMMAR_DEPTH_MAX = 1024 };
 bool json_valid(const uint8_t *text, uint32_t bytes);
-// Judges likewise, byte by byte. Returns the offset at which the text breaks the grammar (of a token, where
-// it begins), or UINT32_MAX when the text is valid. *too_deep: up to there the text is valid, and there it
-// goes too deep.
+// Judges likewise, byte by byte. Returns the offset at which the text breaks the grammar, or UINT32_MAX when the text is
+// valid. The offset of a broken token is its first byte. *too_deep: the text is valid up to the offset, and nested too
+// deep from there.
 uint32_t json_grammar_fault(const uint8_t *text, uint32_t bytes, bool *too_deep);
 bool json_grammar_valid(const uint8_t *text, uint32_t bytes);
 

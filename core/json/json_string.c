@@ -127,8 +127,8 @@ static bool copy_plain(const uint8_t *inside, size_t bytes, char *out) {
     return true;
 }
 
-// Decodes a string that holds other than plain characters, or hardly fits. Such strings are rare, and apart
-// from the others: the begin of this function would cost all others.
+// Decodes a string that has escapes, or hardly fits. Such strings are rare. The function stands apart, since its prologue
+// would slow down all other strings.
 static __attribute__((noinline)) size_t decode_any(const uint8_t *text, struct span string, char *out,
                                                    size_t capacity) {
     size_t inside = string.bytes - 2, written = 0;

@@ -51,7 +51,7 @@ const struct log_kind *log_kind_of(enum log_event event) {
 
 // --- A line
 
-// What must still find room behind a text: its end, and of each later field its name and some of it.
+// The room that must be left behind a text: for its end, and for the name and some bytes of each later field.
 enum { TAIL_BYTES = 8, LATER_BYTES = 96 };
 
 struct line {

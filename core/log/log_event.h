@@ -1,8 +1,10 @@
 // The log: a closed table of events, and the line of one in each format.
 //
-// To add an event: a row in the enumeration below and a row of its name, level and fields in log_event.c, a row in the
-// table of router/docs/operate.md, and a call of log_write (io/log.h) with as many fields as the row has, in its order.
-// Names and fields are promised to those who read the log: a row may get one more field, and loses none.
+// To add an event:
+//   1. Add a row to the enumeration below, and a row of its name, level and fields to log_event.c.
+//   2. Add a row to the table of router/docs/operate.md.
+//   3. Call log_write (io/log.h) with the fields of the row, in its order.
+// Programs that read the log rely on names and fields: a row may get one more field, and must lose none.
 #pragma once
 
 #include <stdbool.h>
@@ -69,7 +71,7 @@ struct log_kind {
 
 const struct log_kind *log_kind_of(enum log_event event);
 
-// The value of a field. Neither text nor a number: what isn't known, and is left out.
+// The value of a field: a text or a number. A field with neither isn't known, and is left out of the line.
 struct log_field {
     const char *text;
     size_t bytes;
@@ -87,16 +89,16 @@ struct log_record {
     size_t message_bytes;
 };
 
-// Writes the line of a record with its line feed: `capacity` bytes at most, of which there are 1024 at least and LOG_EVENT_BYTES at
-// most. What finds no room is cut, at the end of a character, and ends in `...`. `is_journal`: the level stands before the line
-// as the journal of systemd reads it. Returns the number of bytes; 0: this format has no line of it.
+// Writes the line of a record with its line feed into `capacity` bytes, 1024 to LOG_EVENT_BYTES. A text that finds no room is
+// cut at the end of a character, and ends in `...`. `is_journal`: the level stands before the line as the journal of systemd
+// reads levels. Returns the number of bytes; 0: this format has no line for the event.
 size_t log_event_format(const struct log_record *record, enum log_format format, bool is_journal, char *out,
                         size_t capacity);
 
 // --- Escapes
 //
-// Escapes text from outside for a log: control characters, hidden ones, and bytes that aren't UTF-8, are written as \xNN, so
-// that nobody can forge a line or speak to a terminal.
+// Escapes text from outside for a log. Control characters, hidden characters and bytes that aren't UTF-8 are written as
+// \xNN, so that nobody can forge a line or speak to a terminal.
 
 // Returns whether a character can't be seen or changes the order in which a line is shown: marks of direction, separators of lines,
 // characters without width, tags. Control characters are others. Selectors of variants (U+FE00 to U+FE0F) are shown.

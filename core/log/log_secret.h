@@ -8,9 +8,8 @@
 // A shorter secret is a word such as `on`, and would take half of the lines with it.
 enum { LOG_SECRET_BYTES_MIN = 4 };
 
-// Hides what is a credential by its form: what stands before the host of a URL, a bearer token, a name and a
-// password of HTTP's `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey.
-// Returns how many bytes there are then.
+// Hides credentials that are known by their form: the user of a URL, a bearer token, a name and a password of HTTP's
+// `Basic`, a token of `patchbay token new`, a JWT, the seed of an nkey. Returns the number of bytes of the text afterwards.
 size_t log_hide_credentials(char *text, size_t bytes);
 // Hides each place of this secret, also where its bytes are escaped (core/log/secret_variant.h), unless it has fewer than LOG_SECRET_BYTES_MIN bytes. `is_cut`: more text stood behind this one, so the
 // beginning of the secret is hidden, too, where the text ends in LOG_SECRET_BYTES_MIN bytes of it or more.

@@ -28,7 +28,8 @@ static bool is_number(const char *text, size_t bytes, size_t count, uint32_t num
     return found == number;
 }
 
-// Returns how many bytes of UTF-8 the character at `secret` has, and which it is. One that is no UTF-8 is a byte.
+// Returns how many bytes of UTF-8 the character at `secret` has, and writes its code point. A byte that is no UTF-8 counts
+// as one character.
 static size_t character_at(const char *secret, size_t bytes, uint32_t *point) {
     uint8_t first = (uint8_t)*secret;
     size_t length = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

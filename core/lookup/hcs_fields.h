@@ -1,9 +1,9 @@
-// The fields of an HCS frame that the hub reads, of the top level alone. A body is looked up as any other one
-// first (lookup.h). Where that tells that the body is such a frame, this module reads the fields of frames,
-// so that no other message pays for it.
+// The fields of an HCS frame that the hub reads, of the top level alone. A body is looked up as any other one first
+// (lookup.h). Where the lookup tells that the body is an HCS frame, this module reads the fields of frames. No other
+// message pays for the second reading.
 //
-// None of these keys may occur twice or be spelled with an escape, as with other bodies. Strings among their values
-// are judged, whatever the depth.
+// As in other bodies, no key may occur twice or be spelled with an escape. Strings among the values are judged, whatever
+// the depth.
 #pragma once
 
 #include "core/lookup/lookup.h"

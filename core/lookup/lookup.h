@@ -2,7 +2,7 @@
 // key order, and deeper levels are skipped over. Nothing is copied and nothing built: the result is spans of
 // the body.
 //
-// A body that two parsers could read differently where it counts is refused here. Such a body isn't UTF-8, or
+// A body that two parsers could read differently where routing depends on it is refused here: the body isn't UTF-8, or
 // a key of LOOKUP_KEYS occurs twice at its level or is spelled with an escape.
 //
 // The lookup has two depths. The lazy one doesn't judge levels deeper than those that it reads, the strict
@@ -81,8 +81,8 @@ enum lookup_verdict {
 
 struct lookup {
     enum lookup_verdict verdict;
-    // The kind of the body. With a bad verdict, its kind as far as it was read: a body with a result or an
-    // error and no method so far is a response, so that a broken response can end its request.
+    // The kind of the body. With a bad verdict, the kind as far as the body was read. A body with a result or an error
+    // and no method so far is a response, so that a broken response can end its request.
     enum body_kind kind;
     enum lookup_key fault_key;
     uint32_t fault_at;

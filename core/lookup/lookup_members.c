@@ -1,11 +1,10 @@
 // Steps over members that the hub has no interest in, many at a time: members of an object whose keys aren't
 // guarded and whose values are strings or scalars.
 //
-// The walk of lookup_walk.c takes a member after the other, and each next byte decides its way. With small
-// members of all kinds the processor guesses that wrong once or twice for each. Here 64 bytes at a time are
-// masks, and a block is judged as a whole: behind a comma a string, behind that a colon, behind that a string
-// or a scalar, behind that a comma. Two things can't be told by masks and are looked at one by one: scalars
-// that aren't whole numbers, and keys with the first letters of a guarded one.
+// The walk of lookup_walk.c takes a member after the other, and each next byte decides its way. With small members of
+// all kinds the processor mispredicts once or twice a member. Here 64 bytes at a time become masks, and a block is judged
+// as a whole: a comma, a string, a colon, a string or scalar, a comma. Masks can't tell two things, which are looked at
+// one by one: scalars that aren't whole numbers, and keys with the first letters of a guarded one.
 //
 // This module fails nowhere: a member of another form, or a broken one, is left to the walk, from the comma
 // before it.

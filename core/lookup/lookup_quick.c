@@ -1,9 +1,8 @@
-// First all quotes of the body are found (below). Then the walk goes from quote to quote. No byte
-// of a string is looked at again but those of keys, and bytes between strings only where they alone tell the
-// next token.
+// First all quotes of the body are found (below). Then the walk goes from quote to quote. Of strings only keys are looked
+// at again. Bytes between strings are looked at only where they alone tell the next token.
 //
-// On failure the body is left, from its beginning, to the walk over any body. So one place alone tells the
-// fault of a body, and here each doubt may be decided so.
+// On failure or in doubt the body is left, from its beginning, to the walk over any body (lookup_walk.c). One place alone
+// therefore tells the fault of a body.
 #include "core/lookup/lookup_quick.h"
 
 #include <assert.h>

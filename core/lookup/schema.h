@@ -1,6 +1,5 @@
-// Requirements of the methods of HugAI v2, beyond valid JSON: the protocol's version, and fields of `params`
-// with a JSON type and, for three of them, one of a few values. Other methods require nothing but the
-// version.
+// Requirements of the methods of HugAI v2, beyond valid JSON: the protocol's version, and fields of `params` with a JSON
+// type. Three of the fields must have one of a few values. Other methods require nothing but the version.
 //
 // Types are judged, texts are not: the reader of an agentId judges whether it is well formed.
 #pragma once
@@ -20,10 +19,10 @@ struct schema_fault {
 // Whether `jsonrpc` is there and means "2.0" (JSON-RPC 2.0, sections 4 and 5).
 bool schema_version_served(const uint8_t *body, const struct lookup *lookup);
 
-// Returns whether a response says in one way only how its request ended. It must have either a result or an
-// error. An error is an object with an integer `code`, however that is written, and a string `message`
-// (JSON-RPC 2.0, section 5). If a member comes twice, both are judged. The response was looked up well, and
-// all of it is JSON.
+// Returns whether a response says in one way only how its request ended (JSON-RPC 2.0, section 5). A response must have
+// either a result or an error. An error is an object with an integer `code`, however the integer is written, and a string
+// `message`. If a member comes twice, both are judged. The caller must have looked the response up with a good verdict, and
+// all of the body must be JSON.
 bool schema_outcome_fits(const uint8_t *body, const struct lookup *lookup);
 
 // Judges a request or notification that was looked up well, and all of which is JSON. `method` is decoded.

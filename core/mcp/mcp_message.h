@@ -59,10 +59,10 @@ uint64_t mcp_id(const uint8_t *body, const struct json_item *item);
 // Whether the error of a response is one that only a server of the modern era gives.
 bool mcp_error_is_modern(const uint8_t *body, const struct lookup *lookup);
 
-// Writes the hub's own messages to a server: the request by which the hub opens its session at a legacy
-// server, the notification that the session is open, and a cancel of a request that was forwarded under this
-// id. With `asks` the request offers that the server may ask clients (sampling, elicitation). Roots are never
-// offered: a server that clients share would take one client's roots for everybody's.
+// Write the hub's own messages to a server: the request that opens the hub's session at a legacy server, the notification
+// that the session is open, and the cancel of a request that was forwarded under `id`. With `has_requests` the server may
+// ask clients (sampling, elicitation). Roots are never offered: a server that clients share would take one client's roots
+// for everybody's.
 void mcp_put_initialize(struct text *out, uint64_t id, bool has_requests);
 void mcp_put_initialized(struct text *out);
 // A notification that a list is another one now: of tools, prompts or resources.

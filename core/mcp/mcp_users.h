@@ -112,11 +112,10 @@ bool mcp_subscribe(struct mcp_users *users, struct mcp_user *user, const char *u
 // Subscribes the user as a request in progress asks. The subscription ends if the request is refused; it stays if the
 // request ends without an answer, as the server may have subscribed.
 bool mcp_request_subscribe(struct mcp_users *users, uint64_t id, const char *uri, size_t bytes);
-// Notes that a subscription was refused. `orphan` is called with the resource in one case: nobody is
-// subscribed to it any more, and an unsubscription of somebody else wasn't told to the server for the sake of
-// this one.
+// Notes that a subscription was refused. `orphan` is called with the resource in one case: nobody is subscribed to the
+// resource any more, and the server wasn't told of somebody else's unsubscription for the sake of this subscription.
 void mcp_request_refused(struct mcp_users *users, uint64_t id, mcp_visit_uri *orphan, void *context);
-// The user no longer is. True: others are, so the server isn't to be told.
+// Notes that the user is subscribed no longer. True: other users are, so the server must not be told.
 bool mcp_unsubscribe(struct mcp_users *users, const struct mcp_user *user, const char *uri, size_t bytes);
 // A user has the server log from this level on.
 void mcp_level_set(struct mcp_users *users, struct mcp_user *user, const char *level);

@@ -7,7 +7,7 @@
 #define SLOT_MASK      ((UINT32_C(1) << HUB_ID_SLOT_BITS) - 1)
 #define GENERATION_MAX ((UINT32_C(1) << HUB_ID_GENERATION_BITS) - 1)
 
-// So many chunks go back at a time: to give a chunk back takes microseconds, since each of its slots is looked at.
+// The most chunks that go back at a time. To give a chunk back takes microseconds, since each of its slots is looked at.
 enum { SHRINK_CHUNKS_MAX = 64 };
 
 void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota) {

@@ -1,8 +1,8 @@
 // Pending requests: a hub id on one side, the source's connection and its own id on the other.
 //
-// The table belongs to the source's shard. That shard alone decides how a request ends, and so each ends
-// once. A hub id is made of the shard, a slot of the table and the slot's generation. A response finds its
-// request without a search, and a late one finds nothing.
+// The table belongs to the source's shard. That shard alone decides how a request ends, so that each request ends once.
+// A hub id is made of the shard, a slot of the table and the slot's generation. A response finds its request without a
+// search, and a late response finds nothing.
 #pragma once
 
 #include <assert.h>
@@ -92,9 +92,9 @@ struct pending {
     struct hash_node by_id;          // of the table of its source's index, if there is one (request_index.h)
     uint64_t limit_ms;               // with `idle`: when its time is up whatever comes, by the shards' clock
 
-    // What hub/pending tells (router/features/observe): the method's first bytes, decoded.
+    // The method's first bytes, decoded, for hub/pending (router/features/observe).
     char method[PENDING_METHOD_BYTES];
-    uint8_t method_bytes; // that are there; what lies behind them says nothing
+    uint8_t method_bytes; // of `method` that are valid
 };
 
 // The state of a request without any flag but `used`.

@@ -18,7 +18,7 @@
 struct pending;
 struct siphash_key;
 
-// Of struct pending.by_id, without those that are cancelled.
+// A table of pending requests by their source's id (struct pending.by_id). Cancelled requests aren't in the table.
 struct request_table;
 
 struct request_index {

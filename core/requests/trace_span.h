@@ -20,7 +20,7 @@ struct trace_text {
     size_t count;
 };
 
-// What is called by a method's parameters.
+// The kind of callee that a method's parameters name.
 enum trace_callee {
     TRACE_CALLEE_NONE,
     TRACE_CALLEE_TOOL, // a tool that an agent of HugAI offers

@@ -42,9 +42,9 @@ void account_hold(struct account *account);
 // Gives it back with the last reference. NULL is allowed.
 void account_drop(struct account *account);
 
-// Takes a message of so many bytes out of `rate` and `bytes`. Returns 0 if the message may pass. Else nothing
-// was taken, the result is the number of milliseconds until the message would pass if nothing else comes, and
-// *over says for which of the two.
+// Takes a message of `bytes` out of the rates of messages and of bytes. Returns 0 if the message may pass. Else nothing
+// was taken, and the result is the number of milliseconds until the message would pass if nothing else comes. *over is the
+// rate that is exceeded.
 uint64_t account_message(struct account *account, const struct account_limits *limits, uint64_t now_ns,
                          uint64_t bytes, enum account_limit *over);
 // Counts a message that is never refused: it leaves no more owed than a second's worth.
@@ -99,9 +99,9 @@ uint32_t account_suppressed(struct account *account, uint64_t now_ns);
 // turn's end unused units are given back, before any other thread sees the turn's consequences. Pure: the
 // time is given, the same all through a turn.
 //
-// The answers to a thread are those of the account itself, for all messages that came through that thread.
-// Where others ask the same account meanwhile, the units of a lease are owed for them. So nothing is taken
-// ahead near a limit, nor for a user's first message of a turn.
+// A thread gets the account's own answers for all messages that came through that thread. Where other threads ask the
+// same account meanwhile, they lack the units of a lease. Near a limit nothing is therefore taken ahead, nor for a user's
+// first message of a turn.
 
 enum {
     ACCOUNT_LEASES_COUNT = 8,
@@ -116,9 +116,8 @@ struct account_lease {
     const struct account_limits *limits;            // by which it was filled; NULL: it has had no message
     uint64_t bytes, bytes_taken;                    // of them, how many are left
     uint32_t messages, messages_taken;
-    // Requests that the account counts as pending, and that aren't. All of `places` may be taken, by these
-    // limits. Those `answered` were pending until now, and one may be taken where the account isn't over its
-    // limit.
+    // Requests that the account counts as pending, and that aren't. `places`: all of these may be taken, by the limits
+    // `asked`. `answered`: these requests were pending until now; one may be taken where the account isn't over its limit.
     const struct account_limits *asked;
     uint32_t places, answered;
 };

@@ -1,8 +1,8 @@
 // Users and their rights: a users file, read and made ready for judgement (core/rights/rights.h). Nothing of
 // it changes after it was read. Shards share it, and it goes as a whole with its last reference.
 //
-// A user itself stays where it is when the file is read again: a pointer to a user is good as long as any later file
-// is in use. What the file says of the user is found by the file that the thread judges by (users_judge_by).
+// A user stays at its address when the file is read again: a pointer to a user is good as long as any later file is in
+// use. A user's rights are those of the file that the thread judges by (users_judge_by).
 //
 // The file is INI, one key a line, `;` or `#` begins a comment at a line's beginning and ` ;` behind a value.
 // Lines are not continued. Sections are [user NAME] and [role NAME]; a role is taken up by `roles = …` of a
@@ -54,7 +54,7 @@ enum right_kind {
     KINDS_COUNT
 };
 
-// What one file says of a user.
+// A user's rights in one file.
 struct user_rights {
     uint32_t line; // of its section
     bool admin;
@@ -113,7 +113,7 @@ struct users {
     struct digest digest; // of the file
 };
 
-// What is wrong in a line, or of none in particular (0).
+// A fault of a users file. Line 0: the fault is in no particular line.
 struct users_fault {
     uint32_t line;
     const char *key;      // as it stands there, NULL where it is about none; valid while it is told
@@ -132,7 +132,7 @@ static inline const struct users *users_judge_by(const struct users *users) {
     users_judging = users;
     return before;
 }
-// What that file says of a user. A user that it hasn't has no rights.
+// Returns a user's rights in the file that the thread judges by. A user that isn't in the file has no rights.
 static inline const struct user_rights *users_rights(const struct user *user) {
     return user->place < users_judging->place_count ? users_judging->places[user->place] : &users_no_rights;
 }
@@ -151,7 +151,7 @@ void users_drop(struct users *users);
 
 uint32_t users_count(const struct users *users);
 const struct user *users_at(const struct users *users, uint32_t index); // in the file's order
-// What this file says of users_at(users, index).
+// Returns the rights of users_at(users, index) in this file.
 const struct user_rights *users_rights_at(const struct users *users, uint32_t index);
 // The first line by which any has a `hold`: then there must be a gate. 0: none has.
 uint32_t users_hold_line(const struct users *users);

@@ -1,8 +1,9 @@
-// Events that lie one behind the other in a receive buffer and go the same way are gathered, to go out
-// together as one stretch of that buffer. Canonical frames that lie side by side go so to receivers of
-// frames. In three other cases the stretch is made ready anew (event_run.h): for other receivers, for events
-// that came otherwise, and where other bytes lie between (a NATS server's line before each). Then those
-// bodies must be small, and nothing else may have come with them.
+// Gathers events that lie one behind the other in a receive buffer and go the same way: they go out together as one
+// stretch of that buffer. Canonical frames that lie side by side go so to receivers of frames.
+//
+// In three other cases the stretch is made ready anew: for receivers of another transport, for events that came by
+// another transport, and where other bytes lie between (a NATS server's line before each). Then the bodies must be
+// small, and no header fields may have come with them.
 #pragma once
 
 #include <stdbool.h>

@@ -74,8 +74,8 @@ enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 }
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
-    // Of all that have a hub id, or NULL: a cancel takes one out in the same time however many wait. A cancel that comes to
-    // a long queue makes the index; the index goes when the queue is empty.
+    // All parcels with a hub id, by that id, or NULL. By the index a cancel takes a parcel out in constant time. A cancel that
+    // comes to a long queue makes the index; the index goes when the queue is empty.
     struct hash_table *index;
     size_t bytes;          // of all parcels that wait
     uint32_t urgent_bytes; // of those in the urgent lane, with what they take besides: they are small

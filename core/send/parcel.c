@@ -505,7 +505,7 @@ static bool make_text(struct parcel *parcel, size_t bytes) {
     return text != NULL;
 }
 
-// The memory of the old text is given back at once, too. It was counted before that of the new text.
+// Gives the memory of the old text back at once. The caller has counted the memory of the new text already.
 void parcel_retext(struct parcel *parcel, char *text, size_t count) {
     assert(!parcel->dressed && !parcel->origin && parcel->hole_count == 0);
     if (parcel->text != parcel->inline_text) {

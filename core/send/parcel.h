@@ -204,9 +204,9 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
 // Has a header line go out with it, before those that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
-// Makes a parcel of this pool with all bytes of another one, in text of its own, so that it keeps no buffer.
-// Of a parcel that isn't dressed the copy has the body alone, without the header fields that came with it.
-// NULL when memory or the budget is used up.
+// Makes a parcel of this pool with all bytes of `parcel` in text of its own, so that the copy keeps no buffer. The copy of
+// a parcel that has no envelope yet has the body alone, without the header fields that came with the body. NULL when
+// memory or the budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
 // A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
 // shared, and once more. NULL when memory is used up, or the part of the budget that events may take.

@@ -373,8 +373,8 @@ unsigned http_status_of(enum unit_fault fault) {
 // --- Chunked bodies
 
 // The chunks' data is moved down to the body's end as it comes. line_at counts the bytes that the chunk still
-// lacks, and colon_at the bytes of its first line, or of the trailer. Neither is an offset, so that dead
-// bytes behind the body may be cut out at any time.
+// lacks, and colon_at the bytes of its first line, or of the trailer. Both are counts, not offsets, so that dead bytes
+// behind the body may be cut out at any time.
 
 enum chunk_state {
     IN_SIZE = HTTP_CHUNKS,

@@ -54,9 +54,9 @@ bool audit_may_report(struct shard *shard, const struct user *user);
 // One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.
 void audit_expired(struct shard *shard, const struct timer *timer);
 
-// A governance/approval was answered by its target. The answer is noted as it came, up to
-// JOURNAL_ANSWER_BYTES_MAX and if strict validation would let it pass, whatever the depth. Else the reason is
-// noted.
+// Notes that the target of a governance/approval has answered. The journal gets the answer as it came if the answer has at
+// most JOURNAL_ANSWER_BYTES_MAX bytes and strict validation would let it pass, whatever its depth. Otherwise the journal
+// gets the reason why not.
 void audit_answered(struct shard *shard, struct pending *pending, const struct parcel *parcel);
 // The request ended without an answer: by `error`, or for ERROR_NONE because its source left.
 void audit_ended(struct shard *shard, struct pending *pending, enum error error);

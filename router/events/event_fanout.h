@@ -42,8 +42,8 @@ struct audience {
 };
 void audience_find(const struct shard *shard, struct audience *audience);
 
-// Takes a publication with room for so many copies, of which it has none yet. NULL when memory is used up, or
-// the part of the budget that events may take. Its shard gives it back.
+// Takes a publication with room for `copies`, none of which exists yet. The publication's shard gives it back. NULL when
+// memory is used up, or the part of the budget that events may take.
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies);
 // Takes the same for a missed event: without a run's frames, with room for a copy for each shard. A missed
 // event counts in the budget, but finds room there as long as there is memory.

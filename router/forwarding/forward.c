@@ -250,8 +250,8 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-// Its user has one more pending, unless those are as many as may be: then it was refused. A request from another hub
-// counts there.
+// Counts the request as pending for its user. False: the user has as many pending as it may, and the request was refused. A
+// request from another hub counts at that hub.
 static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
     const struct user *user = message->origin ? NULL : identity_user(message->peer);
     if (__builtin_expect(!user, true))

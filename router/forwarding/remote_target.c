@@ -229,8 +229,8 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     return source;
 }
 
-// Where pieces of the request's own body lie in the source's frame, and where in the parcel: what the other hub finds wrong is told in the
-// source's offsets. That is said where another hub judges more of the body than this one has.
+// Notes where pieces of the body lie in the source's frame, and where in the parcel. By the note an offset that another hub
+// names in a fault becomes the source's own offset. The note is needed only where other hubs judge more of a body than this one.
 static void note_cuts(const struct shard *shard, const struct message *message, const struct parcel *parcel,
                       struct frame_offsets *offsets) {
     const uint8_t *body = message->body;

@@ -472,7 +472,7 @@ bool config_read_file(struct config *config, const char *path) {
     return config->faults == faults;
 }
 
-// --- What is in force
+// --- The configuration in force
 
 #define HIDDEN "***"
 

@@ -28,9 +28,9 @@ bool config_read_file(struct config *config, const char *path);
 // Notes that an option was given, with its value, at the place that is being read. False when memory is used up.
 bool config_note(struct config *config, const struct option *option, const char *value);
 
-// --- What is in force
+// --- The configuration in force
 //
-// --print-config: what is in force, as a file that --config reads again.
+// --print-config writes the configuration in force as a file that --config reads again.
 
 // Writes every key to standard output, with where each value is from behind `;`, and the sections of children. A key without a
 // value is commented out. Secrets are `***`, which no file may have.

@@ -83,7 +83,7 @@ static int check_writable(const char *path, const struct privdrop_user *user) {
     return errno != ENOENT ? errno : check_use(folder, user, WRITES | EXECUTES);
 }
 
-// Whom the hub becomes, in `room`; NULL: nobody else, or nobody known.
+// Returns the user that the hub becomes, in `room`. NULL: the hub stays the user that it is, or the user isn't known.
 static const struct privdrop_user *find_user(const struct config *config, struct privdrop_user *room) {
     return config->user[0] && privdrop_find(room, config->user) == 0 ? room : NULL;
 }
@@ -109,7 +109,7 @@ static void complain(struct config *config, const struct child_settings *child, 
     config->faults += config->check;
 }
 
-// What a variable of the child's is set to; NULL: it isn't, or comes from a file.
+// Returns the value of a variable of the child's; NULL: the variable isn't set, or comes from a file.
 static const char *find_variable(const struct child_settings *child, const char *name) {
     const char *at = child->variables.bytes, *found = NULL;
     size_t bytes = strlen(name);

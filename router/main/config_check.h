@@ -8,5 +8,6 @@
 bool config_check(struct config *config);
 // The same at a start, of what the start itself wouldn't name: false where the journal can't be had.
 bool config_check_start(struct config *config);
-// Of the children alone, at SIGHUP. Without --check these are warnings: a program or a folder may be there later, and is tried again.
+// Checks the children alone, at SIGHUP. Without --check the faults are warnings: a program or a folder may be there later, and the
+// hub tries again.
 void config_check_children(struct config *config);

@@ -14,6 +14,6 @@ bool config_check_cluster(struct config *config);
 bool config_needs_resolver(const struct config *config);
 // Whether both name the same servers, and the same cluster: a running hub keeps to its own.
 bool config_is_same_cluster(const struct config *now, const struct config *fresh);
-// The arguments as they came, for each time that they are read. Where others can see them, secrets of servers' URLs are overwritten.
-// They stay until the process ends. NULL without memory.
+// Returns a copy of the arguments, for each time that they are read; the copy stays until the process ends. Overwrites secrets of
+// servers' URLs in `argv`, where other processes can see them. NULL without memory.
 char **config_keep_arguments(int argc, char **argv);

@@ -5,7 +5,7 @@
 
 #include "router/main/config_fault.h"
 
-// What looks like a number is an address or nothing.
+// Returns whether the host looks like a number: such a host must be an address, since it can be no name.
 static bool is_numeric(const struct http_url *url) {
     return url->is_v6 || url->host[strspn(url->host, "0123456789.")] == '\0';
 }

@@ -290,12 +290,12 @@ static bool is_configured(const struct config *config, const struct passed_socke
     return found;
 }
 
-// What is spoken there: by its name, if that is a scheme, else frames.
+// Chooses the transport of a passed socket: by the socket's name if the name is a scheme, else frames.
 static void name_transport(const struct passed_socket *passed, struct address *address) {
     char uri[PASSED_NAME_BYTES + 32];
     struct address named;
     *address = passed->address;
-    // What stands behind the scheme is of no account: a place that the scheme can have.
+    // Only the scheme of this URI counts. The place behind it is any that the scheme can have.
     bool is_unix = strncmp(passed->name, "unix", strlen("unix")) == 0;
     snprintf(uri, sizeof uri, "%s://%s", passed->name, is_unix ? "/x" : "127.0.0.1:1");
     if (address_parse(&named, uri) == 0 && transport_table_find(named.transport)) {
@@ -304,7 +304,7 @@ static void name_transport(const struct passed_socket *passed, struct address *a
     }
 }
 
-// Those of no address that is configured are served, too.
+// Adds the passed sockets that no configured address names: they are served, too.
 static bool add_passed(struct config *config) {
     uint32_t count;
     const struct passed_socket *all = passed_sockets_all(&count);
@@ -322,7 +322,8 @@ static bool add_passed(struct config *config) {
     return good;
 }
 
-// Where no address is named, and none is passed. Of those that are passed, a default one speaks what it does by default.
+// Adds the default addresses where no address is configured, and no socket is passed. A passed socket at a default address
+// speaks the default transport of that address.
 static bool add_defaults(struct config *config) {
     char uri[160];
     uint32_t passed;

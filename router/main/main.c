@@ -574,8 +574,8 @@ static int check(struct program *program, struct config *config, bool is_read) {
     return is_free ? status : STATUS_FAILED;
 }
 
-// Reads the configuration in silence, to know how its faults are to be logged. What --check and --print-config say is an answer and no
-// log: it is text. Returns whether help or the version was asked for, which has been shown.
+// Reads the configuration in silence, to know in which format faults of the configuration are logged. --check and --print-config
+// answer in text, whatever the format of the log. Returns whether help or the version was asked for; both were shown then.
 static bool learn_log(struct program *program) {
     struct config *config = &program->config;
     log_mute(true);

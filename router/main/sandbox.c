@@ -200,7 +200,7 @@ enum outcome {
     REFUSED, // the hub would not start, which has been said
 };
 
-// --- What is tried: true if it is refused
+// --- Trials: each returns true if the kernel refuses what it tries
 
 static bool privileges_hold(void) {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};

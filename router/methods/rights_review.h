@@ -1,6 +1,5 @@
-// Rights have changed while the hub runs. Connections whose credential is gone are closed, and held messages
-// that came by one go. Of the other connections, subscriptions and registrations that aren't allowed any more
-// end.
+// Reviews all connections after rights have changed while the hub runs. A connection whose credential is gone is closed, and
+// its held messages go. On all other connections, subscriptions and registrations end that aren't allowed any more.
 #pragma once
 
 #include "router/engine/shard/shard.h"

@@ -1,6 +1,6 @@
-// Registrations that wait for the word of other hubs, on shard 0: an agentId is held once, and another hub
-// may hold it (router/features/cluster/name_claim.h asks). They don't count yet. The registry judges other
-// orders for the same name with these in mind.
+// Registrations that wait for the answers of other hubs, on shard 0. An agentId is held once, and another hub may hold the
+// same agentId (router/features/cluster/name_claim.h asks). Such a registration doesn't count yet, but the registry judges
+// other orders for the same agentId by it.
 #pragma once
 
 #include "router/registry/orders.h"

@@ -5,7 +5,8 @@
 #include "router/engine/message/message.h"
 #include "router/engine/shard/post.h"
 
-// A request for the agents of all hubs. It goes to shard 0, which asks them, and home, where it is answered.
+// A request for the agents of all hubs. The query goes to shard 0, which asks the hubs, and then home to its connection's
+// shard, which answers.
 struct directory_query {
     struct mail mail; // its connection: who asks
     struct list link; // in shard.inquiries, of shard 0

@@ -60,8 +60,8 @@ struct order {
     uint64_t *survivors; // of ORDER_REST: what waits on (struct spared); memory of its own
     size_t survivor_count;
     bool requests_wait; // likewise: requests that haven't gone out are among that
-    // Likewise, unless all ends: called on its connection's shard once each shard has marked its requests to
-    // the connection until then, and all of these have arrived. Only marked requests end.
+    // As on_done, where only marked requests end: called on the connection's shard once each shard has marked its requests to
+    // the connection, and all marked requests have arrived.
     void (*on_marked)(struct shard *shard, struct order *order);
     uint32_t mark_next; // then: how many shards have been told to
     bool others_wait;   // likewise: those that another program has, or will have
@@ -102,9 +102,9 @@ void order_answer(struct shard *shard, const struct order *order);
 // would pass that must change nothing anywhere. The connection's own shard therefore judges it, before any other
 // shard has seen it.
 //
-// Orders under way already count with all that they list, as nobody knows yet how they end. A registration
-// that has room whatever comes of those goes out. Another one waits for them, and all orders behind it, so
-// that they keep their order. One that has no room when it waits for none is refused.
+// Orders under way count with all that they list, as nobody knows yet how they end. A registration that has room however
+// those end goes out. Another registration waits for them, and all orders behind it wait, too, so that they keep their
+// order. A registration that has no room, and no order to wait for, is refused.
 
 // An order of this shard's goes out, waits, or is refused, which is settled later, never in this call.
 void admission_submit(struct shard *shard, struct order *order);

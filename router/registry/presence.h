@@ -1,8 +1,8 @@
 // Presence: agents that have come and gone, for those who have subscribed to that.
 //
-// The last shard applies each order when all others have, so what it has just applied holds everywhere: an agent that came can
-// be reached, one that went can't. It notes such changes, in the order of the registry, and publishes them once a turn
-// (router/events/events.h). Where nobody has subscribed nothing is noted.
+// The last shard applies each order when all others have. What that shard has applied therefore holds everywhere: an agent that
+// came can be reached, an agent that went can't. The last shard notes such changes, in the order of the registry, and publishes
+// them once a turn (router/events/events.h). Where nobody has subscribed nothing is noted.
 //
 // Agents of other hubs are noted on shard 0 (remote_presence.h), and told with the name of their hub. Other hubs with subscribers get
 // what is noted of this hub's agents, but of those alone that they can reach.

@@ -1,9 +1,9 @@
 // Registered agents, kept the same on all shards.
 //
-// A change is an order. Shard 0 puts orders into sequence. It decides an order, applies it, and hands it to
-// shard 1, that one to shard 2, and so on. The last one hands it back to the shard it came from, which
-// answers the peer. Mail between two shards stays in order, so every shard applies all orders in the same
-// sequence, and an agent is reachable from everywhere when its peer reads the answer.
+// A change is an order. Shard 0 puts orders into sequence: shard 0 decides an order, applies it, and hands it to shard 1.
+// Shard 1 hands the order to shard 2, and so on. The last shard hands the order back to the shard it came from, which
+// answers the peer. Mail between two shards stays in order, so that every shard applies all orders in the same sequence.
+// When a peer reads the answer, its agent can be reached from everywhere.
 //
 // Shard 0 judges whether there is room for what all shards would keep (core/agents/agents.h). The
 // connection's own shard judges whether its agents together would list too many patterns of events, before

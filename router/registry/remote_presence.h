@@ -1,9 +1,9 @@
-// Whom each other hub has, as long as somebody here has subscribed to presence: told as the agents come and go, and as
-// having left once their hub is gone. On shard 0.
+// The agents of each other hub, kept on shard 0 as long as somebody here has subscribed to presence. Subscribers are told as
+// these agents come and go, and that all agents of a hub have left once the hub is gone.
 //
-// A hub is asked for its agents, and tells from then on what changes. Those that it had before anybody here listened are no
-// news; those of a hub that comes later are. Without memory an agent isn't known, and when its hub goes subscribers are told
-// that they have missed one.
+// A hub is asked for its agents, and from then on tells what changes. Agents that the hub had before anybody here subscribed
+// are no news; agents of a hub that comes later are. An agent for which there is no memory isn't known. When the hub of such
+// an agent goes, subscribers are told that they have missed one.
 #pragma once
 
 #include "core/agents/name_map.h"
@@ -32,5 +32,5 @@ void remote_presence_list(struct shard *shard, struct remote_presence *presence,
                           const uint8_t *text, struct span agents, bool is_last);
 // The hub is gone: all of its agents have left.
 void remote_presence_lose(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub);
-// Nobody here listens any more: nothing of the hub's is kept.
+// Forgets the hub's agents, since nobody here is subscribed any more.
 void remote_presence_forget(struct shard *shard, struct remote_presence *presence);

@@ -12,9 +12,8 @@
 static inline bool authn_is_metered(const struct user *user) {
     return users_rights(user)->limits.rate | users_rights(user)->limits.bytes;
 }
-// The common case. The message is from a connection that is known to be a user's, and that has taken its cost
-// ahead, if it has one. All that the message says of its sender is what the sender said before. Such a
-// message is paid for.
+// Returns whether the message is the common case: the connection is known to be a user's, has a lease for the message's
+// cost, if there is a cost, and the message says of its sender what the sender said before. Such a message is paid for.
 static inline bool authn_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
     const struct identity *identity = identity_there(message->peer);

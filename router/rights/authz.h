@@ -90,8 +90,8 @@ bool authz_joins(const struct user *user, const char *agent, size_t bytes, const
 bool authz_stream_requires_approval(const struct user *user, const char *agent, size_t bytes,
                                     const char *target, size_t target_bytes);
 
-// Identities of those who approve what is held: a user, or where users aren't on a connection. Nobody decides on their
-// own messages.
+// The identity of an approver of held messages: a user, or without users a connection. An approver must not decide on its own
+// messages.
 struct approver {
     uint64_t connection;
     const struct user *user; // NULL: users aren't on

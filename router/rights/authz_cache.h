@@ -1,9 +1,8 @@
-// The last calls of a connection that were found right, so that the same call again costs a comparison: most say the
-// same again. A call is kept with the identity as it lies in JSON, where it has no escape and isn't long. Other calls
-// are judged each time.
+// The last calls of a connection that rights allowed, so that the same call again costs a comparison. A call is kept with the
+// identity as the identity lies in JSON, if that has no escape and isn't long. Other calls are judged each time.
 //
-// A string tells its own end. A string that begins with all bytes of another, both quotes among them, is the
-// same. So no length is looked at.
+// A JSON string tells its own end: a string that begins with all bytes of another, both quotes among them, is the same string.
+// No length is therefore compared.
 #pragma once
 
 #include <string.h>

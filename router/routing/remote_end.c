@@ -76,7 +76,7 @@ static bool find_next(const struct shard *shard, const struct message_copy *copy
     return copy->is_first;
 }
 
-// Routes the request once more as it came. Its new hub id matters to nobody else.
+// Routes the request once more as it came. No other hub knows the request's new hub id.
 static void route_again(struct shard *shard, struct peer *peer, struct pending *pending,
                         struct remote_retry *retry) {
     struct message_copy *copy = pending->copy;

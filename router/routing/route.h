@@ -19,8 +19,8 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
                   const struct origin *origin);
 // Where users are on, what is forwarded bears the name of its user, as the hub knows it: a frame of the peer's that does.
 struct frame route_sign(const struct shard *shard, const struct peer *peer, const struct frame *frame);
-// Routes a message of a peer that is attached to one agent of this hub, and whose transport says so: it has been looked up
-// and narrowed (message_narrow), and is a request or notification. Its answer is due to its exchange, which is open.
+// Routes a request or notification of a peer whose transport attaches it to one agent of this hub. The message must have been
+// looked up and narrowed (message_narrow). The answer is due to the message's exchange, which must be open.
 void route_attached(struct shard *shard, struct message *message);
 // Routes a message that was held and may go now: it has been looked up, and all has been judged that is judged
 // before routing.

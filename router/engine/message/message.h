@@ -41,7 +41,8 @@ enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 struct authz_cache_call;
 struct remote_retry;
 
-// What was held for the one agent that is to get it goes to one alone: copies for all who name it have gone before.
+// Whether a held message was approved. A message that was held for one agent goes to that agent alone, since the copies for
+// other agents have gone before (MESSAGE_APPROVED_FOR_ONE).
 enum message_approval { MESSAGE_UNAPPROVED, MESSAGE_APPROVED, MESSAGE_APPROVED_FOR_ONE };
 
 struct message {
@@ -55,7 +56,7 @@ struct message {
     uint64_t since_ms;                // when it was held, by the shards' clock; 0: it never was
     const struct origin *origin;      // who sent it through another hub; NULL: its peer did
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
-    // Such a call was found right before, of which nothing else is judged (router/rights/authz_cache.h); or NULL.
+    // An equal call that was just judged as allowed, so that rights aren't judged again (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
     size_t method_bytes;
     bool method_long;              // longer than any name that could be offered: it isn't in `method`

@@ -148,8 +148,8 @@ void reassembly_close_gap(struct peer *peer) {
     unit_close_gap(&peer->unit);
 }
 
-// Nothing comes any more that counts, and nothing is being received into it: the rest of a frame neither. Its
-// sender may stay for long, for answers.
+// Drops the frame of which a part has come, since nothing that still comes from the peer counts. No receive into its buffer
+// may be under way. The peer itself may stay for long, for answers.
 void reassembly_forget(struct peer *peer) {
     if (peer->partial)
         peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);

@@ -22,8 +22,8 @@ void refuse_right_silently(struct shard *shard, const struct message *message, e
 // 0: unknown.
 void refuse_limit(struct shard *shard, const struct message *message, enum account_limit limit,
                   uint64_t wait_ms);
-// Counts such a refusal and puts the limit and its value into the data, where another module answers. Of a
-// registration or subscription that would be more than its holder's half of the quota.
+// Counts the refusal of a registration or subscription that would be more than its holder's half of the quota. Puts the
+// limit and its value into the error's data. Another module answers.
 extern const char refuse_share_fault[];
 void refuse_share(struct shard *shard, const struct message *message);
 void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,

@@ -2,9 +2,9 @@
 // HTTP. They are held until all have come. Answers to a batch are then one array, in the order in which they
 // came. The peer's transport decides how an exchange is sent (transport.h), and most send an array.
 //
-// Due are one answer for each JSON-RPC request, and one for each body, or member of an array, that can't be
-// read. Each of them ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that no
-// body is copied but those so small that holding their buffer would cost more.
+// One answer is due for each JSON-RPC request, and one for each body, or member of an array, that can't be read. Each due
+// answer ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that no body is copied but those
+// so small that holding their buffer would cost more.
 #pragma once
 
 #include <stdbool.h>

@@ -36,8 +36,8 @@ void send_missed_unknown(struct shard *shard, struct peer *peer);
 void send_missed_before_end(struct shard *shard, struct peer *peer);
 // Has the peer's queue looked at when the sends of this turn are made.
 void send_soon(struct shard *shard, struct peer *peer);
-// Sends to every peer for which something was queued in this turn. Of the peers for which events of many
-// alone wait, a part is sent to (struct turn_bounds): the others in the turns that follow.
+// Sends to every peer for which something was queued in this turn. Peers for which only events to many wait are served in
+// part (struct turn_bounds), the others in the turns that follow.
 void send_flush_all(struct shard *shard);
 // When more of what goes to many can be sent, by io_now; 0: at once, UINT64_MAX: nothing waits.
 uint64_t send_goes_on_ns(const struct shard *shard);

@@ -1,7 +1,9 @@
-// A send that ends shows that its peer reads. A large send lasts, and the kernel takes more only when much of
-// its own is gone. The kernel is therefore asked, often, and only for the peers that are behind. It shows
-// reading in steps (limits.h). A pause alone doesn't tell a reader that has stopped from a slow one, but a
-// step after a pause does.
+// Finds readers that have stopped.
+//
+// A send that ends shows that its peer reads. A large send lasts, and the kernel takes more only when much of its buffer is
+// free again. The kernel is therefore asked how much the peer has acknowledged, often, and only for peers that are behind.
+// The kernel shows reading in steps (limits.h). A pause alone doesn't tell a reader that has stopped from a slow reader,
+// but a step after a pause does.
 #include "router/engine/send/slow_reader.h"
 
 #include <assert.h>
@@ -26,7 +28,7 @@ static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint6
     return !shipment || shard_since(shard, shipment->since_ms) * waiting < PACE_MS * max;
 }
 
-// Counts time as peer.late_at does, from 1 on. It comes round after twelve days.
+// Returns the time in units of LATE_TICK_MS, from 1 on, as peer.late_at has it. The count wraps after twelve days.
 static uint32_t late_tick(const struct shard *shard) {
     return 1 + (uint32_t)(shard_now_ms(shard) / LATE_TICK_MS % ((1u << 24) - 1));
 }

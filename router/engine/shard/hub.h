@@ -1,5 +1,5 @@
-// State that all shards of a hub share. It is made before they run; after that each field says who may write
-// it.
+// State that all shards of a hub share, made before the shards run. Each field says which thread may write to the field
+// afterwards.
 #pragma once
 
 #include <assert.h>
@@ -167,7 +167,7 @@ struct hub {
     _Atomic uint32_t presence_subscriptions; // of all shards, to events that the hub publishes of agents
     _Atomic uint32_t presence_hubs;          // other hubs with such subscriptions; shard 0 sets it
     struct subscriber_count *demand;         // all of them, counted by all shards; NULL: users aren't on
-    // Of large frames near the bound of memory (pressure.c).
+    // How shards agree which large frames give way near the bound of memory (pressure.c).
     _Atomic uint64_t *slowest;            // of [shard]: the rank of its slowest sender, set by the shard
     _Atomic uint64_t waiting_ms;          // when a shard last saw that a frame had waited for long
     _Atomic uint64_t give_way_ms;         // when a slow sender may be closed for it

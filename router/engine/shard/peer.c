@@ -357,8 +357,8 @@ static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint
     return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
 
-// A peer that has half-closed can't send. It is idle only while something waits that it doesn't take, and not
-// while it waits for an answer.
+// A peer that has half-closed can't send. Such a peer is idle only while the hub has something for the peer that the peer
+// doesn't take, and not while the peer waits for an answer.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;

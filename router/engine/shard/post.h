@@ -43,8 +43,8 @@ enum answer_detail {
     ANSWER_BY_HUB = 4, // of this hub's, for a request that it had sent to others
 };
 
-// Posts mail to a shard. What a shard posts to itself is dealt with in the same turn, behind the work at hand, and is
-// of a feature.
+// Posts mail to a shard. Mail of a shard to itself is dealt with in the same turn, behind the work at hand. Such mail must
+// be a feature's.
 void post_mail(struct shard *shard, uint32_t to, struct mail *mail);
 // Holds an order of this shard's own back, as those of other shards are (inbox.h).
 void post_defer(struct shard *shard, struct mail *order);

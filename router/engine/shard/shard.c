@@ -168,7 +168,7 @@ static void close_features_below(struct shard *shard, unsigned number) {
         close_feature(shard, number);
 }
 
-// Its state is zeroed memory.
+// Opens a feature on this shard. The feature's state is zeroed memory.
 static bool open_feature(struct shard *shard, unsigned number) {
     const struct feature *feature = shard->features->by_number[number];
     if (feature && feature->shard_bytes) {

@@ -32,7 +32,7 @@ enum { SHARD_MAGIC = 0x70627368 };
 // bears a credential, as their refusals wait together for the last one.
 enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
 
-// Timers tell by kind what they lie in. Those of features have kinds of their own (feature.h).
+// The kind of a timer tells which struct has the timer in it. Timers of features have kinds of their own (feature.h).
 enum timer_kind {
     TIMER_PENDING,
     TIMER_PEER,

@@ -251,8 +251,8 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 
 // --- Going on
 
-// Returns whether a peer's reading must wait. Its messages go to many, and haven't gone out. Or many of its
-// requests are under way still. Or its messages wait, also for its own reading.
+// Returns whether reading from a peer must wait. Reading waits while the peer's messages to many haven't gone out, while many
+// of the peer's requests are under way, and while messages of the peer, or for the peer, wait.
 static bool is_blocked(const struct shard *shard, const struct deficit *deficit) {
     if (queue_limit_pauses_reads(deficit->peer))
         return true;

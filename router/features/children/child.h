@@ -112,7 +112,7 @@ struct pool_affinity {
     uint64_t connection;
 };
 
-// What is kept for a peer: a seat, or a user of programs.
+// State of a peer that is a child's seat, or that uses programs.
 struct child_peer {
     struct child *child;              // whose seat it is; NULL: it is none, or its child is no more
     struct pool_affinity *affinities; // one for each pool that it has used

@@ -1,5 +1,5 @@
-// Who has used a server of MCP that a section named, and no section names now: to be told of its lists when a section names it again.
-// All of it is shard 0's, as children are.
+// Clients that have used a server of MCP whose section is gone. They are told of the server's lists when a section names the server
+// again. All of it is shard 0's, as children are.
 #pragma once
 
 #include <stddef.h>

@@ -15,9 +15,8 @@ static inline bool child_mux_is(const struct agent *agent) {
 // Writes on a parcel with this message, for such an agent, who sent it and what it is.
 void child_mux_note(struct shard *shard, const struct message *message, const struct agent *agent,
                     struct parcel *parcel);
-// Refuses a message that would have such a program tell its source something later, where the source is at
-// another hub. Such a source is known by the link alone, which nothing but answers and progress goes back by.
-// True when it was refused.
+// Refuses a message that would have such a program tell its source something later, where the source is at another hub. The
+// hub knows such a source by the link alone, and only answers and progress go back by the link. True: the message was refused.
 bool child_mux_refuses(struct shard *shard, const struct message *message, const struct agent *agent);
 // Refuses a call of a tool that the section of a server of MCP doesn't name: it isn't there. True when it was refused.
 bool child_mux_lacks_tool(struct shard *shard, const struct message *message, const struct agent *agent);

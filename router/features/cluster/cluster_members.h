@@ -54,5 +54,5 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
 void cluster_members_seen(struct cluster_members *members, struct cluster_member *member, uint64_t now_ms);
 // Counts anew who is served, and who has beaten and isn't.
 void cluster_members_count(struct cluster_members *members);
-// It owes nothing, has asked nothing, and none of its agents is known.
+// Removes a member that owes nothing, has asked nothing, and of which no agent is known.
 void cluster_members_remove(struct cluster_members *members, struct cluster_member *member);

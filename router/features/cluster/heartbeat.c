@@ -46,7 +46,7 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
 
 // --- Who is there
 
-// What other shards are told of them.
+// Publishes the counts of hubs to all shards.
 void heartbeat_count(struct link *link) {
     struct shard *shard = link->shard;
     cluster_members_count(&link->members);
@@ -119,7 +119,7 @@ static void ask_agents(struct link *link, struct cluster_member *member) {
     member->presence.list_number = remote_directory_ask(link, member, "{\"presence\":true}");
 }
 
-// What a beat says has changed.
+// Takes up whether anybody at this hub is subscribed to presence: asks the members for their agents, or forgets these.
 static void follow_listeners(struct link *link, bool listens) {
     struct list *all = &link->members.all;
     if (listens == link->listens)
@@ -194,7 +194,7 @@ bool heartbeat_take(struct link *link, const struct hub_message *message) {
     member->listens = json_member_true(message->body, message->json, "presence");
     member->is_strict = json_member_true(message->body, message->json, "strict");
     uint64_t dropped = json_member_whole(message->body, message->json, "dropped");
-    // It could not publish some events since: who has subscribed here is told, once a second at most.
+    // The member has dropped events since its last beat: subscribers here are told, once a second at most.
     link->is_missing |= member->has_beaten && dropped > member->dropped;
     member->dropped = dropped;
     take_served(link, member);

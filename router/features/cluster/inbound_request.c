@@ -162,7 +162,7 @@ static void send_error(struct link *link, const struct reply_place *place, enum 
         peer_close(shard, link->peer, COUNT_CLOSED_NO_MEMORY);
 }
 
-// What its name has been asked for so far, and how that went.
+// Counts an answered request for the name it was sent to: its time, and whether the answer is an error.
 static void note_answer(struct link *link, const struct inbound_request *request, bool is_error) {
     struct nats_subscription *subscription = request->subscription;
     uint64_t now_ms = shard_now_ms(link->shard);
@@ -209,7 +209,7 @@ void inbound_request_respond(struct shard *shard, struct peer *peer, struct exch
     exchange_free(shard, exchange);
 }
 
-// Its hub needn't be told any more that it was taken.
+// Marks a request of which its hub must not be told any more that the request was taken.
 static void acknowledge(struct inbound_request *request) {
     assert(request->place.hub);
     list_remove(&request->untold);
@@ -277,7 +277,7 @@ static void end_identity(struct link *link) {
 
 // --- Coming
 
-// Who is meant by the subject is meant where the body doesn't say so: of agents and capabilities.
+// Reads the agent or capability from the subject, where the body doesn't name the target.
 static enum error read_target(struct link *link, const struct hub_message *message, struct origin *origin) {
     const struct subject *subject = &message->subject;
     struct attachment *target = link->target;
@@ -423,7 +423,7 @@ bool inbound_request_cancel(struct link *link, struct hub_message *hub_message) 
     return cancel_request_cross(link->shard, &message, pending);
 }
 
-// What isn't forwarded yet, or is held, ends; its answer is nobody's.
+// Ends a request that isn't forwarded yet, or is held. Nobody gets its answer.
 static void end_one(struct link *link, struct inbound_request *request) {
     struct shard *shard = link->shard;
     struct pending *pending = pending_of(link, request);

@@ -287,7 +287,7 @@ void link_lost(struct link *link) {
     struct shard *shard = link->shard;
     const char *server = name_of(link);
     bool was_up = link->state == LINK_UP;
-    // Who takes hubs in and sends them away at once is gone to after pauses, as who takes none in.
+    // A server that takes the hub in and sends it away at once is dialled after pauses, like a server that takes none in.
     if (was_up && shard_now_ms(shard) - link->up_ms >= LINK_STOOD_MS)
         reconnect_backoff_reset(&link->backoff);
     assert(link->peer && link->socket < 0);

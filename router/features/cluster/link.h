@@ -18,7 +18,7 @@ void link_end(struct shard *shard);
 void link_resolved(struct shard *shard, const struct io_event *event);
 // IO_CONNECTED with CLUSTER_TOKEN_LINK.
 void link_connected(struct shard *shard, const struct io_event *event);
-// Its pause is over: dials the next server. The one that is dialled is given up.
+// Dials the next server, once the pause is over. Gives up the server that is being dialled.
 void link_dial(struct link *link);
 void link_give_up(struct link *link);
 // The server can't be dialled: the next one has its turn.

@@ -121,7 +121,7 @@ struct link {
     struct shard *shard;
     const struct transport *transport; // that is spoken there
     enum link_state state;
-    // Those of the settings, and behind them what the server has named.
+    // The servers of the settings, and behind them those that a server has named.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
     uint32_t server_count, server;               // the one that is dialled, or that the link is to
     struct link_resolver resolving;              // of a server whose host is a name: where it is
@@ -143,7 +143,7 @@ struct link {
     uint64_t claimed_serial, late_serial; // of agents: up to which names were said again, and once more
     uint8_t nonce[NKEY_NONCE_BYTES_MAX];  // that the server wants to have signed
     uint32_t nonce_bytes;                 // 0: it doesn't
-    // What the server called a fault, or was wrong with it, last, and when that was logged.
+    // The last fault that the server named or showed, and when the fault was logged.
     uint64_t fault_hash, fault_ms;
     struct nats_subscriptions subscriptions;
     struct cluster_members members;
@@ -152,7 +152,7 @@ struct link {
     struct attachment *target; // room for whom a subject names
 };
 
-// That it is dialled at, or is to.
+// Returns the server that is dialled, or that the link is to.
 static inline const struct cluster_server *link_server(const struct link *link) {
     assert(link->server < link->server_count);
     return &link->servers[link->server];

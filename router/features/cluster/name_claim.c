@@ -38,7 +38,7 @@ static bool publish_name(struct link *link, const char *id, size_t bytes, uint64
     return nats_publish(link, &words, json);
 }
 
-// What this hub holds, and for how long.
+// Writes that this hub holds the name, and for how long.
 static void put_holding(struct text *json, const struct shard *shard, const struct agent *agent) {
     assert(agent->held_since_ms <= shard_now_ms(shard));
     reply_data_number(json, "ageMs", (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
@@ -61,7 +61,7 @@ static void give_up(struct link *link, const struct agent *agent) {
     registry_yield(link->shard, link->peer->name, agent);
 }
 
-// What another hub holds, too. The lesser NODE alone judges, so that both can't think that they stay: the younger yields, a child never.
+// Judges a name that two hubs hold. The lesser NODE alone judges, so that not both think that they stay: the younger yields, a child never.
 static void judge(struct link *link, struct cluster_member *member, const char *id, size_t bytes,
                   uint64_t age_ms, bool is_child) {
     struct shard *shard = link->shard;
@@ -80,7 +80,7 @@ static void judge(struct link *link, struct cluster_member *member, const char *
     nats_publish(link, &(struct hub_words){.kind = SUBJECT_YIELD, .hub = &member->hub}, &json);
 }
 
-// What is said of a name.
+// The fields of a message about a name.
 struct name_words {
     size_t bytes; // of the name; SIZE_MAX: there is none
     bool is_held, takes_over, is_child, is_mcp, attaches, has_age;
@@ -233,7 +233,7 @@ static void ask(struct link *link, struct order *order) {
         registry_claimed(shard, order, false); // it exists here alone
 }
 
-// Those that nobody was asked for are the last ones.
+// Returns the first claim that no hub was asked about yet. Such claims are the last ones of the list.
 static struct list *first_unasked(const struct shard *shard) {
     struct list *all = &shard->claims->orders, *node = all;
     while (node->prev != all && !order_at(node->prev)->claim_number)

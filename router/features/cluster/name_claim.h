@@ -15,7 +15,7 @@ void name_claim_pong(struct link *link);
 
 // Another hub asks for a name, or says that it holds the name. False: it can't be read.
 bool name_claim_take(struct link *link, const struct hub_message *message);
-// What another hub answers, or the server that nobody is there.
+// Takes another hub's answer, or the server's that nobody is there.
 void name_claim_answer(struct link *link, const struct hub_message *message);
 // Another hub says that a name is to yield here. False: it can't be read.
 bool name_claim_yield(struct link *link, const struct hub_message *message);

@@ -55,7 +55,7 @@ static bool put_connect(struct text *out, struct link *link) {
     return good;
 }
 
-// What programs that look for services of NATS ask: all of them, those of this name, this one (nats_service.c).
+// Subscribes to the questions of programs that look for services of NATS: to all, of this name, of this instance (nats_service.c).
 static void put_services(struct text *out, const struct link *link, uint32_t sid) {
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
@@ -69,7 +69,7 @@ static void put_services(struct text *out, const struct link *link, uint32_t sid
     }
 }
 
-// What all hubs say, and what is said to this one alone.
+// Subscribes to what all hubs say, and to what is said to this hub alone.
 static void put_own(struct text *out, const struct link *link) {
     const char *cluster = link->shard->hub->settings.cluster->name;
     char lines[64 + HUB_NAME_BYTES_MAX + 2 * CLUSTER_NAME_BYTES_MAX];
@@ -133,7 +133,7 @@ static bool is_known(const struct link *link, const struct cluster_server *serve
     return false;
 }
 
-// What the server names takes the place of what servers named before: behind the settings' own, and the server itself.
+// Forgets the servers that servers named before. The settings' own servers stay, and so does the server of the link.
 static void forget_learned(struct link *link) {
     uint32_t own = link->shard->hub->settings.cluster->server_count;
     assert(link->server < link->server_count);
@@ -148,8 +148,8 @@ static bool is_numeric(const char *host) {
     return host[strspn(host, "0123456789.")] == '\0' || strchr(host, ':');
 }
 
-// It is shown what the one that named it was. Where it is a mere address, its certificate must be for the same name, as certificates of
-// such servers are.
+// Adds a server that the link's server has named. The hub shows the new server the same credentials. Where the new server is a mere
+// address, its certificate must be for the name of the link's server, as certificates of such servers are.
 static void learn_server(struct link *link, const char *url, size_t bytes) {
     const struct cluster_server *own = link_server(link);
     struct cluster_server fresh = *own;
@@ -235,8 +235,8 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
         connect_to(link);
 }
 
-// What came behind INFO came from anybody: it must not be taken for what the server says over TLS. What the hub has to say waits
-// until the server has shown who it is.
+// Begins TLS. Drops the bytes behind INFO: anybody may have sent them, and they must not be taken for bytes of TLS. The hub's own
+// lines wait until the server has shown who it is.
 void nats_handshake_secure(struct link *link) {
     struct shard *shard = link->shard;
     struct peer *peer = link->peer;

@@ -92,7 +92,7 @@ bool nats_publish(struct link *link, const struct hub_words *words, struct text 
     if (is_answered)
         envelope.reply_bytes = subject_write_hub(reply, shard->hub->settings.cluster->name, &link->hub,
                                                  SUBJECT_ANSWER, words->number);
-    // Who hears a hub that has left would take it for there again.
+    // A member that hears a hub that has left would take that hub for present again.
     struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {
         send_queue_required(shard, link->peer, parcel);

@@ -1,4 +1,4 @@
-// What a hub says to its NATS server, and through it to other hubs, besides messages of peers.
+// Publishes a hub's own messages to other hubs, through its NATS server. Messages of peers go another way (outbound_request.h).
 #pragma once
 
 #include "router/features/cluster/link_state.h"

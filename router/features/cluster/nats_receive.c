@@ -110,7 +110,7 @@ static bool take_answer(struct link *link, struct hub_message *message) {
     return true;
 }
 
-// A report on a request's progress, from the hub that has it. What it may not be is a call.
+// Takes a report on a request's progress, from the hub that has the request. The report must not be a call.
 static bool take_progress(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
     uint64_t number = 0;
@@ -144,7 +144,7 @@ static bool take_approval(struct link *link, const struct hub_message *message) 
     return true;
 }
 
-// What a hub says to another one, or to all, in JSON. False: it can't be read.
+// Takes a message of a hub to another hub, or to all hubs, in JSON. False: the message can't be read.
 static bool take_json(struct link *link, const struct hub_message *message) {
     assert(message->member && message->json.bytes);
     switch (message->subject.kind) {

@@ -1,4 +1,4 @@
-// What the server says to the hub, and other hubs through it: its transport, on shard 0.
+// The transport of the NATS server, on shard 0: receives what the server says, and other hubs through the server.
 #pragma once
 
 #include "router/features/cluster/link.h"

@@ -115,7 +115,7 @@ static void count_all(struct nats_subscriptions *presence, const struct agents *
                       const struct list *claims, const struct nats_scope *scope) {
     static const char any[] = "*";
     assert(agents);
-    // Of all events one copy comes to this hub: who has subscribed to what changes too often, on all shards, to be told the server.
+    // One copy of every event comes to this hub. Subscriptions of peers change too often, on all shards, to be told the server.
     count_at(presence, scope, scope->realm, SUBJECT_EVENT, any, sizeof any - 1);
     for (const struct list *node = agents->all.next; node != &agents->all; node = node->next)
         count_agent(presence, scope, list_entry(node, struct agent, link));

@@ -93,7 +93,7 @@ static void post(struct link *link, struct remote_end *end) {
         mailbox_post(hub_mailbox(shard->hub, shard->index, to), &end->mail);
 }
 
-// It ends on its source's shard. What tells that is its own memory, so that there always is some.
+// Ends a request on its source's shard. The mail that says so is memory of the request's own, so that there always is some.
 static void end(struct link *link, struct outbound_request *request, enum remote_end_kind kind,
                 uint64_t bytes) {
     uint64_t number = request->number;
@@ -130,7 +130,7 @@ void outbound_request_tick(struct link *link) {
 
 // --- Going
 
-// What bears no head means nothing to a server.
+// Notes a request that goes to the link. Drops a parcel that bears no NATS head: such a parcel means nothing to a server.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     struct link *link = link_of(shard, peer);
     assert(link && link->peer == peer);
@@ -207,9 +207,9 @@ bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parc
     return false;
 }
 
-// --- What other hubs say
+// --- Messages of other hubs
 
-// It is that hub's; false: another one has it.
+// Notes that the hub has taken the request. False: another hub has it already.
 static bool give_to(struct outbound_request *request, struct cluster_member *member) {
     if (!member || request->taker == member)
         return true;
@@ -251,7 +251,7 @@ bool outbound_request_answer(struct link *link, struct hub_message *message) {
     return true;
 }
 
-// What has ended here meanwhile is cancelled there: its answer would be nobody's.
+// Notes that a hub has taken a request. A request that has ended here meanwhile is cancelled there: nobody would get its answer.
 static void note_taken(struct link *link, struct cluster_member *member, uint64_t number) {
     struct outbound_request *request = outbound_request_find(&link->outbound, number);
     bool is_its = request && give_to(request, member);

@@ -96,7 +96,7 @@ void remote_directory_take(struct link *link, const struct hub_message *message,
     struct directory_query *query = query_at(node);
     directory_query_add(link->shard, query, message->body + agents.at, agents.bytes);
     query->partial |= is_cut;
-    // Who has come since isn't waited for.
+    // The query doesn't wait for members that came later.
     bool is_awaited = member->is_served && member->served_since < query->number;
     if (is_awaited && query->awaited_hubs > 0 && is_last)
         query->awaited_hubs--;
@@ -152,7 +152,7 @@ static bool put_one(void *context, const struct text *agent) {
     return true;
 }
 
-// What the hub holds, and for how long.
+// Writes the names that the hub holds, and for how long.
 static bool put_names(struct link *link, struct parts *parts) {
     const struct shard *shard = link->shard;
     const struct list *all = &shard->agents.all;

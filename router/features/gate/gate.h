@@ -57,14 +57,14 @@ struct gate {
     uint32_t queries_out; // of this shard's peers (router/features/gate/gate_query.h)
 };
 
-// What a peer has sent that is held.
+// The held messages of one peer.
 struct gate_source {
     struct list held; // struct held_message.by_source
     uint32_t count;
     uint64_t bytes; // that count in gate_hub.held_bytes
 };
 
-// What is held in the whole hub, counted by all shards.
+// Counts of held messages in the whole hub; all shards count.
 struct gate_hub {
     _Atomic uint32_t held;       // messages
     _Atomic uint64_t held_bytes; // of memory, that these take

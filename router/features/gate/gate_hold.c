@@ -22,9 +22,9 @@
 
 // --- Quota
 
-// Bounds of held messages. They are a number of messages in the whole hub, and a quarter of the memory; of
-// both a quarter is one user's, or where users aren't on one connection's. A large body stays in the buffer
-// in which it came. A small one is copied, so that no receive buffer is kept for it.
+// Bounds of held messages. The hub may hold a number of messages, and a quarter of the memory. One user may have a quarter
+// of both; without users one connection may. A large body stays in the buffer in which it came. A small body is copied, so
+// that no receive buffer is kept for it.
 
 // Returns the part of either bound that one user, or without users one connection, may have.
 static uint64_t share_of(uint64_t all) {

@@ -79,8 +79,8 @@ static bool reaches_any(struct shard *shard, const struct message *message,
     return !verdict.error && !goes_remote;
 }
 
-// Holds a message that came back from another hub. Its time begins once it is approved, and is the one that its
-// source gave.
+// Holds a message that came back from another hub. The message's time begins once the message is approved, and is the time
+// that the source gave.
 static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;

@@ -6,8 +6,8 @@
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
 
-// Returns whether the request may go on. From here on until http_forget_user its peer speaks for the user
-// that it names. Else the request was answered, or will be.
+// Returns whether the request may go on. From here on until http_forget_user the peer speaks for the user that the request
+// names. False: the request was answered, or will be.
 bool http_admit(struct shard *shard, struct http_call *call, const struct http_route *route);
 // Whether the request, which was admitted, may be served by this route, which perhaps takes the connection over.
 bool http_admit_to(struct shard *shard, struct http_call *call, const struct http_route *route);

@@ -60,7 +60,7 @@ struct http_deferred {
     uint32_t frames; // that the peer had said when it came, itself included
 };
 
-// Of a connection, also once the connection speaks WebSocket or has server-sent events.
+// State of a connection that speaks HTTP, kept also once the connection speaks WebSocket or has server-sent events.
 struct http_peer {
     struct list exchanges; // struct exchange.by_peer, in the order of the requests
     uint32_t exchange_count;

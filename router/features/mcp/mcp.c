@@ -30,7 +30,7 @@ static bool knows_lists(const struct mcp_user *user) {
     return user->informed && !user->answers_only;
 }
 
-// The section is gone. Whoever knows the server's lists is told when another section has its name.
+// Notes that the section is gone. A client that knows the server's lists is told when another section has the server's name.
 static void note_absence(struct shard *shard, struct mcp *mcp) {
     size_t count = 0, all = 0;
     struct list *users = &mcp->users.users;
@@ -170,8 +170,8 @@ static void notify_lists(struct shard *shard, struct child *child, struct mcp *m
     }
 }
 
-// Another program has taken the server's place: its users' lists are out of date. A user that waits for a
-// first answer knows none. So it is where a section has the server's name again, after there was none.
+// Tells the server's users that their lists are out of date, since another program has taken the server's place. A user that
+// waits for a first answer knows no lists. The same goes for a section that has the server's name again, after none had it.
 static void notify_replaced(struct shard *shard, struct child *child, struct mcp *mcp) {
     if (child->of)
         return;
@@ -245,8 +245,9 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
     return true;
 }
 
-// Begins a request, which is the server's from now on. False without memory: the request can't go to the server then. What the
-// server asked for its sake would be taken as asked of another client, whose request would look like the only one in progress.
+// Begins a request, which is the server's from now on. False without memory: the request must not go to the server then. A
+// question that the server asks for the sake of the request would go to another client, whose request would look like the only
+// one in progress.
 static bool begin_call(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
                        const struct parcel *parcel) {
     bool is_request = parcel->source && parcel->hub_id;

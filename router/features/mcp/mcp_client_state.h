@@ -28,7 +28,7 @@ struct mcp {
 
 struct per_client;
 
-// What is kept for a seat.
+// State of a seat: a server's, or a user's.
 struct mcp_seat {
     struct mcp *mcp;         // of a server, or NULL
     struct per_client *each; // of the first instance where each user has its own (per_client.c); or NULL

@@ -1,7 +1,7 @@
 // Programs with an instance for each of their users (instances = each). Messages of users to the name come by on their
-// way into the queue of the first instance, which never runs (per_client_divert). They go to the instance of their
-// source, made when there is none. Messages of an instance come by before they are routed (per_client_take). Towards
-// all others the first one has been asked, and answers. All of it is shard 0's, as its children are.
+// way into the queue of the first instance, which never runs (per_client_divert). Each message goes to the instance of its
+// source, made when there is none. Messages of an instance come by before they are routed (per_client_take). All others
+// see the first instance alone, which is asked and answers. All of it is shard 0's, as its children are.
 #pragma once
 
 #include "core/lookup/lookup.h"

@@ -1,5 +1,5 @@
-// What the hub holds until somebody approves it: a list to decide from. What is on the way into it, a focus or a word
-// that somebody is typing, stays where it is while the list changes around it.
+// The list of held messages, from which an admin decides. The focus, and a word that somebody is typing, stay where they are
+// while the list changes around them.
 import * as figures from './status-figures.js';
 import { make, say, visible } from './status-view.js';
 

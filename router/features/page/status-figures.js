@@ -1,5 +1,5 @@
-// What the figures of hub/stats mean: rates between two answers, sums by reason, and whether the hub is well. Nothing
-// here touches the page.
+// Reads the figures of hub/stats: rates between two answers, sums by reason, and whether the hub is well. Nothing here
+// touches the page.
 export const HISTORY = 300; // answers that are kept, one a second
 
 // --- Writing numbers
@@ -27,7 +27,7 @@ export function duration(ms) {
   return `${Math.floor(seconds / 86400)} days`;
 }
 
-// --- What was between two answers
+// --- Rates between two answers
 
 export const CALLS = ['mcp_tool_calls_ok', 'mcp_tool_calls_error', 'mcp_tool_calls_cancelled'];
 const RECEIVED = ['requests_received', 'notifications_received', 'responses_received', 'hcs_frames_received'];
@@ -80,8 +80,8 @@ const LOSS = /^(dropped_|closed_|requests_timed_out|requests_ended_by|requests_a
 export const lossNames = (stats) => Object.keys(stats).filter((name) => LOSS.test(name));
 export const words = (name) => name.replaceAll('_', ' ');
 
-// Those that say that the hub, or somebody at it, doesn't keep up. What peers do wrong, or leave behind by leaving, is
-// no fault of the hub's.
+// Counters that rise when the hub, or a peer, doesn't keep up. Counters of what peers do wrong, or leave behind by leaving,
+// aren't among them.
 const ALARMS = {
   dropped_events_overloaded: 'Events dropped because subscribers read too slowly',
   dropped_events_no_memory: 'Events dropped for lack of memory',

@@ -1,5 +1,5 @@
-// The page's connection to its hub: JSON-RPC over the hub's own WebSocket. It comes back by itself when the hub does,
-// after pauses that double, and never asks again before it has been answered.
+// The page's connection to its hub: JSON-RPC over the hub's own WebSocket. The connection comes back by itself when the hub
+// does, after pauses that double. The page never asks again before it has been answered.
 const PAUSE_MS = 500, PAUSE_MAX_MS = 8000, PATIENCE_MS = 5000;
 
 export class Link {

@@ -1,4 +1,4 @@
-// What the page is made of. All text of the hub's goes in as text, never as markup: agents choose their names.
+// Makes the page's elements. All text from the hub goes in as text, never as markup: agents choose their names.
 export function make(name, { text, ...attributes } = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -9,7 +9,7 @@ export function make(name, { text, ...attributes } = {}, ...children) {
   return element;
 }
 
-// What isn't shown where it stands, or not at all, is shown as its escape: who decides must see what is asked.
+// Shows hidden characters, and those that change the order of a text, as escapes: an approver must see what is asked.
 export const visible = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g,
   (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
