@@ -1,7 +1,8 @@
-// Clients of one MCP server, in a closed loop of `tools/call`: over HTTP with a session each, or in frames. Every answer
-// must have the id and the text of its call.
+// Clients of one MCP server that call a tool, over HTTP with a session each, or in frames. Every answer must have the id and
+// the text of its call. A client calls again once it is answered; with --rate all clients together begin so many calls a
+// second, some each millisecond, and a client that isn't answered yet leaves its turn out.
 //
-// usage: load.mjs URL CLIENTS SECONDS --warmup SECONDS --hub-pid PID [--arguments BYTES] --json
+// usage: load.mjs URL CLIENTS SECONDS --warmup SECONDS --hub-pid PID [--arguments BYTES] [--rate CALLS] --json
 //
 // URL is http://HOST:PORT/PATH, or tcp://HOST:PORT/AGENT for frames. Prints the figures as `patchbay bench --json` does:
 // cpuUs is the processor time that process PID took for a call, idleBytes its memory a client with a session.
@@ -15,9 +16,10 @@ import { parseArgs } from 'node:util';
 const OPENING = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'load', version: '1' } };
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { warmup: { type: 'string' }, 'hub-pid': { type: 'string', multiple: true }, arguments: { type: 'string', default: '256' }, json: { type: 'boolean' } },
+  options: { warmup: { type: 'string' }, 'hub-pid': { type: 'string', multiple: true }, arguments: { type: 'string', default: '256' }, rate: { type: 'string' }, json: { type: 'boolean' } },
 });
 const url = new URL(positionals[0]), [count, seconds] = positionals.slice(1).map(Number);
+const rate = Number(values.rate ?? 0);
 const payload = 'x'.repeat(Number(values.arguments));
 
 // Nanoseconds of processor time that the processes' threads took.
@@ -103,8 +105,31 @@ class FramedClient {
 
 let measuring = false, stopping = false;
 const latencies = [];
+
+// The turns of all clients, one after the other: resolves the client whose turn it is.
+const turns = clientsTurns();
+function clientsTurns() {
+  const waiting = Array(count).fill(null), begin = performance.now();
+  let turn = 0;
+  const timer = rate && setInterval(() => {
+    for (const due = (performance.now() - begin) * rate / 1000; turn < due; turn++) {
+      waiting[turn % count]?.();
+      waiting[turn % count] = null;
+    }
+  }, 1);
+  return {
+    wait: (n) => rate ? new Promise((resolve) => (waiting[n] = resolve)) : undefined,
+    end() {
+      clearInterval(timer);
+      for (const resolve of waiting) resolve?.();
+    },
+  };
+}
+
 async function loop(client, n) {
-  for (let call = 0; !stopping; call++) {
+  for (let call = 0; ; call++) {
+    await turns.wait(n);
+    if (stopping) return;
     const id = `${n}-${call}`, text = `${id} ${payload}`, before = process.hrtime.bigint();
     const { result, error } = await client.ask({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'echo', arguments: { text } } });
     if (error || result?.content?.[0]?.text !== text) throw new Error(`wrong: call ${id} got ${JSON.stringify(error ?? result)}`);
@@ -123,6 +148,7 @@ await Promise.race([loops, pause(seconds * 1000)]);
 const [spent, ms, loadUs] = [cpuNs() - cpu, performance.now() - since, process.cpuUsage(own)];
 const calls = latencies.length;
 stopping = true;
+turns.end();
 await loops;
 const sorted = latencies.slice(0, calls).sort((a, b) => a - b), at = (part) => sorted[Math.min(calls - 1, Math.floor(part * calls))];
 process.stdout.write(`${JSON.stringify({

@@ -23,11 +23,11 @@ function run(command, deadlineMs) {
 
 // `what`: {server, build, unix, framing, tls, web, sources, rights, joined, options, cpus, load}. `settings`: {build, seconds, warmup, serverCpu, loadCpu}.
 export async function measure(what, settings) {
-  const { sources, targets, depth, body, flags = [], flood, clients } = what.load;
+  const { sources, targets, depth, body, flags = [], flood, clients, rate } = what.load;
   const cpus = what.cpus === 'both' ? `${settings.serverCpu},${settings.loadCpu}` : String(settings.serverCpu);
   const server = await start(what.server, { build: what.build, loadBuild: settings.build, unix: what.unix, framing: what.framing, tls: what.tls, web: what.web, mcp: what.mcp, sources: what.sources, rights: what.rights, joined: what.joined, options: what.options, body, cpus, loadCpu: settings.loadCpu });
   try {
-    const program = clients ? [process.execPath, MCP_LOAD, ...server.load, String(clients), String(settings.seconds)] : flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
+    const program = clients ? [process.execPath, MCP_LOAD, ...server.load, String(clients), String(settings.seconds), ...rate ? ['--rate', String(rate)] : []] : flood ? ['bench/bench_bystander', ...server.load.slice(0, 2), flood, String(settings.seconds)]
       : ['tools/patchbay', ...server.load, ...[sources, targets, depth, body, settings.seconds].map(String), ...flags];
     const command = ['taskset', '-c', String(settings.loadCpu), resolve(settings.build, program[0]), ...program.slice(1),
       '--warmup', String(settings.warmup), ...server.pids.flatMap((pid) => ['--hub-pid', String(pid)]), '--json'];

@@ -7,7 +7,7 @@
 // `web` is the scheme by which the load comes to the hub's HTTP, and `sources` that of its sources: ws, http or tcp. `joined`: the sources
 // are at another hub, on the same core, joined through a server of NATS, and CPU and memory are both hubs'.
 // A load: {sources, targets, depth, body, flags}: the arguments of `patchbay bench`; or {flood}: that of `bench_bystander`; or
-// {clients}: that of `mcp/load.mjs`.
+// {clients, rate}: that of `mcp/load.mjs`; without a rate in a closed loop.
 
 const KIB = 1024;
 const requests = (sources, targets, depth, body, ...flags) => ({ sources, targets, depth, body, flags });
@@ -175,7 +175,8 @@ const secured = [
 ];
 
 // Calls of one tool by 50 clients with a session each, all through one gateway to servers of one program. Only the gateway's
-// costs are counted, and not those of the servers of MCP.
+// costs are counted, and not those of the servers of MCP. Beside frames both sides get the same rate: in a closed loop the load
+// itself is slower over HTTP, and fewer calls go together in a turn of the hub.
 const CALLS = { clients: 50 };
 const idleMemory = () => ({ of: [0, 'idleBytes'], over: [1, 'idleBytes'] });
 const besideGateway = (peer, ...aims) => ({
@@ -185,7 +186,7 @@ const besideGateway = (peer, ...aims) => ({
 const callingTools = [
   besideGateway('mcp-proxy', cpu(0.02), idleMemory()),
   besideGateway('supergateway', cpu(0.02), idleMemory()),
-  { name: 'mcp-framed', title: 'tools/call, 50 clients, a session each over HTTP, beside frames', load: CALLS,
+  { name: 'mcp-framed', title: 'tools/call, 50 clients, 2,000 calls a second, a session each over HTTP, beside frames', load: { ...CALLS, rate: 2000 },
     sides: [{ server: 'hub', label: 'HTTP', mcp: 'http' }, { server: 'hub', label: 'frames', mcp: 'frames' }], aims: [cpu(1.6)] },
 ];
 
