@@ -1,6 +1,21 @@
-// What guests of several hubs have sent, and what may come of it: what clusters.c (the play), clusters_speak.c (what guests say),
-// clusters_guests.c (what they hear), clusters_ends.c (what becomes of it), clusters_rights.c (what they may), clusters_gate.c (what is held), clusters_orders.c
-// (what goes by its command or its method) and clusters_strays.c (who is no hub) share.
+// The state that the files of the simulator of clusters share. Guests (connections to several hubs) send letters (messages). An
+// oracle judges where each letter may come, and how it may end.
+//
+//   clusters.c           the play: the order of steps, faults, and the end of a run
+//   clusters_speak.c     guests send
+//   clusters_guests.c    guests receive
+//   clusters_ends.c      how letters end
+//   clusters_rights.c    rights, by the model of users
+//   clusters_gate.c      held letters
+//   clusters_children.c  hubs' children (kids)
+//   clusters_orders.c    notifications that go by a command or a method (orders)
+//   clusters_streams.c   HCS
+//   clusters_callers.c   requests over HTTP (calls)
+//   clusters_journal.c   journals
+//   clusters_presence.c  subscribers to presence
+//   clusters_strays.c    a client of the NATS server that is no hub (the stray)
+//
+// "Is sure" means everywhere: nothing was wrong when the thing was sent, so that the oracle demands one result.
 #pragma once
 
 #include "tests/sim/fleet.h"
@@ -27,11 +42,11 @@ enum {
     STRAY_MAX = 200,
     STRAYS_KEPT = 8,
     ORDERS_MAX = 200,
-    NAME_ORDERS = 0,  // who has it may offer the method of orders
-    NAME_COMMAND = 1, // and who has this one a command
+    NAME_ORDERS = 0,  // the agent of this name may offer the method of orders
+    NAME_COMMAND = 1, // the agent of this name may carry out a command
     CALLERS = 8,
     SESSIONS_MAX = 256,
-    TOLD_MAX = 4, // hubs at which a name is told to be
+    TOLD_MAX = 4, // the most hubs at which a subscriber is told that a name is
 };
 
 enum kind { KIND_REQUEST, KIND_NOTE, KIND_NEWS };
@@ -42,10 +57,10 @@ enum address {
     TO_NOBODY,
     ADDRESSES,
     TO_ALL = ADDRESSES, // of notifications
-    TO_KID,             // of a hub; its number is the name
+    TO_KID,             // to a hub's child; the number of the hub stands in `name`
 };
 
-// What an agent says that it offers.
+// Bits: the kinds of capabilities that an agent registers.
 enum { OFFERS_TEAM = 1, OFFERS_METHODS = 2, OFFERS_TELLING = 4, OFFERS_STREAMS = 8, OFFERS_ALL = 15 };
 
 enum decision { UNDECIDED, APPROVED, REJECTED, REVISED };
@@ -55,42 +70,43 @@ struct letter {
     enum kind kind;
     enum address address;
     unsigned source, life, name; // life: the source's
-    unsigned epoch;              // when it was sent
+    unsigned epoch;              // at which the letter was sent
     bool sure;                   // nothing was wrong then
-    bool peopled;                // and whoever is to get it was there
+    bool peopled;                // and a receiver was there
     bool big, timed, cancelled;
-    int level;                       // that it requires
-    int user;                        // whose it is; NOBODY: its hub knows no users
-    unsigned editions[SITES_MAX];    // of the users' files, the first by which it may have been judged there
-    unsigned copies;                 // that have come
-    unsigned cancels, cancels_heard; // said by its source, and by its hub to who got it
-    uint32_t got;                    // bits: guests
-    unsigned by;                     // who got it last
-    char id[32];                     // under which it came there
-    unsigned ended;
-    bool good;
-    int64_t code;                  // of its error
-    int refused_by;                // which hub did that for sure; NOBODY: any may have
-    bool by_call;                  // it was sent over HTTP
-    uint32_t site_life[SITES_MAX]; // of each hub, as it was sent
-    char checkpoint[96];           // under which it is held; empty: nobody has been told that it is
-    unsigned held_at;              // at which hub; SITES_MAX: that has gone
-    uint32_t noticed;              // bits: guests who have
+    int level; // that the letter requires
+    int user;  // of the source; NOBODY: its hub has no users
+    unsigned
+        editions[SITES_MAX]; // the first edition of each hub's users file by which the letter may be judged
+    unsigned copies;         // that have come to guests
+    unsigned cancels, cancels_heard; // sent by the source; sent by a hub to the receiver
+    uint32_t got;                    // bits: guests that have got the letter
+    unsigned by;                     // the guest that got it last
+    char id[32];                     // of the request as that guest got it
+    unsigned ended;                  // how often the source was told of the end
+    bool good;                       // the end was a result
+    int64_t code;                    // of the error
+    int refused_by;                  // the hub that must have refused the letter; NOBODY: any may have
+    bool by_call;                    // the letter was sent over HTTP
+    uint32_t site_life[SITES_MAX];   // of each hub, when the letter was sent
+    char checkpoint[96]; // of the held letter; empty: nobody has been told that the letter is held
+    unsigned held_at;    // the hub that holds it; SITES_MAX: that hub has gone
+    uint32_t noticed;    // bits: guests that were told that the letter is held
     uint64_t sent_ns;
-    unsigned said;             // bits: decisions of those who may decide
-    enum decision decided;     // that counts, as far as anybody was told
-    uint32_t asked_by;         // bits: guests who wait to hear whether theirs counts
-    uint8_t words[GUESTS_MAX]; // and what they said
+    unsigned said;             // bits: decisions of guests that may decide
+    enum decision decided;     // the decision that counts, as far as anybody was told
+    uint32_t asked_by;         // bits: guests that wait to hear whether their decision counts
+    uint8_t words[GUESTS_MAX]; // the decision of each of these guests
 };
 
-// What a guest has asked of a name, and the hub has not answered.
+// A guest's registration of a name, which the hub has not answered.
 struct claim {
     bool open;
     unsigned epoch;
-    bool sure_taken, sure_free; // nothing was wrong, and somebody had it, or nobody did
+    bool sure_taken, sure_free; // nothing was wrong, and another guest had the name, or none had
     uint64_t sent_ns;
     int level;
-    unsigned offers, edition; // edition: of the users' file, the first by which it may have been judged
+    unsigned offers, edition; // edition: the first of the users file by which the claim may be judged
 };
 
 // A connection, one life after another.
@@ -99,66 +115,66 @@ struct guest {
     uint8_t *in;
     size_t count;
     unsigned site, life;
-    int user;                   // NOBODY: its hub knows none
-    unsigned generation;        // of the credential that it shows
-    bool entered;               // the hub has said so
-    unsigned wanted, listening; // bits: patterns that it has asked for, and those that are in force
-    bool holds[NAMES];          // the hub has said so, and not taken it back
-    int levels[NAMES];          // that it supports under that name
+    int user;                   // NOBODY: its hub has no users
+    unsigned generation;        // of the credential that the guest shows
+    bool entered;               // the hub has accepted the guest's initialize
+    unsigned wanted, listening; // bits: patterns that the guest has asked for; patterns that are in force
+    bool holds[NAMES];          // the hub has registered the name for the guest, and not taken it back
+    int levels[NAMES];          // that the guest supports under each name
     unsigned offers[NAMES];
-    uint64_t since_ns[NAMES]; // when it asked for it
+    uint64_t since_ns[NAMES]; // when the guest asked for each name
     struct claim claims[NAMES];
     int last[GUESTS_MAX];    // of each source: the last event that came
-    int worked[GUESTS_MAX];  // likewise of what was for one agent
-    unsigned late[LATE_MAX]; // requests that it will answer some time
+    int worked[GUESTS_MAX];  // of each source: the last message for one agent that came
+    unsigned late[LATE_MAX]; // requests that the guest will answer some time
     unsigned late_count;
-    char strays[STRAYS_KEPT][32]; // ids of requests of who is no hub, the last ones
+    char strays[STRAYS_KEPT][32]; // ids of the last requests that came from the stray
     unsigned stray_count;
     unsigned lists_asked, lists_got; // of all hubs' agents
     bool list_complete;
-    uint32_t listed; // bits: names in the last one
-    bool watching;   // it is told what is held
-    bool hears;      // of all agents, and has missed none since
+    uint32_t listed; // bits: names in the last list
+    bool watching;   // the guest is told of held letters
+    bool hears;      // the guest is subscribed to presence, and has missed no change since
     uint64_t heard_ns;
     unsigned heard_edition;
-    struct told {
+    struct told { // where the guest was told that each name is
         bool is_there;
-        char hub[HUB_NAME_BYTES_MAX + 1]; // empty: its own
+        char hub[HUB_NAME_BYTES_MAX + 1]; // empty: the guest's own hub
     } told[NAMES][TOLD_MAX];
 };
 
 // A request over HTTP.
 struct caller {
-    struct cable *cable; // NULL: there is none
+    struct cable *cable; // NULL: no request is under way
     unsigned tag;
     uint8_t *in;
     size_t count;
 };
 
-// What who is no hub asks one, and what has come of it.
+// A request that the stray sends to a hub.
 struct question {
-    unsigned answers, by_hubs; // by_hubs: those that aren't the server's, which found nobody there
+    unsigned answers, by_hubs; // by_hubs: answers of hubs; the others are the server's, which found nobody
     bool is_sure;              // nothing was wrong
-    unsigned epoch, wrongs;    // when it was asked
-    bool is_hubs_own;          // what a hub answers itself, and not for others
-    unsigned name, copies;     // that have come to somebody
-    bool is_found;             // who got it has said so
+    unsigned epoch, wrongs;    // when the question was asked
+    bool is_hubs_own;          // the hub itself answers, and not for others
+    unsigned name, copies;     // copies: how often the question came to a guest
+    bool is_found;             // the guest that got it has answered
 };
 
-// A notification that somebody carry out a command.
+// A notification of the method command/execute.
 struct order {
     unsigned source, epoch, copies;
-    unsigned by;   // who has got it
-    bool is_named; // it is for who has NAME_ORDERS
-    bool is_known; // there may be who carries out that one
-    bool is_sure;  // nothing was wrong when it was given, and who is to get it is known
+    unsigned by;   // the guest that has got it
+    bool is_named; // the order names the agent NAME_ORDERS
+    bool is_known; // an agent may be there that carries out the command
+    bool is_sure;  // nothing was wrong when the order was given, and its receiver is known
 };
 
-// How hubs' children are shared: as any agent is, by whoever asks them (MCP), or not at all. The last are there for their own
-// hub's guests alone.
+// How a hub's child is shared: like any agent, by several clients (MCP), or with a process for each client. The last kind serves
+// guests of its own hub alone.
 enum kid_kind { KID_PLAIN, KID_MCP, KID_EACH, KID_KINDS };
 
-// What a process of a hub's child has read, and asked its clients.
+// A process of a hub's child: what the process has read, and asked its clients.
 struct kid {
     struct kid *next;
     uint8_t *in;
@@ -175,11 +191,11 @@ struct cluster_stage {
     struct guest guests[GUESTS_MAX];
     struct letter letters[LETTERS_MAX];
     unsigned guest_count, letter_count, epoch;
-    unsigned wrongs;             // what has gone wrong so far
-    uint64_t freed_ns[NAMES];    // when somebody gave a name up, or left
-    unsigned settled;            // the epoch in which all last knew of all
+    unsigned wrongs;             // faults so far
+    uint64_t freed_ns[NAMES];    // when a guest last gave a name up, or left
+    unsigned settled;            // the last epoch in which all hubs knew of all
     bool scarce;                 // allocations fail until the end
-    struct broker_client *stray; // a client of the first server that is no hub; NULL: there is none
+    struct broker_client *stray; // a client of the first server that is no hub; or NULL
     struct {
         uint8_t bytes[1 << 20];
         size_t count;
@@ -188,25 +204,26 @@ struct cluster_stage {
     struct question questions[STRAY_MAX];
     struct order orders[ORDERS_MAX];
     unsigned order_count;
-    bool calm;                             // nothing is wrong, and what was has been got over
+    bool calm;                             // nothing is wrong, and earlier faults have healed
     bool had_faults;                       // in this run
-    bool had_cuts;                         // between servers
-    bool probes;                           // what is sent now must arrive
-    bool busy;                             // most answers come late, and most is asked of groups
-    bool events_only, no_events, no_names; // no_names: nobody asks for a name that another one has
-    bool by_users;                         // the hubs know users
-    bool known[SITES_MAX];                 // this one does
-    unsigned apart;                        // a hub whose REALM is another one; SITES_MAX: there is none
+    bool had_cuts;                         // routes between servers were cut in this run
+    bool probes;                           // letters sent now must arrive
+    bool busy;                             // most answers come late, and most letters go to groups
+    bool events_only, no_events, no_names; // no_names: no guest asks for a name that another guest has
+    bool by_users;                         // some hub has users
+    bool known[SITES_MAX];                 // the hubs that have users
+    unsigned apart;                        // a hub of another REALM; SITES_MAX: all have the same
     struct model models[SITES_MAX][EDITIONS_MAX];
     unsigned edition[SITES_MAX];
-    bool gated[SITES_MAX]; // what requires the strictest level, or what a file holds, is held
+    bool
+        gated[SITES_MAX]; // the hub holds letters of the strictest level, and those that its users file holds
     uint64_t gate_wait_ns;
     bool journaled[SITES_MAX], had_scarce;
-    char sessions[SESSIONS_MAX][40]; // as hubs have named guests, quoted
+    char sessions[SESSIONS_MAX][40]; // names that hubs have given to guests, quoted
     unsigned session_count;
-    bool kids, kids_wait; // hubs have children; they are started when somebody asks
+    bool kids, kids_wait; // hubs have children; the children start at the first request
     enum kid_kind kid_kinds[SITES_MAX];
-    struct kid *kid; // all that have read anything, the newest first
+    struct kid *kid; // all processes that have read anything, the newest first
     struct caller callers[CALLERS];
 };
 extern struct cluster_stage stage;
@@ -219,20 +236,20 @@ struct sums {
 };
 extern struct sums sums;
 
-// Something has changed (or is wrong from now on): what is under way may have met it.
+// Begins an epoch: something has changed, or is `wrong` from now on. Letters under way may have met the change.
 void stage_disturb(bool wrong);
-// Who holds a name as far as it has been told; guest_count: nobody.
+// Returns the guest that holds a name as far as that guest was told; guest_count: none.
 unsigned stage_holder(unsigned name);
 
-// Whether hubs serve each other.
+// Returns whether two hubs serve each other.
 static inline bool stage_together(unsigned one, unsigned other) {
     return (one == stage.apart) == (other == stage.apart);
 }
-// Nothing is wrong, and all know of all.
+// Returns whether nothing is wrong, and all hubs know of all.
 static inline bool stage_is_well(void) {
     return stage.calm && stage.settled == stage.epoch;
 }
-// Nothing has changed since, and nothing is wrong.
+// Returns whether nothing has changed since the epoch, and nothing is wrong.
 static inline bool stage_still(unsigned epoch) {
     return stage.calm && stage.epoch == epoch;
 }
@@ -244,128 +261,128 @@ extern const char *const cluster_patterns[PATTERNS];
 
 void guest_say(struct guest *guest, const char *fields, const char *body);
 void guest_enter(unsigned by);
-// Its connection is reset, so that the hub knows at once.
+// Resets the guest's connection, so that the hub knows at once.
 void guest_leave(unsigned by);
 void guest_claim(unsigned by, unsigned name);
 void guest_unclaim(unsigned by, unsigned name);
 void guest_send(unsigned by, enum kind kind, enum address address, unsigned name);
 void guest_cancel(void);
-// Several requests, one behind the other, and cancels of some: hubs say together what a turn asks one agent elsewhere.
+// Sends several requests, one behind the other, and cancels some. A hub sends requests of one turn to another hub together.
 void guest_send_several(unsigned by, enum address address, unsigned name);
 // Asks for the agents of all hubs.
 void guest_list(unsigned by);
-// Answers one of those that wait, or all.
+// Answers one of the requests that wait, or all.
 void guest_answer(unsigned by, bool all);
 // Answers one request.
 void guest_answer_one(unsigned by, const char *id, unsigned tag);
-// Whether it has been told that this is its own, and is one of those to whom a message goes that is for all.
+// Returns whether a letter to all must go to the guest: the guest was told that it holds the name, or is subscribed.
 bool guest_wants(unsigned by, const struct letter *letter);
 const char *letter_method(const struct letter *letter);
 const char *letter_event(const struct letter *letter);
-// Whoever is to get it is there, as far as anybody has been told, and nothing keeps it from them, whichever hub it comes to.
+// Returns whether a receiver is there, as far as anybody was told, and nothing keeps the letter from it at any hub.
 bool letter_is_peopled(const struct letter *letter);
 
 // --- clusters_guests.c
 
-// Reads what has come; false when there was nothing.
+// Reads what has come for a guest; false when there was nothing.
 bool guest_hear(unsigned by);
-// All is well: everybody who holds a name was in the last list, which was complete; and each that was asked for has come.
+// Checks, when all is well, that each list that was asked for has come, and that the last one was complete and had all holders.
 void guest_check_list(unsigned by);
 
 // --- clusters_ends.c
 
-// It has come to one whom it names, or who is one of those.
+// Checks that the letter may come to the guest: the letter names the guest, or a group of the guest's.
 void letter_comes(unsigned by, const struct letter *letter);
-// All that was said has arrived: that nobody is there is known.
+// Checks, once everything under way has arrived, that the source of a letter without a receiver was told so.
 void letter_check_known(unsigned tag);
-// A message has done all that it will.
+// Checks a letter at the end of a run, when nothing more can come of it.
 void letter_check(unsigned tag);
-// Whether its source is there and doesn't know how it ended.
+// Returns whether the letter's source is there and doesn't know how the letter ended.
 bool letter_waits(unsigned tag);
 
 // --- clusters_rights.c: by the model of users alone
 
-enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: whose it is
+enum judged { JUDGED_ALLOWED, JUDGED_REFUSED, JUDGED_UNKNOWN }; // unknown: the user isn't known
 
 void rights_choose(void);
-// What the hub is to know users by; NULL: nothing.
+// Returns the users of a hub, read from its users file; NULL: the hub has none.
 struct users *rights_read(unsigned site, const struct users *before);
-// The file changes at all hubs, which read it again; false when it doesn't. It may be this guest's credential that goes.
+// Changes the users file at all hubs, which read it again; false where nothing changes. This guest's credential may go.
 bool rights_reload(unsigned by);
-// Which hubs belong together with it.
+// Writes the REALM of a hub.
 void rights_realm(unsigned site, struct realm *realm);
-// The hub has taken back what isn't allowed any more.
+// Takes registrations and subscriptions from the model that the hub's new users file doesn't allow.
 void rights_recalled(unsigned site);
-// Who comes to a hub.
+// Chooses the user of a new guest.
 int rights_any_user(unsigned by);
-// The generation of a user's credential there.
+// Returns the generation of a user's credential at a hub.
 unsigned rights_generation(unsigned site, int user);
-// Whether by some edition, since it was sent, a hub may judge so of a message.
+// Returns whether a hub may judge so of a letter, by some edition since the letter was sent.
 bool rights_may_be(const struct letter *letter, unsigned site, enum judged judged);
-// Whether by some edition it may go to this agent at a hub, as one of a group.
+// Returns whether a letter to a group may go to this agent at a hub, by some edition.
 bool rights_may_reach(const struct letter *letter, unsigned site, unsigned name);
-// Whether by any edition since that one a registration is allowed, or isn't.
+// Returns whether some edition since `edition` allows a registration; with `allowed` false, whether some edition refuses it.
 bool rights_may_register(unsigned site, int user, unsigned edition, unsigned name, unsigned offers, int level,
                          bool allowed);
 bool rights_may_hear(unsigned site, int user, unsigned patterns);
-// Whether a hub shows this agent of its own to a user, by its file as it is.
+// Returns whether a hub shows this agent of its own to a user, by the current users file.
 bool rights_sees(unsigned site, int user, unsigned name, unsigned offers);
 bool rights_is_admin(unsigned site, int user);
 
 // --- clusters_gate.c
 
-// Whether its source's hub holds it, by some edition since it was sent; and by each.
+// Return whether the hub of the letter's source holds the letter: by some edition since the letter was sent; by each edition.
 bool gate_may_hold(const struct letter *letter);
 bool gate_must_hold(const struct letter *letter);
-// Asks for what is held to be told.
+// Subscribes the guest to notices of held letters.
 void gate_watch(unsigned by);
-// It is told of something that is held.
+// Takes a notice that a letter is held.
 void gate_notice(unsigned by, struct bit body);
-// Decides on something that is held, or not any more, at any hub.
+// Decides on a letter that is held, or was, at any hub.
 void gate_decide(unsigned by);
-// What the hub says to a decision.
+// Takes the hub's answer to a decision.
 void gate_decided(unsigned by, unsigned tag, struct bit body);
-// The hub that holds it, or held it; SITES_MAX: nobody has been told.
+// Returns the hub that holds the letter, or held it; SITES_MAX: nobody was told.
 unsigned gate_site(const struct letter *letter);
-// It has come to somebody.
+// Checks that a letter that has come to a guest was approved, if it had to be.
 void gate_arrival(const struct letter *letter, unsigned tag);
-// And at that hub to one of these names (bits; 0: nobody knows which).
+// Checks the same of a letter that came to one of these names at a hub (bits; 0: nobody knows which).
 void gate_arrival_at(const struct letter *letter, unsigned tag, unsigned to, unsigned names);
-// Whether it may end so for the gate.
+// Returns whether the gate may end the letter with this error.
 bool gate_may_end(const struct letter *letter, int64_t code);
 
-// It has come to somebody at a hub, which may be: both hubs allow it, and no gate has it.
+// Checks that a letter may come to a guest of a hub: both hubs allow it, and no gate holds the letter.
 void letter_arrives(const struct letter *letter, unsigned site);
-// Its source has been told how it ended.
+// Notes how a letter ended, as its source was told.
 void letter_end(unsigned tag, struct bit body);
-// A hub's child was asked.
+// Notes that a hub's child was asked.
 void kid_is_asked(unsigned site, unsigned tag, bool has_id);
 
 // --- clusters_children.c
 
-// The section of a hub's child; NULL: it has none.
+// Returns the section of a hub's child; NULL: the hub has none.
 struct child_settings *kids_read(unsigned site);
-// They read what has come; false when there was nothing.
+// Has all children read what has come; false when there was nothing.
 bool kids_hear(void);
-// Whether those of a hub are found by guests of another one.
+// Returns whether guests of the hub `from` can reach the child of the hub `site`.
 bool kids_serve(unsigned site, unsigned from);
-// A guest is asked something by one; answers.
+// Answers the question of a child to a guest.
 void kid_asks(unsigned by, struct bit body);
-// All that those have asked that still run was answered.
+// Checks that each question of a child that still runs was answered.
 void kids_check(void);
 void kids_forget(void);
 
 // --- clusters_orders.c
 
-// Whether who offers methods under this name offers that of orders, or carries out a command.
+// Returns whether an agent of this name with these offers carries out orders: by the method, or by the command.
 static inline bool orders_are_offered(unsigned name, unsigned offers) {
     return offers & OFFERS_METHODS && (name == NAME_ORDERS || name == NAME_COMMAND) &&
-           !stage.by_users; // of whom nobody says who may
+           !stage.by_users; // the model of users says nothing about orders
 }
-// Gives some, one behind the other.
+// Sends some orders, one behind the other.
 void orders_give(unsigned by);
 void order_comes(unsigned by, struct bit body);
-// All that was said has arrived: those that nothing has disturbed have come.
+// Checks, once everything under way has arrived, that each undisturbed order has come.
 void orders_check(void);
 
 // --- clusters_streams.c
@@ -375,11 +392,11 @@ void stream_hear(unsigned by, struct bit body);
 
 // --- clusters_callers.c
 
-// Whether one more may be made.
+// Returns whether one more call may be made.
 bool call_may(void);
 void call_send(unsigned tag, const char *body);
 bool calls_hear(void);
-// Who called has left.
+// Ends the calls of a guest that has left.
 void call_leave(unsigned by);
 
 // --- clusters_journal.c
@@ -388,23 +405,24 @@ void journals_check(void);
 
 // --- clusters_presence.c
 
-// A guest's subscriptions are in force.
+// Begins to judge what a guest is told, once its subscriptions are in force.
 void told_begin(unsigned by);
-// It may have missed a change.
+// Notes that the guest may have missed a change.
 void told_miss(unsigned by);
 void told_hear(unsigned by, struct bit body);
-// All is well, and everybody knows of all.
+// Checks, when all is well, that each guest was told of all agents.
 void told_check(void);
 
 // --- clusters_strays.c
 
-// A client that is no hub asks an agent, or who is there; reads what it is answered.
+// Has the stray ask an agent, or all hubs who is there.
 void stray_ask(void);
-// What it asked an agent comes to a guest.
+// Notes that a question of the stray has come to a guest.
 void stray_comes(unsigned by, unsigned number);
-// It asks each agent.
+// Has the stray ask each agent.
 void stray_ask_all(void);
+// Reads the answers to the stray; false when there was nothing.
 bool stray_hear(void);
-// All that was said has arrived: what nothing has kept from a hub, one has answered.
+// Checks, once everything under way has arrived, that a hub has answered each question that could reach a hub.
 void stray_check(void);
 void stray_leave(void);
