@@ -72,7 +72,7 @@ static bool read_arguments(struct recording *recording, int argc, char **argv) {
     return optind + 1 == argc && !recording->params.failed;
 }
 
-// Nobody else may read it, and it is written over no other file.
+// Opens the recording's file. No other user may read the file, and an existing file is never written over.
 static bool open_file(struct recording *recording) {
     int file = open(recording->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     recording->file = file < 0 ? NULL : fdopen(file, "w");

@@ -1,6 +1,5 @@
-// Texts of others that commands print, in which nothing steers the terminal. Neither U+0000 to U+001F nor
-// U+007F to U+009F get there, nor bytes that are no UTF-8. A hidden character (core/log/log_event.h)
-// becomes its escape.
+// Prints texts of others so that nothing in them steers the terminal. U+0000 to U+001F, U+007F to U+009F and bytes that
+// aren't UTF-8 never reach the terminal. A hidden character (core/log/log_event.h) becomes its escape.
 #pragma once
 
 #include <stddef.h>

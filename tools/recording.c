@@ -30,7 +30,7 @@ struct line {
 
 static const char no_memory[] = "memory is used up", no_entry[] = "this is no entry of a recording";
 
-// Who writes such a file may read what is made of it: names need no secret.
+// The writer of a recording may read all that is made of the recording, so that the hash of names needs no secret.
 static const struct siphash_key no_secret;
 
 static uint64_t hash_of_peer(const struct hash_table *by_name, const struct hash_node *node) {

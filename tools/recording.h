@@ -32,7 +32,7 @@ struct recorded_message {
     uint8_t *body;          // slack behind it
     uint32_t body_bytes;
     struct lookup found; // of the body
-    // Of a request, by its second entry.
+    // The end of a request, from its second entry.
     bool has_ended, is_error;
     uint32_t answer_bytes; // of the target's answer; 0: not known
     int64_t code;          // of the error

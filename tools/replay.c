@@ -103,7 +103,7 @@ static void watch(struct replay *replay, int32_t index) {
     }
 }
 
-// What was sent there is answered no more.
+// Notes that requests which were sent on this connection will have no answer.
 static void lose(struct replay *replay, int32_t index) {
     struct player *player = &replay->players[index];
     assert(player->is_open);
@@ -417,7 +417,7 @@ static void play(struct replay *replay) {
 
 // --- Begin and end
 
-// So many connections as there may be.
+// Raises the limit of descriptors to the hard limit, so that as many connections as possible can be opened.
 static void raise_descriptors(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {

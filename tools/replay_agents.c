@@ -24,10 +24,10 @@ struct replay_answers {
     bool *is_taken; // by index of the recording's messages
 };
 
-// Who sends a request may read what is made of it: bodies need no secret.
+// The sender of a request may read all that is made of the request, so that the hash of bodies needs no secret.
 static const struct siphash_key no_secret;
 
-// Of all but the id, which the hub replaces.
+// Hashes all of a body but the id, which the hub replaces.
 static uint64_t hash_body(const uint8_t *body, uint32_t bytes, const struct lookup *found) {
     struct span id = found->value[KEY_ID];
     uint32_t behind = id.at + id.bytes;
@@ -130,7 +130,7 @@ const struct recorded_message *replay_answers_take(struct replay_answers *answer
     return message != NULL ? message : take(answers, BY_METHOD, hash_method(body, found));
 }
 
-// --- What a target offers
+// --- The capabilities of a target
 
 // A list of names in a text, each once.
 static void put_name(struct text *list, const char *name, size_t bytes) {

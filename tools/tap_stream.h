@@ -16,6 +16,6 @@ struct tap_stream {
     void *context;
 };
 
-// Follows it. Done: at an interrupt, when its time is over, or when `take` says so. Refused: the hub's error is one line
-// on standard error. Else the hub can't be reached, or has closed.
+// Follows the stream. STATUS_DONE at an interrupt, when its time is over, or when `take` says so. STATUS_REFUSED: the hub's error
+// is one line on standard error. STATUS_UNREACHABLE: the hub can't be reached, or has closed.
 enum status tap_stream_follow(const struct tap_stream *stream);

@@ -1,7 +1,6 @@
-// Floods: one peer, or a few, ask a hub for much at a time, again and again, while a bystander looks at its
-// own service (bystander.c). They use plain sockets, read and written connection by connection as epoll tells
-// of them. The hub alone paces each flood: the next messages are sent when the earlier ones have come to
-// their end.
+// Floods: one peer, or a few, ask a hub for much at a time, again and again, while a bystander looks at its own service
+// (bystander.c). Floods use plain sockets, which are read and written as epoll tells of them. The hub alone paces each
+// flood: the next messages are sent when the earlier ones have come to their end.
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 //
 // Success: a program is started with its agentId and the length of an answer's filler as arguments and the
 // hub's URI in PATCHBAY_HUB. The program registers, and says a line on standard output once it can be
-// reached. It answers each request with the `nonce` of its context and as many letters `y`. Failure: a
+// reached. The program answers each request with the `nonce` of its context and as many letters `y`. Failure: a
 // program that ends before its line is -ECHILD.
 #pragma once
 

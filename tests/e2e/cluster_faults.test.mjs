@@ -9,7 +9,7 @@ import { assertError, requestText } from './peer.mjs';
 
 const COUNT = 1000;
 
-// What stands between a server and a route's other end, and can be cut.
+// A relay between a server and a route's other end, which a test can cut.
 class Relay {
   cut = false;
   sockets = new Set();

@@ -1,5 +1,6 @@
-// What somebody who has taken the hub over would do. Loaded into it (LD_PRELOAD), and done when SIGUSR1 comes: PLANT names
-// it, or several, and PLANT_PATH a file. What came of each is said on standard error: `planted NAME: ` and an errno, 0 when it was done.
+// Does what an attacker would do who has taken the hub over. This library is loaded into the hub (LD_PRELOAD) and acts at SIGUSR1.
+// PLANT names one or more acts, and PLANT_PATH a file. Standard error tells the result of each act: `planted NAME: ` and an errno, 0 when
+// the act succeeded.
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>

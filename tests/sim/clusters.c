@@ -54,7 +54,7 @@ static void pass(uint64_t ns) {
     go_on();
 }
 
-// What is under way arrives, and all know of it.
+// Lets everything under way arrive, until all hubs know of all.
 static void arrive(void) {
     unsigned epoch;
     do {
@@ -97,7 +97,7 @@ static void kill_or_start_site(void) {
     }
 }
 
-// It ends in good order, while its guests still hear it.
+// Ends a hub in good order, while its guests still hear it.
 static void end_site(uint32_t site) {
     if (!stage.fleet.sites[site].runs)
         return;

@@ -1,5 +1,5 @@
-// What is held until somebody approves it: once, at the hub of its target, or of its source where it goes to all; whoever may approve at any
-// hub decides.
+// Held letters. A letter is held once: at the hub of its target, or at the hub of its source where the letter goes to all. An approver at
+// any hub decides.
 #include "tests/sim/clusters.h"
 
 #include <stdio.h>
@@ -45,7 +45,7 @@ static bool may_be_held_by(const struct letter *letter, unsigned site) {
     return stage.gated[site] && stage.known[site] && any;
 }
 
-// What goes to all and reaches one alone may be held there, if somebody's name is.
+// Returns whether a letter to all may be held at a hub: a name at the hub is held.
 static bool may_be_held_at(const struct letter *letter, unsigned site) {
     bool any = false;
     for (unsigned at = site < SITES_MAX ? letter->editions[site] : UINT32_MAX;
@@ -215,7 +215,7 @@ static struct letter *something_held(void) {
     return NULL;
 }
 
-// Who sent it may not.
+// Returns whether the letter is the guest's own: its source must not decide.
 static bool is_own(unsigned by, const struct letter *letter) {
     const struct guest *guest = &stage.guests[by];
     bool is_known =

@@ -151,7 +151,7 @@ void kid_is_asked(unsigned site, unsigned tag, bool has_id) {
     sums.crossed += site != stage.guests[letter->source].site;
 }
 
-// What goes to all of them: each gets one copy, in order.
+// Takes a copy of a letter to all: each guest gets one copy, in order.
 static void take_copy(unsigned by, const struct naive_frame *frame, unsigned tag) {
     struct letter *letter = letter_of(tag);
     struct guest *guest = &stage.guests[by];
@@ -209,7 +209,7 @@ static void take_work(unsigned by, const struct naive_frame *frame, struct bit b
         guest->late[guest->late_count++] = tag;
 }
 
-// Its source has cancelled it so often; besides, its hub gives it up once.
+// Checks the number of cancels: as many as the source sent, and one more where the hub gives the request up.
 static void check_cancel(struct letter *letter) {
     unsigned most = letter->cancels + !(letter->sure && stage_still(letter->epoch) && !letter->timed);
     if (++letter->cancels_heard > most)
@@ -230,7 +230,7 @@ static void take_cancel(unsigned by, struct bit id) {
                 (const char *)id.bytes);
 }
 
-// Whoever got it hasn't answered yet.
+// Returns whether the guest that got the letter hasn't answered yet.
 static bool waits_at_target(const struct letter *letter) {
     const struct guest *target = letter->copies && letter->by < GUESTS_MAX ? &stage.guests[letter->by] : NULL;
     for (unsigned at = 0; target && at < target->late_count; at++)
@@ -239,7 +239,7 @@ static bool waits_at_target(const struct letter *letter) {
     return false;
 }
 
-// Of the hubs that it may have come to, one judges so.
+// Returns whether a hub that the letter may have come to judges so.
 static bool may_be_elsewhere(const struct letter *letter, enum judged judged) {
     unsigned from = stage.guests[letter->source].site;
     bool is_known =

@@ -10,7 +10,7 @@ static bool holds(unsigned by, unsigned name) {
     return stage.guests[by].holds[name] && orders_are_offered(name, stage.guests[by].offers[name]);
 }
 
-// Who does: at one hub, or, SITES_MAX, at any; guest_count: nobody.
+// Returns the guest that carries out orders under this name, at one hub, or (SITES_MAX) at any; guest_count: none.
 static unsigned holder_at(unsigned name, unsigned site) {
     unsigned by = 0;
     while (by < stage.guest_count &&

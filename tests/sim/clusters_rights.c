@@ -1,5 +1,5 @@
-// Who may do what in a cluster, by the model of users (users_model.h): all hubs have one file, which changes. A hub may have another one,
-// and is served by nobody then.
+// Rights in a cluster, by the model of users (users_model.h). All hubs have one users file, which changes. A hub with another users file
+// is served by no hub.
 #include "tests/sim/clusters.h"
 
 #include <signal.h>

@@ -1,10 +1,10 @@
 // Several hubs in one run, each on a simulated kernel and by a clock of its own, and the NATS servers that join them
-// (broker.h). What travels between a hub and its server, and between servers, takes time and comes in pieces, and can be
-// held up, cut and lost.
+// (broker.h). Bytes between a hub and its server, and between servers, take time and come in pieces. They can be held up, cut
+// and lost.
 //
-// Success: each step moves one thing that can be moved; then time passes for all alike. Failure: as world.h says, and where
-// a hub says to a server what no hub may: a subject that isn't the cluster's, more than a server takes, what a server calls a
-// fault.
+// Each step moves one thing that can be moved; then time passes for all alike. The run fails as world.h says, and where a hub
+// says to a server what no hub may say: a subject that isn't the cluster's, more than a server takes, or a line that a server
+// calls a fault.
 #pragma once
 
 #include "tests/sim/broker.h"
@@ -81,7 +81,7 @@ uint64_t fleet_next_ns(const struct fleet *fleet);
 void fleet_advance(struct fleet *fleet, uint64_t to_ns);
 // Lets so much time pass, and all happen that does.
 void fleet_pass(struct fleet *fleet, uint64_t ns);
-// Nothing of this hub's reaches a server any more, nor the other way; or it does again. What was on its way waits.
+// Parts the hub from its server in both directions, or joins them again. Bytes on their way wait.
 void fleet_part(struct fleet *fleet, uint32_t site, bool apart);
 // Half of that: the hub hears nothing and is heard, or is heard by nobody and hears.
 void fleet_halve(struct fleet *fleet, uint32_t site, bool deaf, bool mute);
@@ -89,10 +89,9 @@ void fleet_halve(struct fleet *fleet, uint32_t site, bool deaf, bool mute);
 void fleet_freeze(struct fleet *fleet, uint32_t site, uint64_t ns);
 // For so long no beat of the hub reaches anybody; all else that it says does.
 void fleet_lose_beats(struct fleet *fleet, uint32_t site, uint64_t ns);
-// To everybody else it is as if the hub had been killed: its connections are reset, and nothing of what it said last arrives.
-// Its guests' cables must have been closed.
+// Kills a hub: its connections are reset, and its last bytes never arrive. The caller must have closed the guests' cables.
 void fleet_kill(struct fleet *fleet, uint32_t site);
-// It starts, as a new process does.
+// Starts a hub, as a new process.
 void fleet_start(struct fleet *fleet, uint32_t site);
 void fleet_kill_server(struct fleet *fleet, uint32_t server);
 // Connections of hubs to servers that have come to CONNECT.

@@ -1,5 +1,5 @@
-// A user who has the hub keep all that it may, and goes on asking for more: its half of what peers may have kept (quota.h) is full, and
-// stays so. Nobody else knows of it: what others are refused, the oracle lays to the hub's charge.
+// A user that fills its half of what the hub keeps for peers (quota.h), and goes on asking for more. No other player knows of the
+// user: where another player is refused for it, the oracle finds fault with the hub.
 #include "tests/sim/users.h"
 
 #include <stdio.h>
@@ -99,7 +99,7 @@ void glutton_fill(void (*settle)(void)) {
     users_sums.gluttons++;
 }
 
-// Who is full is refused: nothing has been let go. The last places may be taken by what is smaller.
+// Checks that the full user is refused, since it has let nothing go. A smaller registration may still take the last places.
 void glutton_go_on(void (*settle)(void)) {
     unsigned refused = glutton.refused;
     if (!stage.has_glutton)

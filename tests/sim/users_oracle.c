@@ -51,7 +51,7 @@ static unsigned index_of(const char *name, const char *const *names) {
     return at;
 }
 
-// --- What a letter breaks
+// --- The rules that a letter may break
 
 typedef bool breaking(const struct model *model, const struct letter *letter);
 
@@ -164,7 +164,7 @@ static uint64_t limit_of(const struct letter *letter, size_t member) {
 }
 #define LIMIT(letter, member) limit_of(letter, offsetof(struct model_section, member))
 
-// What it was told of the limit that it is over.
+// Judges what the source was told of the limit that it is over.
 static void judge_over(const struct letter *letter) {
     static const size_t members[] = {
         [OVER_RATE] = offsetof(struct model_section, rate),

@@ -26,7 +26,7 @@ bool voice_dial(struct voice *http_owner, struct world *world, enum way way);
 void voice_greet(struct voice *http_owner);
 // Says a body. Header fields (lines that end in CR LF) are said where there is a place for them.
 void voice_write(struct voice *http_owner, const char *body, size_t count, const char *fields);
-// Of EVENTS: asks for a stream.
+// Asks for a stream of events (EVENTS).
 void voice_listen(struct voice *http_owner, const char *query, const char *fields);
 // Reads what comes first in these bytes: a message, or something that is none; then its body isn't there.
 enum naive_result voice_read(struct voice *http_owner, struct naive_frame *frame, const uint8_t *bytes,

@@ -1,5 +1,5 @@
-// What guests of the web are: those that speak WebSocket (sockets.c), those that ask over HTTP (callers.c), and those
-// that listen to a stream of events (subscribers.c).
+// Guests that come over HTTP: by WebSocket (sockets.c), by single requests (callers.c), and by a stream of events
+// (subscribers.c).
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct queue_bytes {
     size_t at, count, capacity;
 };
 
-// What a guest knows that speaks WebSocket (sockets.c).
+// State of a guest that speaks WebSocket (sockets.c).
 struct socket {
     bool on;
     bool open;       // its handshake has been answered
@@ -76,7 +76,7 @@ void sockets_stall(struct run *run, struct guest *guest);
 bool sockets_silent(const struct guest *guest);
 // Whether it was closed as it came, since the hub had no room to keep what it needs.
 bool sockets_turned_away(const struct run *run, const struct guest *guest);
-// Its connection has come to its end, which nothing but the hub has brought about.
+// Judges the end of a connection that the hub alone has ended.
 void sockets_end(const struct run *run, const struct guest *guest);
 // All has come to rest; nothing more happens before next_ns.
 void sockets_rest(const struct run *run);

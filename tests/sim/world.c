@@ -33,7 +33,7 @@ void world_defaults(struct world_options *options, uint64_t seed, uint32_t shard
     options->limits.connections_max = 256;
 }
 
-// What happens from now on is this hub's; NULL: nobody's.
+// Makes this hub the one whose code runs from now on; NULL: none.
 static void become(struct world *world) {
     if (world)
         kernel_use(world->kernel);
@@ -243,7 +243,7 @@ static bool runnable(const struct world *world, uint32_t index) {
     return !fiber_ended(world->fibers[index]) && sim_io_ready(world->shards[index]->io);
 }
 
-// What goes to many must leave room for what else there is, and give back what it took when it ends.
+// Checks that events to many leave room for other messages, and give back their room when they end.
 static void check_turn(const struct shard *shard) {
     const struct spreading *spreading = &shard->spreading;
     uint32_t forgotten = 0, under_way = 0, ended = 0;
@@ -397,7 +397,7 @@ void world_check_agents(const struct world *world) {
     }
 }
 
-// What others would have the hub keep.
+// Takes back the part of the quota that the world had taken in the place of other peers.
 static void empty_quota(struct world *world) {
     atomic_fetch_sub(&world->hub->budget.quota_bytes, world->kept_bytes);
     atomic_fetch_sub(&world->hub->budget.bytes, world->kept_bytes);
@@ -437,7 +437,7 @@ static uint64_t count_lines(const uint8_t *bytes, size_t count) {
     return lines;
 }
 
-// What counts as written is in the files, and nothing else is.
+// Checks that exactly the entries that count as written are in the files.
 static void check_journal(const struct world *world) {
     uint64_t lines = 0, entries = stats_read(&world->shards[0]->stats, COUNT_JOURNAL_ENTRIES);
     const uint8_t *bytes;

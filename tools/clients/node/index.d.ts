@@ -5,16 +5,16 @@ export type GovernanceLevel = 'autonomous' | 'supervised' | 'human-in-the-loop' 
 
 export type Priority = 'low' | 'medium' | 'high' | 'critical';
 
-/** What an agent offers: names with truthy values, or an array of names. The hub knows `methods`, `tasks`, `tools`, `commands` and `events`. */
+/** The capabilities of an agent: names with truthy values, or an array of names. The hub knows `methods`, `tasks`, `tools`, `commands` and `events`. */
 export type Capabilities = Record<string, unknown> | readonly string[];
 
 /** The members of a message. */
 export type Params = Record<string, unknown>;
 
 export interface ConnectOptions {
-  /** The user's credential. Default: PATCHBAY_TOKEN. It is shown nowhere. */
+  /** The user's credential. Default: PATCHBAY_TOKEN. The client shows the token nowhere. */
   token?: string;
-  /** Whom to trust over TLS: the name of a file, or PEM. Default: PATCHBAY_TLS_CA, else the authorities that Node brings. */
+  /** The authorities to trust over TLS: the name of a file, or PEM. Default: PATCHBAY_TLS_CA, else the authorities that Node brings. */
   tlsCa?: string | Uint8Array;
   /** A certificate of the client's own, and its key, as names of files or PEM. Without a key the certificate's file has it. */
   tlsCertificate?: string | Uint8Array;
@@ -53,12 +53,12 @@ export interface CallOptions extends NotifyOptions {
 }
 
 export interface RequestOptions extends CallOptions {
-  /** What the task is about. */
+  /** The task's input. */
   context?: unknown;
   priority?: Priority;
 }
 
-/** What a handler has of the request that it runs for. */
+/** The request that a handler runs for. */
 export interface Request {
   readonly method: string;
   readonly params: any;
@@ -85,7 +85,7 @@ export interface HubEvent<T = any> {
 }
 
 export interface EventIterator<T = any> extends AsyncIterableIterator<HubEvent<T>> {
-  /** Resolves once the hub has confirmed the subscription. It rejects where the hub refuses the pattern, as the next event does. */
+  /** Resolves once the hub has confirmed the subscription. Rejects where the hub refuses the pattern, as the next event does. */
   readonly subscribed: Promise<void>;
   next(): Promise<IteratorResult<HubEvent<T>, undefined>>;
   /** Ends the iteration, and the subscription, unless another iterator has its pattern. */
@@ -138,7 +138,7 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-/** What a call ended with, or what a handler throws to answer with. */
+/** The error of a call. A handler throws one to answer with that error. */
 export class HubError extends Error {
   constructor(code: number, message: string, data?: unknown, options?: ErrorOptions);
   readonly name: string;

@@ -7,7 +7,7 @@ const PATIENCE_MS = 10_000; // for the transport, and for what the hub answers f
 
 const dialler = () => (isNode ? import('./dial_node.js') : import('./dial_browser.js'));
 
-// What the hub says to a wrong credential, or to none where there must be one. Trying again would not help.
+// The errors with which the hub refuses a wrong credential, or a missing one. Trying again would not help.
 const REFUSALS = [code.notAllowed, code.notInitialized, code.invalidParams];
 const isRefusal = (error) => error instanceof HubError && REFUSALS.includes(error.code);
 

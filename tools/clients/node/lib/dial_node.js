@@ -10,7 +10,7 @@ import { upgrade, webSocket } from './websocket.js';
 const CODECS = { 'content-length': contentLength, lines, websocket: webSocket };
 const PROBE_MS = 10_000;
 
-// What is given is a file's name, or what would stand in the file.
+// Returns PEM. `given` is the name of a file, or the content of one.
 async function pem(given) {
   if (given === undefined || typeof given !== 'string' || given.includes('-----BEGIN ')) return given;
   return readFile(given);

@@ -1,4 +1,4 @@
-// What the environment says where the program says nothing.
+// Defaults from the environment, for options that the program leaves out.
 export const isNode = typeof process === 'object' && Boolean(process.versions?.node);
 
 const DEFAULT_HUB = 'tcp://127.0.0.1:7411';

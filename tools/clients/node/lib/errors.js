@@ -45,6 +45,6 @@ export class ConnectionLost extends HubError {
   }
 }
 
-// So that a stack names the class, also behind a bundler that shortens the names of classes.
+// Names the classes, so that a stack shows the name also behind a bundler that shortens names of classes.
 Object.defineProperty(HubError.prototype, 'name', { value: 'HubError', configurable: true, writable: true });
 Object.defineProperty(ConnectionLost.prototype, 'name', { value: 'ConnectionLost', configurable: true, writable: true });

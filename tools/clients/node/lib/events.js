@@ -32,7 +32,7 @@ class Subscription {
   }
 }
 
-// What `hub.events` returns. An event is {name, data, missed}.
+// The iterator that `hub.events` returns. An event is {name, data, missed}.
 class EventIterator {
   subscribed;
   #queue = [];

@@ -14,7 +14,7 @@ export function sendAnswer(transport, text) {
   else transport.send(text, '');
 }
 
-// What a handler failed with, as the error of an answer: the text alone, never a stack.
+// Makes the error of an answer from the exception of a handler: the text alone, never a stack.
 function failure(thrown) {
   try {
     if (thrown instanceof HubError) return thrown;

@@ -1,4 +1,4 @@
-// What a program has of a hub: the functions of this client. All of its inside is private, so that no token shows.
+// The hub as a program sees it: the functions of this client. All fields are private, so that no token shows.
 
 function checkName(name, handler) {
   if (typeof name !== 'string' || name === '') throw new TypeError('a handler needs a name');

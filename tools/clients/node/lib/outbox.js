@@ -1,4 +1,4 @@
-// Calls and notifications on their way to the hub, in order. They wait here while there is no connection.
+// Calls and notifications on their way to the hub, in order. While there is no connection, all of them wait here.
 
 export class Outbox {
   #transport;

@@ -5,7 +5,7 @@ const DRAINED_BYTES = 1024 * 1024;
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-// What sends progress for a request: `$/progress` with its token, or as MCP has it.
+// Makes the message that reports progress of a request: `$/progress` with the request's token, or MCP's notification.
 function progressText(params, value) {
   const { workDoneToken, partialResultToken, _meta } = params, token = workDoneToken ?? partialResultToken;
   if (token !== undefined && token !== null) return notificationText('$/progress', { token, value });
@@ -14,7 +14,7 @@ function progressText(params, value) {
   return notificationText('notifications/progress', { ...(isObject(value) ? value : { progress: value }), progressToken });
 }
 
-// What a handler sees.
+// The request as a handler sees it.
 class RequestFace {
   #request;
 

@@ -73,7 +73,7 @@ export class Session {
     return this.#connection.open();
   }
 
-  // --- What the program says
+  // --- Calls by the program
 
   call(method, params, options) {
     return this.#calls.call(method, params, options);
@@ -118,7 +118,7 @@ export class Session {
     return () => { this.#listeners.delete(one); };
   }
 
-  // --- What the hub says
+  // --- Messages from the hub
 
   #hear(text, bytes, transport) {
     let message;

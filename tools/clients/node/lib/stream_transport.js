@@ -37,7 +37,7 @@ export class StreamTransport {
     return !this.#socket.destroyed;
   }
 
-  // What waits for the socket, in bytes.
+  // Bytes that wait for the socket.
   get waiting() {
     return this.#bytes + this.#socket.writableLength;
   }
@@ -104,7 +104,7 @@ export class StreamTransport {
 
   #write() {
     const parts = this.#parts, encoding = this.#isAscii ? 'latin1' : 'utf8'; // the former is written faster
-    // Whoever waits for less to wait is woken by one of the writes that make up so much.
+    // A caller that waits until less waits is woken by one of the writes that make up the bytes.
     const written = this.#bytes >= WRITE_BYTES || this.#socket.writableLength > 0 ? this.#written : undefined;
     if (parts.length === 0 || this.#socket.destroyed) return;
     this.#parts = [];

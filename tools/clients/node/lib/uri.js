@@ -3,7 +3,7 @@
 const HOST = '(\\[[0-9A-Fa-f:.]+\\]|[0-9A-Za-z.-]+)';
 const STREAM = new RegExp(`^(tcp|tls)(-lines)?://${HOST}:([0-9]{1,5})$`);
 const WEBSOCKET = new RegExp(`^(wss?)://${HOST}(?::([0-9]{1,5}))?(/[^\\s#]*)?$`);
-// What stands behind `?` is about the socket's file, and for who listens there.
+// The part behind `?` is about the socket's file, and matters to the listening side alone.
 const UNIX = /^unix(-lines)?:\/\/(\/[^?]*[^?/])(?:\?(?:mode|group)=[^&]+(?:&(?:mode|group)=[^&]+)?)?$/;
 const PATH_BYTES_MAX = 107; // of a Unix socket's name, on Linux
 const FORMS = 'tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines behind the scheme, or ws://HOST:PORT or wss://HOST:PORT';
