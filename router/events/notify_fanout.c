@@ -3,25 +3,11 @@
 #include <assert.h>
 
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/remote_route.h"
 #include "router/rights/authz.h"
-
-// Tells all running instances of a child of which each user has its own: without a note the notification is
-// for all.
-static void notify_instances(struct shard *shard, const struct message *message, const struct agent *agent) {
-    struct parcel *parcel = parcel_forward(&shard->parcels, message->frame);
-    assert(agent->child && !message_is_request(message));
-    if (!parcel) {
-        drop_one(shard, COUNT_DROP_NO_MEMORY, agent->home->connection, message->frame->body.bytes);
-        return;
-    }
-    parcel->lane = (uint8_t)message_lane(message);
-    stats_count(&shard->stats, COUNT_NOTIFICATIONS_FORWARDED);
-    forward_to(shard, agent->home->connection, parcel);
-}
 
 // A notification that another hub sends to all has passed that hub's gate, which is alike: the level that is held is
 // satisfied.
@@ -42,9 +28,7 @@ static void notify_agent(struct shard *shard, const struct message *message, str
     agent->home->told = shard->agents.tellings;
     if (fault)
         refuse_unreported(shard, message->peer->name, fault, message->frame->body.bytes);
-    else if (agent->child && child_record_is_each(agent->child))
-        notify_instances(shard, message, agent);
-    else
+    else if (!feature_notify_agent(shard, message, agent))
         forward_notification(shard, message, agent, NULL);
 }
 

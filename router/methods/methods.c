@@ -122,7 +122,7 @@ bool methods_answer(struct shard *shard, const struct message *message) {
         return true;
     if (message->origin)
         return answer_remote(shard, message, method);
-    if (method_table_is_of_session(method) && attach_opens_there(shard, message, method))
+    if (method_table_is_of_session(method) && attach_opens_there(shard, message))
         return false;
     if (refuse_strictly(shard, message) || refuse_passing(shard, message, row) ||
         (row && row->result_grows && refuse_result(shard, message)))

@@ -7,7 +7,7 @@
 #include "router/audit/journal.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/registry/agent_params.h"
 #include "router/registry/registry.h"
@@ -188,15 +188,9 @@ void attach_connection(struct shard *shard, const struct message *message) {
         refuse_unknown(shard, message, &offer);
 }
 
-// To an instance of its own a peer says all of them. An initialize of MCP's names the version of the protocol; the
-// hub's, and those of other protocols, name none.
-bool attach_opens_there(const struct shard *shard, const struct message *message, enum method method) {
+bool attach_opens_there(const struct shard *shard, const struct message *message) {
     const struct attachment *attachment = message_attachment(message);
     const struct agent *agent =
         attachment ? agents_find(&shard->agents, attachment->agent, attachment->bytes) : NULL;
-    if (!agent || !agent->child)
-        return false;
-    return child_record_is_each(agent->child) ||
-           (method == METHOD_INITIALIZE && child_record_is_mcp(agent->child) &&
-            message_param(message, "protocolVersion").type == JSON_STRING);
+    return agent && feature_opens_there(shard, message, agent);
 }

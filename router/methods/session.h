@@ -30,4 +30,4 @@ void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, con
 void attach_connection(struct shard *shard, const struct message *message);
 // Whether what opens or ends a session (method_table_is_of_session) is for the agent that its connection is attached to, and
 // not for the hub.
-bool attach_opens_there(const struct shard *shard, const struct message *message, enum method method);
+bool attach_opens_there(const struct shard *shard, const struct message *message);

@@ -7,8 +7,8 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/cluster_server.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/registry/agent_params.h"
 #include "router/rights/authz.h"
 
@@ -17,22 +17,6 @@ struct where {
     bool is_known;
     const struct hub_name *hub; // NULL: this one has no name, since it has no link
 };
-
-static void put_child(struct text *out, const struct shard *shard, const struct agent *agent) {
-    text_put(out, ",\"child\":{");
-    child_record_put(out, shard->hub, agent->child);
-    const struct child_record *modern = child_record_modern(shard->hub, agent->child);
-    if (modern) {
-        text_put(out, ",\"modern\":{");
-        child_record_put(out, shard->hub, modern);
-        text_put(out, "}");
-    }
-    text_put(out, "}");
-    if (!agent->answer)
-        return;
-    text_put(out, ",\"initialize\":");
-    text_add(out, agent->answer->text, agent->answer->bytes);
-}
 
 static void put_where(struct text *out, const struct shard *shard, const struct where *where) {
     const char *name = where->is_known ? shard->hub->settings.cluster->hub_name : "";
@@ -82,8 +66,11 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_number(out, hub_pending(shard->hub, agent->home->connection));
     char latency[LATENCY_BYTES_MAX];
     text_add(out, latency, write_latency(shard, agent, latency));
-    if (agent->child)
-        put_child(out, shard, agent);
+    feature_describe_agent(shard, agent, out);
+    if (agent->answer) {
+        text_put(out, ",\"initialize\":");
+        text_add(out, agent->answer->text, agent->answer->bytes);
+    }
     put_where(out, shard, where);
     text_put(out, "}");
 }
@@ -138,12 +125,12 @@ static const struct agent *next_agent(struct selection *selection) {
     return agent;
 }
 
-// How many bytes put_child writes, or some more.
-static size_t child_bytes(const struct agent *agent) {
-    enum { ABOUT = 2 * 340 };
+// How many bytes a program's entry has beside those of each agent, or some more.
+static size_t program_bytes(const struct agent *agent) {
+    enum { DESCRIPTION_BYTES = 2 * 340 };
     if (!agent->child)
         return 0;
-    return ABOUT + (agent->answer ? sizeof ",\"initialize\":" + agent->answer->bytes : 0);
+    return DESCRIPTION_BYTES + (agent->answer ? sizeof ",\"initialize\":" + agent->answer->bytes : 0);
 }
 
 // How many bytes put_agent writes, or some more.
@@ -160,7 +147,7 @@ static size_t agent_bytes(const struct shard *shard, const struct agent *agent, 
            agent->capabilities->bytes + strlen(governance_text(agent->governance)) +
            text_digits(digits, agent->connected_since_ms) +
            text_digits(digits, (uint64_t)hub_pending(shard->hub, agent->home->connection)) +
-           child_bytes(agent);
+           program_bytes(agent);
 }
 
 // How many bytes a list of them has, or so many more than there is room for that it doesn't matter.

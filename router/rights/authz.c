@@ -9,7 +9,7 @@
 #include "core/requests/checkpoint.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature_call.h"
 
 static struct account nobodys_account;
 static const struct user no_user = {.place = USERS_NO_PLACE, .name = "", .account = &nobodys_account};
@@ -118,15 +118,14 @@ static bool is_unchanged_target(const struct message *message) {
     return !message->origin || !message_attachment(message);
 }
 
-// --- Tools of MCP's servers
+// --- Agents with tools
 
-// Whether a message goes to a server of MCP of this hub, by its name.
+// Whether a message goes to such an agent of this hub, by its name.
 static bool is_for_server(const struct shard *shard, const struct rules_message *criteria) {
     const struct rules_field *target = &criteria->target;
     if (!target->is_present || !target->text || is_capability(target))
         return false;
-    const struct child_record *record = child_record_find(shard->hub, target->text, target->bytes);
-    return record && child_record_is_mcp(record);
+    return feature_has_tools(shard, target->text, target->bytes);
 }
 
 // The name of a tool behind its server's. Bytes that a tool's name can't have at /mcp are _ there.

@@ -5,8 +5,8 @@
 #include "core/base/text.h"
 #include "core/mcp/mcp_message.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/post.h"
 
@@ -33,26 +33,23 @@ bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel
     return false;
 }
 
-static bool is_shared(struct shard *shard, uint64_t target) {
+static bool ends_at(struct shard *shard, uint64_t target) {
     const struct agent *agent = agents_one_at(&shard->agents, target);
-    return agent && agent->child && child_record_is_mcp(agent->child);
-}
-
-static bool is_acp(struct shard *shard, uint64_t target) {
-    const struct agent *agent = agents_one_at(&shard->agents, target);
-    return agent && agent->child && child_record_cancels_acp(agent->child);
+    return agent && feature_cancel_ends(shard, agent);
 }
 
 // Towards such a server, or from it.
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
     const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
     assert(!source || source->name == pending->source);
-    return is_shared(shard, pending->target) || (source && source->cold && source->cold->cancel_ends);
+    return ends_at(shard, pending->target) || (source && source->cold && source->cold->cancel_ends);
 }
 
-static void put_cancel(struct text *body, uint64_t hub_id, bool acp) {
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel");
-    text_put(body, acp ? "_request\",\"params\":{\"requestId\":" : "Request\",\"params\":{\"id\":");
+static void put_cancel(struct shard *shard, uint64_t target, uint64_t hub_id, struct text *body) {
+    const struct agent *agent = agents_one_at(&shard->agents, target);
+    if (agent && feature_put_cancel(shard, agent, hub_id, body))
+        return;
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":");
     text_number(body, (int64_t)hub_id);
     text_put(body, "}}");
 }
@@ -65,7 +62,7 @@ static struct parcel *make_cancel(struct shard *shard, uint64_t target, uint64_t
     if (is_mcp)
         mcp_put_cancelled(&body, hub_id, "given up");
     else
-        put_cancel(&body, hub_id, is_acp(shard, target));
+        put_cancel(shard, target, hub_id, &body);
     struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
     if (!parcel)
         text_deinit(&body);
@@ -97,8 +94,8 @@ void cancel_downstream(struct shard *shard, struct pending *pending) {
 // A cancel passes a full queue, so its length isn't up to its source. The hub then cancels in its own words.
 // NULL without memory for them.
 static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
-    struct parcel *own = make_cancel(shard, parcel->mail.connection, parcel->hub_id,
-                                     is_shared(shard, parcel->mail.connection));
+    struct parcel *own =
+        make_cancel(shard, parcel->mail.connection, parcel->hub_id, ends_at(shard, parcel->mail.connection));
     if (own)
         own->lane = LANE_URGENT;
     else

@@ -118,6 +118,9 @@ struct request_end {
     X(message_held,                                                                                                                                                             \
       (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),                                                                              \
       (shard, message, checkpoint, bytes))                                                                                                                                      \
+    /* Somebody asks who is here (hub/agents): adds members to the entry of this agent, each behind a comma. */                                                                 \
+    X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),                                                                                 \
+      (shard, agent, out))                                                                                                                                                      \
     /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                                                                                      \
     X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
       (shard, counter, connection, count))
@@ -153,7 +156,20 @@ struct request_end {
     X(cancel_request,                                                                                                                       \
       (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                                  \
        uint64_t since_ms),                                                                                                                  \
-      (shard, peer, text, id, since_ms))
+      (shard, peer, text, id, since_ms))                                                                                                    \
+    /* Whether a cancel is the end of a request that this agent was asked: the agent doesn't answer it then. */                             \
+    X(cancel_ends, (const struct shard *shard, const struct agent *agent), (shard, agent))                                                  \
+    /* The hub cancels a request at this agent: whether the feature has put the body, in words that the agent knows. */                     \
+    X(put_cancel, (const struct shard *shard, const struct agent *agent, uint64_t hub_id, struct text *out),                                \
+      (shard, agent, hub_id, out))                                                                                                          \
+    /* Whether an agent of this hub with this name has tools: users may call some of them, and not others. */                               \
+    X(has_tools, (const struct shard *shard, const char *name, size_t bytes), (shard, name, bytes))                                         \
+    /* A peer that is attached to this agent opens or ends a session: whether with the agent, and not with the hub. */                      \
+    X(opens_there, (const struct shard *shard, const struct message *message, const struct agent *agent),                                   \
+      (shard, message, agent))                                                                                                              \
+    /* A notification goes to all agents that name it, and now to this one: whether the feature has delivered it. */                        \
+    X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),                                       \
+      (shard, message, agent))
 
 // Steps of the turn, behind each of which the turn carries out what has ended.
 #define FEATURE_STEPS(X)                                                                                     \

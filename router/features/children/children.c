@@ -15,6 +15,7 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child_absence.h"
+#include "router/features/children/child_agent.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/children/child_rights.h"
 #include "router/features/feature_list.h"
@@ -557,4 +558,10 @@ const struct feature children_feature = {
     .peer_freed = children_peer_freed,
     .request_began = children_request,
     .notification_forwarded = children_notification,
+    .describe_agent = child_agent_describe,
+    .cancel_ends = child_agent_cancel_ends,
+    .put_cancel = child_agent_put_cancel,
+    .has_tools = child_agent_has_tools,
+    .opens_there = child_agent_opens_there,
+    .notify_agent = child_agent_notify,
 };

@@ -5,7 +5,7 @@
 
 #include "io/log.h"
 #include "router/engine/send/reply.h"
-#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
@@ -43,8 +43,8 @@ static void put_holding(struct text *json, const struct shard *shard, const stru
     assert(agent->held_since_ms <= shard_now_ms(shard));
     reply_data_number(json, "ageMs", (int64_t)(shard_now_ms(shard) - agent->held_since_ms));
     if (agent->child)
-        text_put(json,
-                 child_record_is_mcp(agent->child) ? ",\"child\":true,\"mcp\":true" : ",\"child\":true");
+        text_put(json, feature_has_tools(shard, agent->id, agent->id_bytes) ? ",\"child\":true,\"mcp\":true"
+                                                                            : ",\"child\":true");
 }
 
 // --- Two hubs hold one name

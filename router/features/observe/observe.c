@@ -37,7 +37,7 @@ static struct observation *begin_sampled(struct shard *shard, const struct messa
                                          const struct agent *agent) {
     char name[TRACE_TEXT_BYTES_MAX];
     size_t name_bytes;
-    enum trace_callee callee = request_span_callee(message, agent, name, &name_bytes);
+    enum trace_callee callee = request_span_callee(shard, message, agent, name, &name_bytes);
     struct observation *observation = begin(shard, message, (struct trace_text){name, name_bytes});
     if (!observation) {
         trace_count(shard, TRACE_COUNT_DROPPED_QUEUE, 1);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/rights/users.h"
-#include "router/engine/shard/child_record.h"
+#include "router/engine/shard/feature_call.h"
 
 // --- Sampling
 
@@ -25,9 +25,10 @@ static size_t name_of(const struct message *message, struct json_item item, char
     return json_string_decode_begin(message->body, item.value, name, TRACE_TEXT_BYTES_MAX);
 }
 
-enum trace_callee request_span_callee(const struct message *message, const struct agent *agent,
-                                      char name[TRACE_TEXT_BYTES_MAX], size_t *name_bytes) {
-    bool is_mcp = agent && agent->child && child_record_is_mcp(agent->child);
+enum trace_callee request_span_callee(const struct shard *shard, const struct message *message,
+                                      const struct agent *agent, char name[TRACE_TEXT_BYTES_MAX],
+                                      size_t *name_bytes) {
+    bool is_mcp = agent && agent->child && feature_has_tools(shard, agent->id, agent->id_bytes);
     *name_bytes = 0;
     if (message_method_is(message, "tools/call")) {
         *name_bytes = name_of(message, message_param(message, "name"), name);

@@ -21,8 +21,9 @@ static inline bool request_span_is_due(struct shard *shard, const struct message
 void request_span_begin(struct shard *shard, struct observation *observation);
 // Returns what a request to this agent calls: a tool, or a prompt or resource of an MCP server. NULL: the agent isn't known.
 // Writes the callee's name, cut, in `name`.
-enum trace_callee request_span_callee(const struct message *message, const struct agent *agent,
-                                      char name[TRACE_TEXT_BYTES_MAX], size_t *name_bytes);
+enum trace_callee request_span_callee(const struct shard *shard, const struct message *message,
+                                      const struct agent *agent, char name[TRACE_TEXT_BYTES_MAX],
+                                      size_t *name_bytes);
 // Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is copied.
 void request_span_put(struct observation *observation, const struct message *message);
 // Puts the parent back in a header block that other messages of an array share. The parcel of the request is made, and gets a
