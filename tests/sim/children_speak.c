@@ -61,9 +61,9 @@ static bool is_resting(uint32_t state) {
 
 static const struct child_record *record_at(uint32_t place) {
     const struct hub *hub = stage.world.hub;
-    if (place >= atomic_load(&hub->child_count))
+    if (place >= child_record_count(hub))
         kernel_fail("a program has a place that no child has");
-    return hub->children[place];
+    return child_record_at(hub, place);
 }
 
 // A child that rests has no program.
@@ -77,7 +77,7 @@ void check_programs(void) {
 
 // A child that has gone has let go of its place once all know it.
 void check_places(void) {
-    for (uint32_t place = 0; place < atomic_load(&stage.world.hub->child_count); place++)
+    for (uint32_t place = 0; place < child_record_count(stage.world.hub); place++)
         if (!child_record_is_there(record_at(place)) && record_at(place)->leaving > 0)
             kernel_fail("%s has gone, and keeps its place", record_at(place)->name);
 }
@@ -86,8 +86,8 @@ void check_places(void) {
 bool kind_any_is(const struct kind *kind, uint32_t least, uint32_t most) {
     const struct hub *hub = stage.world.hub;
     size_t bytes = strlen(kind->name);
-    for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++) {
-        const struct child_record *record = hub->children[index];
+    for (uint32_t index = 0; index < child_record_count(hub); index++) {
+        const struct child_record *record = child_record_at(hub, index);
         uint32_t state = atomic_load(&record->state);
         bool same = strncmp(record->name, kind->name, bytes) == 0 &&
                     (!record->name[bytes] || record->name[bytes] == '#');

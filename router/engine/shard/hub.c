@@ -186,8 +186,6 @@ void hub_destroy(struct hub *hub) {
         before = edition->before;
         edition_destroy(edition);
     }
-    for (uint32_t index = 0; index < atomic_load(&hub->child_count); index++)
-        memory_give(hub->children[index]);
     for (unsigned number = 0; number < FEATURES_MAX; number++)
         memory_give(hub->states[number]);
     account_drop(hub->strangers);

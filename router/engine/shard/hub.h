@@ -39,7 +39,6 @@ bool allowlist_add(struct allowlist *allowed, const char *name);
 const char *allowlist_find(const struct allowlist *allowed, const void *name, size_t bytes);
 
 struct account;
-struct child_record;
 struct cluster_settings;
 struct collector;
 struct feature;
@@ -148,9 +147,6 @@ struct hub {
     struct shard **shards; // each is set by its own thread before any runs
     struct mailbox *mailboxes; // from shard * shard_count + to shard
     struct buffer_budget budget;
-    struct child_record *children[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
-    _Atomic uint32_t child_count;
-    _Atomic bool child_orders;      // some record has orders
     _Atomic bool failed;            // something without which it can't go on has ended: the status is 1
     _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
     _Atomic int journal_file;       // its number, for who looks whether it could be written

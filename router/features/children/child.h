@@ -21,8 +21,8 @@
 #include "core/child/own_requests.h"
 #include "core/lookup/lookup.h"
 #include "core/mcp/mcp_message.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/peer.h"
+#include "router/features/children/child_record.h"
 #include "router/features/feature_list.h"
 
 struct children;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/quota.h"
-#include "router/engine/shard/child_record.h"
+#include "router/features/children/child_record.h"
 
 struct child_absence {
     struct child_absence *next; // of children.absences

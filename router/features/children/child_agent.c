@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/drop.h"
+#include "router/features/children/child_record.h"
 #include "router/forwarding/forward.h"
 
 void child_agent_describe(const struct shard *shard, const struct agent *agent, struct text *out) {

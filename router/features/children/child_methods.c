@@ -8,7 +8,7 @@
 #include "core/child/log_line.h"
 #include "io/keeper.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/child_record.h"
+#include "router/features/children/child_record.h"
 #include "router/rights/authz.h"
 
 void child_methods_list(struct shard *shard, const struct message *message) {
@@ -19,9 +19,9 @@ void child_methods_list(struct shard *shard, const struct message *message) {
         return;
     text_init(&result);
     text_put(&result, "{\"children\":[");
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_acquire);
+    uint32_t count = child_record_count(hub);
     for (uint32_t index = 0; index < count; index++) {
-        const struct child_record *record = hub->children[index];
+        const struct child_record *record = child_record_at(hub, index);
         if (!child_record_is_there(record))
             continue;
         text_put(&result, between);
@@ -76,15 +76,15 @@ static void order(struct shard *shard, const struct message *message, uint32_t k
     if (!record)
         return;
     size_t bytes = strlen(record->name);
-    uint32_t count = atomic_load_explicit(&shard->hub->child_count, memory_order_acquire);
+    uint32_t count = child_record_count(shard->hub);
     for (uint32_t index = 0; index < count; index++) { // its other instances, too
-        struct child_record *other = shard->hub->children[index];
+        struct child_record *other = child_record_at(shard->hub, index);
         bool is_there = child_record_is_there(other);
         if (other == record ||
             (is_there && strncmp(other->name, record->name, bytes) == 0 && other->name[bytes] == '#'))
             atomic_fetch_or(&other->orders, kind);
     }
-    atomic_store(&shard->hub->child_orders, true);
+    atomic_store(&child_records_of(shard->hub)->has_orders, true);
     if (shard->index != 0)
         shard_wake(shard, 0);
     answer_name(shard, message, record);
@@ -124,9 +124,9 @@ static void put_logs(struct text *result, const struct shard *shard, const struc
     const struct hub *hub = shard->hub;
     size_t bytes = strlen(first->name);
     unsigned shown = 0;
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_acquire);
+    uint32_t count = child_record_count(hub);
     for (uint32_t index = 0; index < count && shown < LOGS_MAX; index++) {
-        const struct child_record *record = hub->children[index];
+        const struct child_record *record = child_record_at(hub, index);
         if (!child_record_is_there(record) || strncmp(record->name, first->name, bytes) != 0 ||
             record->name[bytes] != '#')
             continue;

@@ -5,9 +5,9 @@
 
 #include "core/child/child_settings.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child.h"
+#include "router/features/children/child_record.h"
 
 // Bits of a note, beside 1 and the method.
 enum { NOTE_METHOD = 0x1f, NOTE_LOG = 0x20, NOTE_MODERN = 0x40, NOTE_ANSWERS_ONLY = 0x80 };

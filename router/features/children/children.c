@@ -410,9 +410,9 @@ static void count_states(struct shard *shard) {
 static void obey_all(struct shard *shard) {
     assert(shard->index == 0);
     struct children *children = children_of(shard);
-    if (!atomic_load_explicit(&shard->hub->child_orders, memory_order_relaxed))
+    if (!atomic_load_explicit(&child_records_of(shard->hub)->has_orders, memory_order_relaxed))
         return;
-    atomic_store(&shard->hub->child_orders, false);
+    atomic_store(&child_records_of(shard->hub)->has_orders, false);
     for (struct child *child = children->first; child && !children->closing; child = child->next)
         if (atomic_load_explicit(&child->record->orders, memory_order_relaxed))
             obey(shard, child);
@@ -484,7 +484,7 @@ static bool children_are_on(const struct hub_settings *settings) {
 
 static bool children_have_news(const struct shard *shard) {
     assert(!children_of(shard) || shard->index == 0);
-    return children_of(shard) && atomic_load(&shard->hub->child_orders);
+    return children_of(shard) && atomic_load(&child_records_of(shard->hub)->has_orders);
 }
 
 static void children_drain(struct shard *shard) {
@@ -545,6 +545,7 @@ static const struct feature_method children_methods[] = {
 const struct feature children_feature = {
     .name = "children",
     .is_on = children_are_on,
+    .hub_bytes = sizeof(struct child_records),
     .methods = children_methods,
     .choose = pool_affinity_agent,
     .close = children_end,

@@ -12,9 +12,9 @@
 #include "router/audit/audit.h"
 #include "router/engine/message/message.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
+#include "router/features/children/child_record.h"
 #include "router/features/feature_list.h"
 #include "router/features/mcp_calls/tool_list.h"
 
@@ -336,14 +336,14 @@ static bool is_server(const struct child_record *record) {
 static void put_stats(struct shard *shard, struct text *out) {
     enum { TOOLS_SHOWN = 10 };
     const struct hub *hub = shard->hub;
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_acquire);
+    uint32_t count = child_record_count(hub);
     bool is_first = true;
     text_put(out, ",\"mcp\":{\"servers\":[");
     for (uint32_t index = 0; index < count; index++) {
-        if (!is_server(hub->children[index]))
+        if (!is_server(child_record_at(hub, index)))
             continue;
         text_put(out, is_first ? "" : ",");
-        put_server(hub, hub->children[index], out);
+        put_server(hub, child_record_at(hub, index), out);
         is_first = false;
     }
     text_put(out, "],\"slowest_tools\":");

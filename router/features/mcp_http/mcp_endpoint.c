@@ -8,9 +8,9 @@
 #include "core/child/child_settings.h"
 #include "core/mcp/mcp_message.h"
 #include "router/audit/audit.h"
-#include "router/engine/shard/child_record.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/option.h"
+#include "router/features/children/child_record.h"
 #include "router/features/feature_list.h"
 #include "router/features/http/http_routes.h"
 #include "router/features/mcp_http/mcp_all.h"
@@ -500,9 +500,9 @@ static const char *start(struct shard *shard) {
 // Notes how many sessions each server has.
 static void survey(struct shard *shard) {
     const struct list *all = mcp_http_of(shard) ? &mcp_http_of(shard)->clients : NULL;
-    uint32_t count = all ? atomic_load_explicit(&shard->hub->child_count, memory_order_relaxed) : 0;
+    uint32_t count = all ? child_record_count(shard->hub) : 0;
     for (uint32_t index = 0; index < count; index++)
-        atomic_store_explicit(&shard->hub->children[index]->web_sessions, 0, memory_order_relaxed);
+        atomic_store_explicit(&child_record_at(shard->hub, index)->web_sessions, 0, memory_order_relaxed);
     for (struct list *node = all ? all->next : NULL; all && node != all; node = node->next) {
         const struct mcp_client *client = list_entry(node, struct mcp_client, link);
         struct child_record *record = client->kind == MCP_CLIENT_SESSION && client->name_bytes

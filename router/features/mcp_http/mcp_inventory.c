@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/engine/shard/child_record.h"
+#include "router/features/children/child_record.h"
 #include "router/features/mcp_http/mcp_header_rules.h"
 #include "router/features/mcp_http/mcp_table.h"
 

@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
-#include "router/engine/shard/child_record.h"
+#include "router/features/children/child_record.h"
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"

@@ -4,12 +4,15 @@
 // as the child isn't there.
 #pragma once
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "core/base/text.h"
+#include "core/child/child_settings.h"
 #include "router/engine/shard/hub.h"
+#include "router/features/feature_list.h"
 
 #define CHILD_STATES(X)                                                                                      \
     X(CHILD_IDLE, "idle")         /* it is started when something comes for it */                            \
@@ -73,10 +76,31 @@ struct child_record {
 
 enum { CHILD_ORDER_RESTART = 1, CHILD_ORDER_STOP = 2 };
 
+// The feature's state in the hub.
+struct child_records {
+    struct child_record all[CHILDREN_MAX]; // that ever were: shard 0 adds, all read
+    _Atomic uint32_t count;
+    _Atomic bool has_orders; // some record has
+};
+
+// NULL: the hub has no children.
+static inline struct child_records *child_records_of(const struct hub *hub) {
+    return hub->states[FEATURE_CHILDREN];
+}
+// How many there are.
+static inline uint32_t child_record_count(const struct hub *hub) {
+    const struct child_records *records = child_records_of(hub);
+    return records ? atomic_load_explicit(&records->count, memory_order_acquire) : 0;
+}
+// By their number, less than that.
+static inline struct child_record *child_record_at(const struct hub *hub, uint32_t index) {
+    assert(index < child_record_count(hub));
+    return &child_records_of(hub)->all[index];
+}
+
 // The record of this name, if its section is there; else NULL.
 struct child_record *child_record_find(const struct hub *hub, const char *name, size_t bytes);
-// Returns the record of this name, made where there is none. For shard 0 alone. NULL when memory or places are used
-// up.
+// Returns the record of this name, made where there is none. For shard 0 alone. NULL when places are used up.
 struct child_record *child_record_take(struct hub *hub, const char *name);
 // Whether there is a place for one of another name.
 bool child_record_has_place(const struct hub *hub);

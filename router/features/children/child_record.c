@@ -1,10 +1,9 @@
-#include "router/engine/shard/child_record.h"
+#include "router/features/children/child_record.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "core/mcp/mcp_message.h"
 #include "io/keeper.h"
 
@@ -15,10 +14,11 @@ static bool is_named(const struct child_record *record, const char *name, size_t
 }
 
 struct child_record *child_record_find(const struct hub *hub, const char *name, size_t bytes) {
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_acquire);
+    uint32_t count = child_record_count(hub);
     for (uint32_t index = 0; index < count; index++)
-        if (child_record_is_there(hub->children[index]) && is_named(hub->children[index], name, bytes))
-            return hub->children[index];
+        if (child_record_is_there(child_record_at(hub, index)) &&
+            is_named(child_record_at(hub, index), name, bytes))
+            return child_record_at(hub, index);
     return NULL;
 }
 
@@ -27,23 +27,23 @@ static bool is_free(const struct child_record *record) {
 }
 
 static struct child_record *find_own(const struct hub *hub, const char *name) {
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_relaxed);
+    uint32_t count = child_record_count(hub);
     for (uint32_t index = 0; index < count; index++)
-        if (is_named(hub->children[index], name, strlen(name)))
-            return hub->children[index];
+        if (is_named(child_record_at(hub, index), name, strlen(name)))
+            return child_record_at(hub, index);
     return NULL;
 }
 
 static struct child_record *find_free(const struct hub *hub) {
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_relaxed);
+    uint32_t count = child_record_count(hub);
     for (uint32_t index = 0; index < count; index++)
-        if (is_free(hub->children[index]))
-            return hub->children[index];
+        if (is_free(child_record_at(hub, index)))
+            return child_record_at(hub, index);
     return NULL;
 }
 
 bool child_record_has_place(const struct hub *hub) {
-    return atomic_load_explicit(&hub->child_count, memory_order_relaxed) < CHILDREN_MAX || find_free(hub);
+    return child_record_count(hub) < CHILDREN_MAX || find_free(hub);
 }
 
 static void child_record_name(const struct hub *hub, struct child_record *record, const char *name) {
@@ -61,7 +61,7 @@ static void child_record_name(const struct hub *hub, struct child_record *record
 
 struct child_record *child_record_take(struct hub *hub, const char *name) {
     struct child_record *record = find_own(hub, name);
-    uint32_t count = atomic_load_explicit(&hub->child_count, memory_order_relaxed);
+    uint32_t count = child_record_count(hub);
     if (record)
         return record;
     if (count == CHILDREN_MAX) {
@@ -70,14 +70,11 @@ struct child_record *child_record_take(struct hub *hub, const char *name) {
             child_record_name(hub, record, name);
         return record;
     }
-    record = memory_take_zeroed(1, sizeof *record);
-    if (!record)
-        return NULL;
+    record = &child_records_of(hub)->all[count];
     record->place = count;
-    atomic_init(&record->state, CHILD_REMOVED);
+    atomic_store_explicit(&record->state, CHILD_REMOVED, memory_order_relaxed);
     child_record_name(hub, record, name);
-    hub->children[count] = record;
-    atomic_store_explicit(&hub->child_count, count + 1, memory_order_release);
+    atomic_store_explicit(&child_records_of(hub)->count, count + 1, memory_order_release);
     return record;
 }
 
