@@ -11,10 +11,9 @@ bool heartbeat_take(struct link *link, const struct hub_message *message);
 void heartbeat_end(struct link *link, struct cluster_member *member);
 // This hub's REALM is another one: who is served is judged anew.
 void heartbeat_realm(struct link *link);
-void heartbeat_count(struct link *link); // all shards are told who is served
-void heartbeat_follow(
-    struct link *link);                 // once a turn: who begins to listen to presence here says so at once
-void heartbeat_tick(struct link *link); // who is silent is gone; once a second this hub beats
+void heartbeat_count(struct link *link);  // all shards are told who is served
+void heartbeat_follow(struct link *link); // once a turn: says at once that somebody here listens to presence
+void heartbeat_tick(struct link *link);   // who is silent is gone; once a second this hub beats
 void heartbeat_beat(struct link *link);
 // The hub ends: all others are told, behind all else that is said there.
 void heartbeat_goodbye(struct shard *shard);

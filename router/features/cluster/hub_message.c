@@ -47,13 +47,6 @@ enum error hub_message_open(struct shard *shard, struct hub_message *message) {
                                                                          : ERROR_PARSE;
 }
 
-bool hub_message_is_array(const struct hub_message *message) {
-    const uint8_t *body = frame_body(&message->frame);
-    uint32_t at = json_skip_space(body, 0, message->frame.body.bytes);
-    assert(message->unit.sized);
-    return at < message->frame.body.bytes && body[at] == '[';
-}
-
 const struct user *hub_message_user(const struct link *link, const struct hub_message *message) {
     const struct users *users = link->shard->settings->users;
     struct span name = message->header.user;

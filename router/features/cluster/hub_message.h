@@ -24,8 +24,6 @@ struct hub_message {
 
 // Opens the payload as a frame, once. Not ERROR_NONE: it can't be read, or is larger than what may come in.
 enum error hub_message_open(struct shard *shard, struct hub_message *message);
-// Whether the body is an array, which hubs don't send each other.
-bool hub_message_is_array(const struct hub_message *message);
 // The user in whose name it is said; NULL: nobody, or one who isn't known.
 const struct user *hub_message_user(const struct link *link, const struct hub_message *message);
 // Under which number its hub takes the answer; 0: nowhere.

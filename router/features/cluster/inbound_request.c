@@ -337,8 +337,8 @@ static void route_request(struct link *link, struct hub_message *message, const 
         return;
     }
     if (enter(link, exchange, place,
-              nats_subscriptions_find(&link->subscriptions, (const char *)message->bytes + subject.at,
-                                      subject.bytes)))
+              name_map_get(&link->subscriptions.by_subject, (const char *)message->bytes + subject.at,
+                           subject.bytes)))
         route_remote(shard, link->peer, &message->frame, exchange, origin);
     else
         refuse(link, place, ERROR_OVERLOADED, 0);
@@ -356,6 +356,13 @@ static bool read_place(struct link *link, const struct hub_message *message, str
     return place->number && !inbound_request_find(&link->inbound, place->hub, place->number);
 }
 
+// Which hubs don't send each other.
+static bool is_array(const struct frame *frame) {
+    const uint8_t *body = frame_body(frame);
+    uint32_t at = json_skip_space(body, 0, frame->body.bytes);
+    return at < frame->body.bytes && body[at] == '[';
+}
+
 void inbound_request_take(struct link *link, struct hub_message *message) {
     struct shard *shard = link->shard;
     struct reply_place place;
@@ -369,7 +376,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     read_origin(link, message, &origin);
     enum error error = hub_message_open(shard, message);
     if (!error)
-        error = hub_message_is_array(message) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
+        error = is_array(&message->frame) ? ERROR_METHOD_NOT_FOUND : read_target(link, message, &origin);
     if (!error && shard->settings->users && message->header.is_present && !origin.user)
         error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
     if (error) {
@@ -444,10 +451,9 @@ void inbound_request_lose(struct link *link, struct cluster_member *member) {
 
 void inbound_request_end(struct link *link, struct cluster_member *member) {
     assert(link->peer);
-    for (struct list *node = member->inbound.next; node != &member->inbound; node = node->next) {
+    for (struct list *node = member->inbound.next; node != &member->inbound; node = node->next)
         send_error(link, &list_entry(node, struct inbound_request, by_hub)->place, ERROR_TARGET_DISCONNECTED,
                    NULL);
-    }
     inbound_request_lose(link, member);
 }
 

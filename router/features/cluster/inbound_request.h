@@ -4,10 +4,7 @@
 
 #include "router/features/cluster/link_state.h"
 
-struct cluster_member;
-struct exchange;
 struct hub_message;
-struct link;
 
 void inbound_request_init(struct inbound_requests *requests, const struct siphash_key *key,
                           struct quota *quota);

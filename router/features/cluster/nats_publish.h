@@ -3,6 +3,8 @@
 
 #include "router/features/cluster/link_state.h"
 
+struct nats_message;
+
 // Lines of the protocol, which are taken over. Without memory the link is lost: what it doesn't say, others would rely on.
 void nats_write(struct link *link, struct text *lines);
 void nats_write_text(struct link *link, const char *lines);
@@ -21,5 +23,7 @@ struct hub_words {
 };
 // Takes the text over. False: no subject can bear the name.
 bool nats_publish(struct link *link, const struct hub_words *words, struct text *json);
+// Answers a message that asks for services of NATS (its ADR 32): of this hub, and of who can be asked here. False: it doesn't.
+bool nats_service_take(struct link *link, const uint8_t *bytes, const struct nats_message *said);
 // How many bytes the JSON of one message may have.
 size_t nats_publish_room(const struct link *link);

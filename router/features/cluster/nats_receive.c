@@ -1,4 +1,4 @@
-#include "router/features/cluster/nats_receive.h"
+// The transport of the NATS server, on shard 0: receives what the server says, and other hubs through the server.
 
 #include <assert.h>
 #include <string.h>
@@ -17,10 +17,8 @@
 #include "router/features/cluster/name_claim.h"
 #include "router/features/cluster/nats_handshake.h"
 #include "router/features/cluster/nats_publish.h"
-#include "router/features/cluster/nats_service.h"
 #include "router/features/cluster/outbound_request.h"
 #include "router/features/cluster/remote_directory.h"
-#include "router/features/feature_list.h"
 #include "router/forwarding/progress.h"
 #include "router/forwarding/remote_route.h"
 #include "router/registry/registry.h"
@@ -393,7 +391,7 @@ static void nats_follow(struct shard *shard) {
         wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_TICK_MS);
 }
 
-const struct transport transport_nats = {
+static const struct transport transport_nats = {
     .name = "nats",
     .codec.wire = &wire_nats,
     .gauge = GAUGE_LINK,

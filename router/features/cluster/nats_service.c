@@ -1,9 +1,7 @@
-#include "router/features/cluster/nats_service.h"
-
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/text.h"
+#include "core/wire/nats.h"
 #include "router/engine/send/reply.h"
 #include "router/engine/send/send.h"
 #include "router/features/cluster/nats_handshake.h"

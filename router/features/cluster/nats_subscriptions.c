@@ -12,11 +12,6 @@ void nats_subscriptions_init(struct nats_subscriptions *presence, const struct s
     list_init(&presence->all);
 }
 
-struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
-                                                  size_t bytes) {
-    return name_map_get(&presence->by_subject, subject, bytes);
-}
-
 void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota) {
     assert(present->unanswered > 0);
     if (--present->unanswered == 0 && present->is_gone)

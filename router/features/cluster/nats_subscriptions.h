@@ -22,11 +22,11 @@ struct nats_subscription {
 };
 
 struct nats_subscriptions {
-    struct name_map by_subject;
-    struct list all;  // struct nats_subscription.link
-    uint64_t changes; // of the registry, that it has followed (agents.changes)
-    uint32_t sids;    // that were given
-    bool is_behind;   // for want of memory: it tries again
+    struct name_map by_subject; // NULL: nobody here can be asked for so
+    struct list all;            // struct nats_subscription.link
+    uint64_t changes;           // of the registry, that it has followed (agents.changes)
+    uint32_t sids;              // that were given
+    bool is_behind;             // for want of memory: it tries again
     struct quota *quota;
 };
 
@@ -46,9 +46,6 @@ struct nats_scope {
 // a plain one. Agents of NULL: none is left.
 void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct agents *agents,
                                const struct list *claims, const struct nats_scope *scope, struct text *lines);
-// NULL: nobody here can be asked for so.
-struct nats_subscription *nats_subscriptions_find(struct nats_subscriptions *presence, const char *subject,
-                                                  size_t bytes);
 // Somebody who came under that name has gone.
 void nats_subscriptions_left(struct nats_subscription *present, struct quota *quota);
 static inline bool nats_subscriptions_is_behind(const struct nats_subscriptions *presence,

@@ -59,17 +59,14 @@ static void take_out(struct outbound_requests *requests, struct outbound_request
     list_remove(&request->link);
 }
 
-static void outbound_request_remove(struct link *link, struct outbound_request *request) {
-    take_out(&link->outbound, request);
-    freelist_give(&link->outbound.freelist, link->outbound.quota, request);
+static void outbound_request_remove(struct outbound_requests *requests, struct outbound_request *request) {
+    take_out(requests, request);
+    freelist_give(&requests->freelist, requests->quota, request);
 }
 
 void outbound_request_forget(struct outbound_requests *requests, struct list *all) {
-    while (!list_empty(all)) {
-        struct outbound_request *request = list_entry(all->next, struct outbound_request, link);
-        take_out(requests, request);
-        freelist_give(&requests->freelist, requests->quota, request);
-    }
+    while (!list_empty(all))
+        outbound_request_remove(requests, list_entry(all->next, struct outbound_request, link));
 }
 
 void outbound_request_deinit(struct outbound_requests *requests) {
@@ -193,7 +190,7 @@ bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parc
     assert(shard->index == 0);
     if (waiting) { // it hasn't gone
         send_release(shard, waiting);
-        outbound_request_remove(link, request);
+        outbound_request_remove(&link->outbound, request);
         return true;
     }
     if (request)
@@ -203,7 +200,7 @@ bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parc
     if (request && lasts)
         request->is_cancelled = true;
     else if (request)
-        outbound_request_remove(link, request);
+        outbound_request_remove(&link->outbound, request);
     return false;
 }
 
@@ -226,7 +223,7 @@ static void deliver(struct link *link, struct outbound_request *request, struct 
     enum error error = hub_message_open(link->shard, message);
     assert(number == message->subject.number);
     if (!error && responses_deliver(link->shard, link->peer, &message->frame, number))
-        outbound_request_remove(link, request);
+        outbound_request_remove(&link->outbound, request);
     else
         end(link, request, error == ERROR_FRAME_TOO_LARGE ? REMOTE_TOO_LARGE : REMOTE_UNREADABLE,
             message->excess);

@@ -3,9 +3,7 @@
 
 #include "router/features/cluster/link_state.h"
 
-struct cluster_member;
 struct hub_message;
-struct link;
 
 void outbound_request_init(struct outbound_requests *requests, const struct siphash_key *key,
                            struct quota *quota);

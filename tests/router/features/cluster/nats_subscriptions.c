@@ -190,7 +190,7 @@ static void there_are_64_at_most(void **state) {
 }
 
 static struct nats_subscription *found(const char *subject) {
-    return nats_subscriptions_find(&presence, subject, strlen(subject));
+    return name_map_get(&presence.by_subject, subject, strlen(subject));
 }
 
 // Who was asked for is found as long as it is there, and what is known of it stays as long as somebody waits.
