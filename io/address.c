@@ -179,6 +179,15 @@ int address_parse(struct address *address, const char *uri) {
     return failed;
 }
 
+bool address_place(struct address *address, const char *host, bool is_v6, uint16_t port) {
+    assert(*host);
+    *address = (struct address){0};
+    int failed = is_v6 ? set_ipv6(address, host, port) : set_ipv4(address, host, port);
+    if (failed)
+        *address = (struct address){0};
+    return !failed;
+}
+
 static int print_scheme(const struct address *address, const char *scheme, char *out, size_t capacity) {
     for (size_t index = 0; index < SPOKEN_SCHEMES_COUNT; index++)
         if (strcmp(SPOKEN_SCHEMES[index].transport, address->transport) == 0 &&

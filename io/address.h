@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -24,6 +25,8 @@ struct address {
 // Reads a URI. HOST is a numeric address or `localhost`; nothing is looked up. Which transports there are
 // isn't known here. 0, or -EINVAL with an empty address.
 int address_parse(struct address *address, const char *uri);
+// Of a numeric address, without brackets, or localhost, and a port. False with an empty address: the host is a name.
+bool address_place(struct address *address, const char *host, bool is_v6, uint16_t port);
 // Writes the URI, without what is told of a file, with its terminating zero; returns the length, cut to capacity - 1.
 size_t address_format(const struct address *address, char *out, size_t capacity);
 // Whether only this machine can reach it: a Unix socket, 127.0.0.0/8 or ::1.

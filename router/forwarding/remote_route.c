@@ -7,7 +7,6 @@
 #include "router/engine/message/message_copy.h"
 #include "router/engine/message/remote_mail.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/drop.h"
 #include "router/forwarding/forward.h"
 #include "router/forwarding/remote_target.h"

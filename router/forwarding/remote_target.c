@@ -7,7 +7,6 @@
 #include "router/engine/message/message.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/identity.h"
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };

@@ -25,11 +25,11 @@ static bool is_numeric(const struct nats_url *url) {
 }
 
 static bool read_server(struct config *config, const char *text, size_t bytes) {
-    struct cluster_settings *cluster = &config->cluster;
+    struct cluster_settings *cluster = &config->cluster_settings;
     if (cluster->server_count == CLUSTER_SERVERS_MAX)
         return fail(config, "16 servers at most");
     struct cluster_server *server = &cluster->servers[cluster->server_count];
-    *server = (struct cluster_server){.bytes = 0};
+    *server = (struct cluster_server){.shown = ""};
     bool names_scheme = memmem(text, bytes, "://", 3) || cluster->server_count == 0;
     switch (names_scheme ? nats_url_read(text, bytes, &server->url)
                          : nats_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
@@ -45,14 +45,15 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
         break;
     }
     memcpy(server->shown, server->url.host, sizeof server->shown);
-    if (!cluster_server_place(server) && is_numeric(&server->url))
+    if (!address_place(&server->address, server->url.host, server->url.is_v6, server->url.port) &&
+        is_numeric(&server->url))
         return fail(config, bad_place);
     cluster->server_count++;
     return true;
 }
 
 bool config_nats(struct config *config, const char *text) {
-    config->cluster.server_count = 0;
+    config->cluster_settings.server_count = 0;
     if (strlen(text) >= URLS_BYTES_MAX)
         return fail(config, "URLs with commas between them, 4 KiB at most");
     for (size_t bytes; *text; text += bytes + (text[bytes] == ',')) {
@@ -60,8 +61,8 @@ bool config_nats(struct config *config, const char *text) {
         if (bytes > 0 && !read_server(config, text, bytes))
             return false;
     }
-    assert(config->cluster.server_count <= CLUSTER_SERVERS_MAX);
-    return config->cluster.server_count > 0 || fail(config, "one server at least");
+    assert(config->cluster_settings.server_count <= CLUSTER_SERVERS_MAX);
+    return config->cluster_settings.server_count > 0 || fail(config, "one server at least");
 }
 
 bool config_cluster(struct config *config, const char *text) {
@@ -75,7 +76,7 @@ bool config_cluster(struct config *config, const char *text) {
 // --- All
 
 static bool are_safe(struct config *config) {
-    const struct cluster_settings *cluster = &config->cluster;
+    const struct cluster_settings *cluster = &config->cluster_settings;
     for (uint32_t at = 0; at < cluster->server_count; at++) {
         const struct nats_url *url = &cluster->servers[at].url;
         if (config->insecure || cluster_server_is_safe(cluster, &cluster->servers[at]))
@@ -88,8 +89,8 @@ static bool are_safe(struct config *config) {
 }
 
 bool config_needs_resolver(const struct config *config) {
-    for (uint32_t at = 0; at < config->cluster.server_count; at++)
-        if (!cluster_server_is_local(&config->cluster.servers[at]))
+    for (uint32_t at = 0; at < config->cluster_settings.server_count; at++)
+        if (!address_is_local(&config->cluster_settings.servers[at].address))
             return true;
     return false;
 }
@@ -105,7 +106,7 @@ static bool is_display_name(const char *name) {
 // The machine's name where none is given, as far as that can be one.
 static bool name_hub(struct config *config) {
     char name[256] = "";
-    struct cluster_settings *cluster = &config->cluster;
+    struct hub_cluster *cluster = &config->cluster;
     if (cluster->hub_name[0])
         return is_display_name(cluster->hub_name) ||
                config_complain_of(config, "hub-name",
@@ -116,11 +117,11 @@ static bool name_hub(struct config *config) {
 }
 
 bool config_check_cluster(struct config *config) {
-    struct cluster_settings *cluster = &config->cluster;
-    bool has_name = cluster->name[0] != '\0';
-    if (cluster->server_count > 0 && !has_name)
+    struct cluster_settings *settings = &config->cluster_settings;
+    bool has_name = config->cluster.name[0] != '\0';
+    if (settings->server_count > 0 && !has_name)
         return config_complain_of(config, "nats", "expected --cluster NAME beside it");
-    if (cluster->server_count == 0 && has_name)
+    if (settings->server_count == 0 && has_name)
         return config_complain_of(config, "cluster", "expected --nats URL beside it");
     if (!has_name && config->nats_creds[0])
         return config_complain_of(config, "nats-credentials", "expected --nats beside it");
@@ -128,11 +129,12 @@ bool config_check_cluster(struct config *config) {
         return config_complain_of(config, "nats-ca", "expected --nats beside it");
     if (!has_name)
         return true;
-    cluster->insecure = config->insecure;
-    cluster->creds = config->nats_creds[0] ? config->nats_creds : NULL;
+    settings->insecure = config->insecure;
+    settings->creds = config->nats_creds[0] ? config->nats_creds : NULL;
     if (!name_hub(config))
         return false;
-    config->settings.cluster = cluster;
+    config->cluster.settings = settings;
+    config->settings.cluster = &config->cluster;
     config->settings.sandbox.may_dial = true;
     return are_safe(config);
 }
@@ -145,8 +147,8 @@ static bool is_same_server(const struct cluster_server *one, const struct cluste
 }
 
 bool config_is_same_cluster(const struct config *now, const struct config *fresh) {
-    const struct cluster_settings *one = &now->cluster, *other = &fresh->cluster;
-    if (one->server_count != other->server_count || strcmp(one->name, other->name) != 0 ||
+    const struct cluster_settings *one = &now->cluster_settings, *other = &fresh->cluster_settings;
+    if (one->server_count != other->server_count || strcmp(now->cluster.name, fresh->cluster.name) != 0 ||
         strcmp(now->nats_creds, fresh->nats_creds) != 0 ||
         strcmp(now->nats_authorities, fresh->nats_authorities) != 0)
         return false;

@@ -30,7 +30,7 @@ static const char *read_creds(const char *path, struct nats_creds *out) {
 }
 
 static bool are_creds_good(struct config *config) {
-    const struct cluster_settings *cluster = &config->cluster;
+    const struct cluster_settings *cluster = &config->cluster_settings;
     struct nats_creds creds;
     char signature[NKEY_SIGNATURE_BYTES];
     const char *fault = cluster->creds ? read_creds(cluster->creds, &creds) : NULL;
@@ -49,22 +49,22 @@ static bool are_creds_good(struct config *config) {
 
 // Returns whether a link to a server is over TLS, or may be.
 static bool needs_authorities(const struct config *config) {
-    const struct cluster_settings *cluster = &config->cluster;
+    const struct cluster_settings *cluster = &config->cluster_settings;
     bool needs = config->nats_authorities[0] != '\0';
     for (uint32_t at = 0; at < cluster->server_count; at++)
-        needs = needs || cluster->servers[at].url.secure || !cluster_server_is_local(&cluster->servers[at]);
+        needs = needs || cluster->servers[at].url.secure || !address_is_local(&cluster->servers[at].address);
     return needs;
 }
 
 static bool needs_tls(const struct config *config) {
-    for (uint32_t at = 0; at < config->cluster.server_count; at++)
-        if (config->cluster.servers[at].url.secure)
+    for (uint32_t at = 0; at < config->cluster_settings.server_count; at++)
+        if (config->cluster_settings.servers[at].url.secure)
             return true;
     return config->nats_authorities[0] != '\0';
 }
 
 bool config_prepare_cluster(struct config *config) {
-    struct cluster_settings *cluster = &config->cluster;
+    struct cluster_settings *cluster = &config->cluster_settings;
     const char *path = config->nats_authorities[0] ? config->nats_authorities : NULL;
     char why[PATH_MAX + 128];
     assert(!cluster->authorities);
@@ -80,8 +80,8 @@ bool config_prepare_cluster(struct config *config) {
 
 bool config_cluster_is_secret(const struct config *config) {
     bool is_secret = config->nats_creds[0] || needs_tls(config);
-    for (uint32_t at = 0; at < config->cluster.server_count; at++) {
-        const struct nats_url *url = &config->cluster.servers[at].url;
+    for (uint32_t at = 0; at < config->cluster_settings.server_count; at++) {
+        const struct nats_url *url = &config->cluster_settings.servers[at].url;
         is_secret = is_secret || url->password[0] || url->token[0];
     }
     return is_secret;

@@ -5,9 +5,9 @@
 
 #include "core/log/log_event.h"
 #include "io/address.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/collector.h"
 #include "router/engine/shard/hub.h"
+#include "router/features/cluster/cluster_settings.h"
 #include "router/main/config_children.h"
 
 struct option;
@@ -47,8 +47,9 @@ struct config {
     bool check;                    // say what is so, and end
     bool prints;                   // print what is in force, and end
     const char *files_read[CONFIG_FILES_MAX];
-    struct cluster_settings cluster; // where settings.cluster points; no name: there are no other hubs
-    struct collector collector;      // where settings.collector points, if there is one
+    struct hub_cluster cluster; // where settings.cluster points; no name: there are no other hubs
+    struct cluster_settings cluster_settings;              // where cluster.settings points
+    struct collector collector;                            // where settings.collector points, if there is one
     char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
     enum log_format log_format;
     enum log_level log_level; // the highest that is written

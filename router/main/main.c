@@ -552,7 +552,7 @@ static int serve(struct program *program, struct config *config) {
     int status = run_shards(program, config->settings.shard_count);
     status |= atomic_load(&program->hub->failed);
     hub_destroy(program->hub);
-    secure_source_drop(config->cluster.authorities);
+    secure_source_drop(config->cluster_settings.authorities);
     return status;
 }
 
@@ -601,7 +601,7 @@ static bool fork_helpers(struct program *program, struct config *config) {
         return false;
     }
     failed = config_needs_resolver(config) ? resolver_fork(&program->resolver, user) : 0;
-    config->cluster.resolver = program->resolver.process ? &program->resolver : NULL;
+    config->cluster_settings.resolver = program->resolver.process ? &program->resolver : NULL;
     if (!failed && config_collector_needs_resolver(config))
         failed = resolver_fork(&program->collector_resolver, user);
     if (failed)

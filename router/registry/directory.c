@@ -7,7 +7,6 @@
 
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/exchange.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/feature_call.h"
 #include "router/registry/agent_params.h"
 #include "router/rights/authz.h"

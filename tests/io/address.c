@@ -220,6 +220,33 @@ static void assert_cuts(const char *uri) {
     }
 }
 
+static void a_host_and_a_port_make_an_address(void **state) {
+    static const struct {
+        const char *host;
+        bool is_v6;
+        const char *uri; // NULL: it is none
+    } cases[] = {{"127.0.0.1", false, "tcp://127.0.0.1:4222"},
+                 {"localhost", false, "tcp://127.0.0.1:4222"},
+                 {"::1", true, "tcp://[::1]:4222"},
+                 {"nats.example", false, NULL},
+                 {"::1", false, NULL},
+                 {"127.0.0.1", true, NULL},
+                 {"256.0.0.1", false, NULL}};
+    (void)state;
+    for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
+        struct address address;
+        char uri[64];
+        bool good = address_place(&address, cases[index].host, cases[index].is_v6, 4222);
+        assert_int_equal(good, cases[index].uri != NULL);
+        assert_int_equal(address.bytes > 0, good);
+        assert_int_equal(address_is_local(&address), good);
+        if (good) {
+            address_format(&address, uri, sizeof uri);
+            assert_string_equal(uri, cases[index].uri);
+        }
+    }
+}
+
 static void format_cuts_to_its_capacity(void **state) {
     (void)state;
     assert_cuts("tcp://127.0.0.1:7411");
@@ -276,6 +303,7 @@ int main(void) {
         cmocka_unit_test(whose_a_file_is),
         cmocka_unit_test(the_scheme_names_the_transport),
         cmocka_unit_test(bad_uris_are_refused),
+        cmocka_unit_test(a_host_and_a_port_make_an_address),
         cmocka_unit_test(format_cuts_to_its_capacity),
         cmocka_unit_test(unix_addresses_as_the_kernel_gives_them),
         cmocka_unit_test(the_default_follows_the_environment),

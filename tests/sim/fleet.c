@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/engine/shard/cluster_server.h"
+#include "router/features/cluster/cluster_settings.h"
 #include "tests/sim/kernel.h"
 
 enum { PIECE_MAX = 4096 };
@@ -195,13 +195,12 @@ uint32_t fleet_links(const struct fleet *fleet, uint32_t site) {
 // --- Hubs
 
 static void settle_servers(struct fleet *fleet, struct cluster_settings *settings) {
-    strcpy(settings->name, CLUSTER_NAME);
     for (uint32_t server = 0; server < fleet->options.brokers.count; server++) {
         struct sockaddr_in address = {.sin_family = AF_INET,
                                       .sin_port = htons((uint16_t)(BROKER_PORT + server))};
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        memcpy(&settings->servers[server].address, &address, sizeof address);
-        settings->servers[server].bytes = sizeof address;
+        memcpy(&settings->servers[server].address.storage, &address, sizeof address);
+        settings->servers[server].address.bytes = sizeof address;
     }
     settings->server_count = fleet->options.brokers.count;
     settings->authorities = fleet->options.brokers.tls ? toy_source() : NULL;
@@ -216,11 +215,12 @@ void fleet_start(struct fleet *fleet, uint32_t index) {
     const struct hub_settings *own = fleet->options.settings[index];
     if (own || options.settings)
         site->settings = own ? *own : *options.settings;
-    site->cluster = calloc(1, sizeof *site->cluster);
-    if (!site->cluster)
+    site->cluster_settings = calloc(1, sizeof *site->cluster_settings);
+    if (!site->cluster_settings)
         abort();
-    settle_servers(fleet, site->cluster);
-    site->settings.cluster = site->cluster;
+    settle_servers(fleet, site->cluster_settings);
+    site->cluster = (struct hub_cluster){.name = CLUSTER_NAME, .settings = site->cluster_settings};
+    site->settings.cluster = &site->cluster;
     options.settings = &site->settings;
     site->index = index;
     if (fleet->options.prepare)
@@ -255,8 +255,8 @@ void fleet_kill(struct fleet *fleet, uint32_t index) {
     if (!world_stopped(&site->world))
         world_stop(&site->world);
     world_close(&site->world);
-    secure_source_drop(site->cluster->authorities);
-    free(site->cluster);
+    secure_source_drop(site->cluster_settings->authorities);
+    free(site->cluster_settings);
     site->runs = false;
 }
 

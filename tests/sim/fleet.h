@@ -33,7 +33,8 @@ struct fleet_options {
 struct site {
     struct world world;
     struct hub_settings settings;
-    struct cluster_settings *cluster;
+    struct hub_cluster cluster;
+    struct cluster_settings *cluster_settings;
     bool runs;
     bool apart;                      // nothing passes between it and any server
     bool deaf, mute;                 // nothing comes from any server; nothing reaches one

@@ -10,7 +10,6 @@
 #include "core/base/memory.h"
 #include "core/rights/users.h"
 #include "io/secure.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/feature.h"
 
 static bool make_counters(struct hub *hub) {

@@ -14,7 +14,7 @@
 #include "core/base/limits.h"
 #include "core/base/siphash.h"
 #include "core/child/child_settings.h"
-#include "core/cluster/hub_name.h"
+#include "core/cluster/subject.h"
 #include "core/wire/http_url.h"
 #include "io/io.h"
 #include "io/sandbox_layer.h"
@@ -65,6 +65,16 @@ struct hub_secrets {
     struct siphash_key spans;       // of traces and spans
 };
 
+enum { HUB_DISPLAY_BYTES_MAX = 64 };
+
+// The cluster of hubs that the hub belongs to.
+struct hub_cluster {
+    char name[CLUSTER_NAME_BYTES_MAX + 1];
+    char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // as lists and logs call this hub
+    uint64_t realm_grace_ns;                  // so long hubs of the former REALM are served; 0: they aren't
+    const struct cluster_settings *settings;  // how the others are reached (router/features/cluster)
+};
+
 // How the hub is walled in (--sandbox), as hub/stats tells it.
 enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
 
@@ -112,7 +122,7 @@ struct hub_settings {
     enum governance gate;  // what requires this level or more is held until somebody approves it; 0: nothing
     struct hub_secrets secrets;
     uint32_t process;
-    const struct cluster_settings *cluster; // other hubs; NULL: there are none
+    const struct hub_cluster *cluster; // NULL: there are no other hubs
     struct http_url collector_url; // of what gets spans (router/features/trace); an empty host: there is none
     const struct collector *collector; // where that is; NULL without a URL
     enum io_backend io;                // what every shard opens

@@ -5,7 +5,6 @@
 
 #include "core/base/memory.h"
 #include "core/rights/users.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/publication_types.h"
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -13,7 +14,6 @@
 #include "router/features/cluster/heartbeat.h"
 #include "router/features/cluster/inbound_request.h"
 #include "router/features/cluster/outbound_request.h"
-#include "router/features/feature_list.h"
 #include "router/registry/claim_table.h"
 
 // --- What goes wrong
@@ -35,7 +35,8 @@ static bool is_due(struct link *link, const void *bytes, uint32_t count) {
 
 // Which server a line of the log is about.
 static const char *name_of(struct link *link) {
-    cluster_server_text(&link_server(link)->url, link->server_text);
+    const struct nats_url *url = &link_server(link)->url;
+    snprintf(link->server_text, sizeof link->server_text, "%s:%u", url->host, url->port);
     return link->server_text;
 }
 
@@ -170,8 +171,8 @@ void link_dial(struct link *link) {
     assert(link->state == LINK_RESTING);
     if (link->shard->phase != HUB_SERVING)
         return;
-    if (server->bytes)
-        dial_at(link, &server->address, server->bytes);
+    if (server->address.bytes)
+        dial_at(link, &server->address.storage, server->address.bytes);
     else if (answer->count)
         dial_at(link, &answer->addresses[link->resolving.next].address,
                 answer->addresses[link->resolving.next].bytes);
@@ -325,7 +326,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
 }
 
 bool link_open(struct shard *shard, const struct transport *transport) {
-    const struct cluster_settings *settings = shard->hub->settings.cluster;
+    const struct cluster_settings *settings = shard->hub->settings.cluster->settings;
     struct claim_table *claims = claim_table_create(&shard->hub->settings.secrets.tables);
     struct link *link = claims ? make(shard, transport) : NULL;
     if (!link) {

@@ -10,9 +10,9 @@
 #include "io/io.h"
 #include "io/resolver.h"
 #include "router/engine/message/remote_mail.h"
-#include "router/engine/shard/cluster_server.h"
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/cluster_members.h"
+#include "router/features/cluster/cluster_settings.h"
 #include "router/features/cluster/nats_subscriptions.h"
 #include "router/features/feature_list.h"
 
@@ -123,11 +123,11 @@ struct link {
     enum link_state state;
     // The servers of the settings, and behind them those that a server has named.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
-    uint32_t server_count, server;               // the one that is dialled, or that the link is to
-    struct link_resolver resolving;              // of a server whose host is a name: where it is
-    char server_text[CLUSTER_SERVER_TEXT_BYTES]; // as the log names it
-    int socket;                                  // while it is DIALLING
-    struct reconnect_backoff backoff;            // the pause before the next dial
+    uint32_t server_count, server;                 // the one that is dialled, or that the link is to
+    struct link_resolver resolving;                // of a server whose host is a name: where it is
+    char server_text[NATS_URL_HOST_BYTES_MAX + 8]; // as the log names it
+    int socket;                                    // while it is DIALLING
+    struct reconnect_backoff backoff;              // the pause before the next dial
     struct timer timer;
     bool has_left;                     // it has said that it goes
     bool listens;                      // somebody here has subscribed to presence, as its last beat said

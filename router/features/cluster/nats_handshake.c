@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cluster/nats_server.h"
 #include "router/features/cluster/nats_publish.h"
 #include "router/registry/claim_table.h"
 
@@ -22,7 +21,7 @@ static void put_member(struct text *out, const char *key, const char *value) {
 
 // A key, and a JWT that says whose it is: it signs what the server has just made up. False: what is wrong was said.
 static bool put_signature(struct text *out, struct link *link) {
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster->settings;
     struct nats_creds creds;
     char key[NKEY_PUBLIC_BYTES + 1] = "", signature[NKEY_SIGNATURE_BYTES + 1] = "";
     const char *fault = settings->read_creds(settings->creds, &creds);
@@ -49,34 +48,29 @@ static bool put_connect(struct text *out, struct link *link) {
     put_member(out, "user", url->user);
     put_member(out, "pass", url->password);
     put_member(out, "auth_token", url->token);
-    if (!is_named && link->nonce_bytes && link->shard->hub->settings.cluster->creds)
+    if (!is_named && link->nonce_bytes && link->shard->hub->settings.cluster->settings->creds)
         good = put_signature(out, link);
     text_put(out, "}\r\n");
     return good;
 }
 
-// Subscribes to the questions of programs that look for services of NATS: to all, of this name, of this instance (nats_service.c).
-static void put_services(struct text *out, const struct link *link, uint32_t sid) {
+// Subscribes to what all hubs say, to what is said to this hub alone, and to the questions of programs that look for services of NATS:
+// to all, of this name, of this instance (nats_service.c).
+static void put_own(struct text *out, const struct link *link) {
     static const char *const verbs[] = {"PING", "INFO", "STATS"};
     static const char *const names[] = {"", "." SERVICE_NAME, "." SERVICE_NAME "."};
-    assert(sid > 0);
-    const struct hub_name *hub = &link->hub;
-    char line[64 + 2 * HUB_NAME_BYTES_MAX];
-    for (unsigned at = 0; at < 9; at++) { // each hub gets one
-        snprintf(line, sizeof line, "SUB $SRV.%s%s%.*s %.*s %u\r\n", verbs[at / 3], names[at % 3],
-                 at % 3 == 2 ? hub->bytes : 0, hub->text, hub->bytes, hub->text, sid + at);
-        text_put(out, line);
-    }
-}
-
-// Subscribes to what all hubs say, and to what is said to this hub alone.
-static void put_own(struct text *out, const struct link *link) {
     const char *cluster = link->shard->hub->settings.cluster->name;
-    char lines[64 + HUB_NAME_BYTES_MAX + 2 * CLUSTER_NAME_BYTES_MAX];
-    assert(link->hub.bytes);
+    const struct hub_name *hub = &link->hub;
+    char lines[64 + 2 * HUB_NAME_BYTES_MAX + 2 * CLUSTER_NAME_BYTES_MAX];
+    assert(hub->bytes);
     snprintf(lines, sizeof lines, "SUB patchbay.%s.hub.%.*s.> 1\r\nSUB patchbay.%s.hubs.> 2\r\n", cluster,
-             link->hub.bytes, link->hub.text, cluster);
+             hub->bytes, hub->text, cluster);
     text_put(out, lines);
+    for (unsigned at = 0; at < 9; at++) { // each hub gets one
+        snprintf(lines, sizeof lines, "SUB $SRV.%s%s%.*s %.*s %u\r\n", verbs[at / 3], names[at % 3],
+                 at % 3 == 2 ? hub->bytes : 0, hub->text, hub->bytes, hub->text, 3 + at);
+        text_put(out, lines);
+    }
 }
 
 // A hub that drains has no names any more.
@@ -102,7 +96,6 @@ static void connect_to(struct link *link) {
     link->realm = link->shard->settings->realm;
     link->former = (struct realm){.bytes = 0};
     put_own(&out, link);
-    put_services(&out, link, 3);
     put_names(link, &out);
     text_put(&out, "PING\r\n");
     link->pings++;
@@ -120,22 +113,22 @@ void nats_follow_registry(struct link *link) {
 
 // --- Other servers, which the server names: they are dialled, too
 
-static bool is_same_name(const struct nats_url *one, const struct nats_url *other) {
-    return one->port == other->port && strcasecmp(one->host, other->host) == 0;
-}
-
 static bool is_known(const struct link *link, const struct cluster_server *server) {
-    for (uint32_t at = 0; at < link->server_count; at++)
-        if (link->servers[at].bytes == server->bytes &&
-            (server->bytes ? memcmp(&link->servers[at].address, &server->address, server->bytes) == 0
-                           : is_same_name(&link->servers[at].url, &server->url)))
+    const struct address *address = &server->address;
+    for (uint32_t at = 0; at < link->server_count; at++) {
+        const struct cluster_server *other = &link->servers[at];
+        if (other->address.bytes == address->bytes &&
+            (address->bytes
+                 ? memcmp(&other->address.storage, &address->storage, address->bytes) == 0
+                 : other->url.port == server->url.port && strcasecmp(other->url.host, server->url.host) == 0))
             return true;
+    }
     return false;
 }
 
 // Forgets the servers that servers named before. The settings' own servers stay, and so does the server of the link.
 static void forget_learned(struct link *link) {
-    uint32_t own = link->shard->hub->settings.cluster->server_count;
+    uint32_t own = link->shard->hub->settings.cluster->settings->server_count;
     assert(link->server < link->server_count);
     if (link->server > own) {
         link->servers[own] = link->servers[link->server];
@@ -155,12 +148,14 @@ static void learn_server(struct link *link, const char *url, size_t bytes) {
     struct cluster_server fresh = *own;
     assert(url || bytes == 0);
     if (!nats_url_place(url, bytes, &fresh.url) ||
-        !(cluster_server_place(&fresh) || link->resolving.resolver) || is_known(link, &fresh))
+        !(address_place(&fresh.address, fresh.url.host, fresh.url.is_v6, fresh.url.port) ||
+          link->resolving.resolver) ||
+        is_known(link, &fresh))
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))
         memcpy(fresh.shown, fresh.url.host, sizeof fresh.shown);
     // INFO comes before anybody has shown who they are.
-    const struct cluster_settings *settings = link->shard->hub->settings.cluster;
+    const struct cluster_settings *settings = link->shard->hub->settings.cluster->settings;
     bool has_room = link->server_count < sizeof link->servers / sizeof *link->servers;
     if (has_room && (settings->insecure || cluster_server_is_safe(settings, &fresh)))
         link->servers[link->server_count++] = fresh;
@@ -191,8 +186,9 @@ static const char *fault_of(const struct link *link, const struct nats_info *inf
         return NULL;
     if (!info->tls_required && !info->tls_available)
         return "it offers no TLS";
-    return link->shard->hub->settings.cluster->authorities ? NULL
-                                                           : "it asks for TLS, and --nats-ca isn't given";
+    return link->shard->hub->settings.cluster->settings->authorities
+               ? NULL
+               : "it asks for TLS, and --nats-ca isn't given";
 }
 
 static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonce) {
@@ -201,26 +197,23 @@ static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonc
     link->nonce_bytes = count <= sizeof link->nonce ? (uint32_t)count : 0;
 }
 
-// A password, or a token: whoever is dialled is told it. (A key but signs.) What is said before TLS anybody may have said, who then could
-// name a server of his own.
-static bool tells_secret(const struct cluster_server *server) {
-    return server->url.password[0] || server->url.token[0];
-}
-
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
     if (!nats_info_read(bytes, argument, &info)) {
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    bool secure = info.tls_required || link_server(link)->url.secure;
+    const struct nats_url *url = &link_server(link)->url;
+    bool secure = info.tls_required || url->secure;
     const char *fault = link->state == LINK_GREETING ? fault_of(link, &info, secure) : NULL;
     if (fault) {
         link_note_fault(link, fault);
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }
-    if (!(link->state == LINK_GREETING && secure && tells_secret(link_server(link))))
+    // Whoever is dialled is told a password or a token. (A key but signs.) What is said before TLS anybody may have said, who then could
+    // name a server of his own.
+    if (link->state != LINK_GREETING || !secure || !(url->password[0] || url->token[0]))
         learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
     if (info.lame_duck) {
@@ -241,7 +234,7 @@ void nats_handshake_secure(struct link *link) {
     struct shard *shard = link->shard;
     struct peer *peer = link->peer;
     struct connection *connection = &peer->connection;
-    struct secure_source *authorities = shard->hub->settings.cluster->authorities;
+    struct secure_source *authorities = shard->hub->settings.cluster->settings->authorities;
     assert(link->state == LINK_SECURING && authorities);
     bool is_clean =
         !peer->partial && !connection->direct && !connection->shipment && outbox_empty(&connection->outbox);
