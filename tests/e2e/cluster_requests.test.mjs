@@ -99,8 +99,10 @@ joined('fields that look like the hubs\' own mean nothing', {}, async (x, y) => 
   const source = await x.peer();
   const fields = ['Patchbay: 1 source=other level=manual', 'Patchbay-Source: other', 'Patchbay-Level: manual', 'Status: 503', 'Nats-Msg-Id: 1'];
   source.send(requestText(1, 'work', { targetAgent: 'b' }), ...fields);
-  const { fields: came } = await agent.next();
+  const { fields: came, json } = await agent.next();
   for (const field of fields) if (!field.startsWith('Patchbay')) assert.ok(came.some(([name, value]) => `${name}: ${value}` === field), field);
+  agent.send({ jsonrpc: '2.0', id: json.id, result: 1 });
+  assert.equal((await source.next()).json.result, 1);
 });
 
 joined('levels are judged where the target is', {}, async (x, y) => {

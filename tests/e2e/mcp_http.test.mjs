@@ -20,7 +20,8 @@ function config(name, text) {
 }
 
 const SECTION = `[child server]\ncommand = python3 -S -E ${program}\nprotocol = mcp\nask-clients = yes\n`;
-const SHARED = { shards: [1, 2], options: config('shared.ini', SECTION) };
+const ENDS = ['--drain-timeout', '100ms']; // with requests that nobody answers
+const SHARED = { shards: [1, 2], options: [...config('shared.ini', SECTION), ...ENDS] };
 const QUICK = { ...SHARED, options: [...SHARED.options, '--mcp-keep-alive', '50ms'] };
 const FEW = { ...SHARED, options: [...SHARED.options, '--max-mcp-sessions', '2'] };
 const IDLE = { ...SHARED, options: [...SHARED.options, '--mcp-session-idle', '500ms'] };

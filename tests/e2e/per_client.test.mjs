@@ -219,7 +219,7 @@ scenario('one that fails again and again stays down, and the others run', BRITTL
   await until('both run again', async () => (await one.ask('work', { targetAgent: 'own' })).result && (await other.ask('work', { targetAgent: 'own' })).result);
 });
 
-scenario('a cancel and the time of a request are told to the one that was asked', OWN, async (hub) => {
+scenario('a cancel and the time of a request are told to the one that was asked', { ...OWN, options: [...OWN.options, '--drain-timeout', '100ms'] }, async (hub) => {
   const [one, other] = await peers(hub, 2);
   await Promise.all([one, other].map(own_process));
   one.send({ jsonrpc: '2.0', id: 7, method: 'hang', params: { targetAgent: 'own' } });

@@ -2,10 +2,10 @@
 // place the hub's span takes in what is forwarded.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Collector, attributes } from './collector.mjs';
 import { Hub } from './hub.mjs';
+import { test } from './parallel.mjs';
 import { ALL, directoryOfUsers, known, tokenOf, usersText } from './users.mjs';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
@@ -207,7 +207,7 @@ traced('ids, names and texts of any kind are told as texts, cut at 256 bytes', {
   }
 });
 
-traced('what was held has one span, from its taking in on, however it ends', { options: ['--trace-sample', '1', '--gate', 'manual', '--gate-wait', '400ms', '--half-close', 'leave'], shards: [1, 2] }, async (hub, collector) => {
+traced('what was held has one span, from its taking in on, however it ends', { options: ['--trace-sample', '1', '--gate', 'manual', '--gate-wait', '4s', '--half-close', 'leave'], shards: [1, 2] }, async (hub, collector) => {
   (await hub.agent('worker')).serve(() => 'done');
   const human = await hub.peer();
   await human.ask('hub/subscribe', { events: ['approval-needed'] });
@@ -219,18 +219,20 @@ traced('what was held has one span, from its taking in on, however it ends', { o
     return json.params.data.checkpoint;
   };
   const decide = (checkpoint, decision) => human.ask('governance/approval', { checkpoint, decision });
+  // The first one waits until its time is up, which is longer than all others take.
+  const codeOf = async (id) => (await source.find(({ json }) => json.id === id, `the answer to ${id}`)).json.error.code;
+  await hold('late');
   await decide(await hold('approved'), 'approved');
-  assert.equal((await source.next()).json.result, 'done');
+  assert.equal((await source.find(({ json }) => json.id === 'approved', 'its answer')).json.result, 'done');
   await decide(await hold('rejected'), 'rejected');
-  const rejected = (await source.next()).json.error.code;
+  const rejected = await codeOf('rejected');
   await hold('cancelled');
   source.notify('$/cancelRequest', { id: 'cancelled' });
-  const cancelled = (await source.next()).json.error.code;
-  await hold('late');
-  const late = (await source.next()).json.error.code;
+  const cancelled = await codeOf('cancelled');
   const leaver = await hub.peer();
   await hold('left', leaver);
   leaver.drop();
+  const late = await codeOf('late');
   const ids = ['approved', 'rejected', 'cancelled', 'late', 'left'];
   const of = (id) => collector.spans.filter((span) => attributes(span)['jsonrpc.request.id'] === id);
   await collector.until(() => ids.every((id) => of(id).length > 0), 'all spans');
