@@ -20,11 +20,18 @@ const config = join(directory, 'hub.ini');
 writeFileSync(config, `[child everything]\ncommand = ${process.execPath} ${program} stdio\nprotocol = mcp\nask-clients = yes\n`);
 const SHARED = { shards: [1, 2], transports: ['tcp', 'unix'], options: ['--config', config] };
 
+// `client.progress` has what has come of the progress of its calls. The SDK leaves out what it reads together with the answer.
 async function started(hub, capabilities = {}) {
   const client = new Client({ name: 'tester', version: '1' }, { capabilities });
   const args = ['--hub', hub.uri(), 'connect', '--agent', 'everything', '--framing', 'lines'];
   hub.peers.push({ drop: () => client.close() });
   await within(client.connect(new StdioClientTransport({ command: process.env.PATCHBAY, args })), 'a session');
+  const { onmessage } = client.transport;
+  client.progress = [];
+  client.transport.onmessage = (message, ...more) => {
+    if (message.method === 'notifications/progress') client.progress.push(message.params.progress);
+    onmessage(message, ...more);
+  };
   return client;
 }
 
@@ -35,10 +42,8 @@ scenario('20 clients at a time: tools, progress and cancellation', SHARED, async
   await Promise.all(clients.map(async (client, n) => {
     assert.equal(client.getServerVersion().name, 'mcp-servers/everything');
     assert.match((await call(client, 'echo', { message: `hello ${n}` })).content[0].text, new RegExp(`hello ${n}$`));
-    const steps = [];
-    await call(client, 'trigger-long-running-operation', { duration: 0.4, steps: 4 }, { onprogress: ({ progress }) => steps.push(progress) });
-    assert.deepEqual(steps, [1, 2, 3, 4].slice(0, steps.length));
-    assert.ok(steps.length >= 3, `steps ${steps}`);
+    await call(client, 'trigger-long-running-operation', { duration: 0.4, steps: 4 }, { onprogress: () => {} });
+    assert.deepEqual(client.progress, [1, 2, 3, 4]);
     const abort = new AbortController();
     const onprogress = () => abort.abort('enough');
     const long = call(client, 'trigger-long-running-operation', { duration: 600, steps: 6000 }, { signal: abort.signal, onprogress });
