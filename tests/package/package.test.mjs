@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -250,6 +251,73 @@ test('bash completes commands, options, values, and agents of the hub', async ()
     agent.kill('SIGINT');
     await once(agent, 'exit');
   });
+});
+
+// What bash offers for a line: it cuts words at `:` and `=` before the function sees them, and puts a choice behind the last cut.
+function completeLine(line, environment = {}) {
+  const file = join(share, 'bash-completion/completions/patchbay');
+  const cut = [...line.match(/[:=]+|[^\s:=]+/g), ...(/\s$/.test(line) ? [''] : [])];
+  const script = `. '${file}'; COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'; COMP_LINE=$1; shift; COMP_POINT=\${#COMP_LINE}
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "_$1"; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const path = `${dirname(PATCHBAY)}:${process.env.PATH}`;
+  const result = run('bash', ['-c', script, 'bash', line, ...cut], { env: { ...process.env, PATH: path, ...environment } });
+  assert.equal(result.stderr, '');
+  return result.stdout.split('\n').filter(Boolean);
+}
+
+test('bash completes what it has cut at colons and equals signs', async () => {
+  assert.deepEqual(completeLine('patchbayd --log='), ['text', 'logfmt', 'json']);
+  assert.deepEqual(completeLine('patchbayd --gate=m'), ['manual']);
+  assert.deepEqual(completeLine('patchbay --framing=l'), ['lines']);
+  await withHub([], async (uri) => {
+    const agents = ['colon:agent:one', 'colon:agent:two'].map((name) => spawn(PATCHBAY, ['--hub', uri, 'echo', name], { stdio: 'ignore' }));
+    while (run(PATCHBAY, ['--hub', uri, 'agents']).stdout.split('colon:agent:').length < 3);
+    assert.deepEqual(completeLine(`patchbay --hub ${uri} send colon:agent:o`), ['one']);
+    assert.deepEqual(completeLine(`patchbay --hub=${uri} pending co`).sort(), ['colon:agent:one', 'colon:agent:two']);
+    assert.deepEqual(completeLine(`patchbay --hub ${uri} connect --agent=colon:agent:t`), ['two']);
+    for (const agent of agents) {
+      agent.kill('SIGINT');
+      await once(agent, 'exit');
+    }
+  });
+});
+
+test('completion offers what a command takes: its actions, its own options, the values that are a set', () => {
+  assert.deepEqual(completeLine('patchbay child '), ['list', 'restart', 'stop', 'log']);
+  assert.deepEqual(completeLine('patchbay approvals r'), ['reject', 'revise']);
+  assert.deepEqual(completeLine('patchbay token '), ['new']);
+  assert.deepEqual(completeLine('patchbay top --sort l'), ['level']);
+  for (const [command, foreign] of [['record', '--json'], ['approvals', '--gate']]) { // which their help speaks of
+    assert.ok(!completeLine(`patchbay ${command} --`).includes(foreign), command);
+  }
+});
+
+// A shell would run such an agentId, were it among the words that the shell expands.
+test('no shell runs what a hub names its agents', async () => {
+  const list = [];
+  const hub = createServer((socket) => socket.once('data', (asked) => {
+    const [, id] = /"id":("[^"]*"|\d+)/.exec(asked);
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 0, result: { agents: list } }).replace('"id":0', `"id":${id}`);
+    socket.end(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  }));
+  hub.listen(0, '127.0.0.1');
+  await once(hub, 'listening');
+  const mark = join(work, 'was-run');
+  const { port } = hub.address();
+  list.push(...['honest', `$(touch ${mark})`, `\`touch ${mark}\``, `;touch ${mark};`].map((agentId) => ({ agentId, state: 'connected' })));
+  const file = join(share, 'bash-completion/completions/patchbay');
+  const script = { bash: `. '${file}'; COMP_WORDS=(patchbay send ''); COMP_CWORD=2; _patchbay; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    fish: `source '${join(share, 'fish/vendor_completions.d/patchbay.fish')}'; complete -C 'patchbay send '` };
+  for (const shell of ['bash', 'fish']) {
+    const environment = { ...process.env, PATH: `${dirname(PATCHBAY)}:${process.env.PATH}`, PATCHBAY_HUB: `tcp://127.0.0.1:${port}` };
+    const ran = spawn(shell, ['-c', script[shell]], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    ran.stdout.on('data', (part) => (text += part));
+    await once(ran, 'close');
+    assert.equal(text.trim(), 'honest', shell);
+    assert.ok(!existsSync(mark), shell);
+  }
+  hub.close();
 });
 
 test('zsh and fish read their completions', () => {
