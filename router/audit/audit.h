@@ -1,6 +1,6 @@
 // Lines of the audit journal: every audit/log, every governance/approval with its outcome, and every refusal
 // for governance or authorization (HugAI v2 messages 3.6 and 3.8). The source's shard makes them here.
-// journal.c is about the file, and audit_hook.c about peers that wait for it.
+// journal.c is about the file, and features/audit/audit_hook.c about peers that wait for the file.
 //
 //     kind      besides "time", "source" and "target"
 //     audit     "entry": the params

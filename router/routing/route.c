@@ -22,7 +22,6 @@
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
 #include "router/rights/authz_cache.h"
-#include "router/routing/audit_hook.h"
 #include "router/routing/remote_attach.h"
 
 // --- Batches
@@ -137,8 +136,8 @@ static void route_to(struct shard *shard, const struct message *message, const s
         verdict.agent = feature_choose(shard, message->peer, verdict.agent);
     enum error fault =
         verdict.error ? ERROR_NONE : forward_fault(shard, message, verdict.agent->home->connection);
-    if (verdict.error == ERROR_METHOD_NOT_FOUND && message->audit == MESSAGE_AUDIT_LOG)
-        return; // the journal has it
+    if (verdict.error == ERROR_METHOD_NOT_FOUND && message_is_logged(message))
+        return; // no agent needs to have it
     if (!verdict.error && feature_before_forward(shard, message, verdict.agent))
         return;
     if (verdict.error)
@@ -164,16 +163,6 @@ static void route_by_rules(struct shard *shard, const struct message *message,
     events_flush(shard);
     if (query->named || !notify_fanout_route(shard, message))
         route_to(shard, message, query);
-}
-
-// A message without a target that the journal keeps is answered by the journal. Agents that offer the method
-// are told.
-static void route_recorded(struct shard *shard, const struct message *message,
-                           const struct route_query *query) {
-    assert(message->audit == MESSAGE_AUDIT_LOG);
-    struct message notification = *message;
-    notification.lookup.kind = BODY_NOTIFICATION;
-    route_by_rules(shard, &notification, query);
 }
 
 static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const struct message *message,
@@ -222,11 +211,7 @@ static void route_others(struct shard *shard, struct message *message) {
         return;
     if (message_is_request(message) && shard->phase != HUB_SERVING)
         refuse_for(shard, message, ERROR_OVERLOADED, refuse_hub_ends);
-    else if (!audit_hook_begin(shard, message))
-        return;
-    else if (message->audit == MESSAGE_AUDIT_LOG && !message_has_target(message))
-        route_recorded(shard, message, &query);
-    else
+    else if (!feature_refuse_call(shard, message))
         route_by_rules(shard, message, &query);
 }
 

@@ -77,6 +77,10 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->method_bytes = 0;
     message->method_long = false;
 }
+// Whether the journal has the message itself: an agent is told of such a message, but nobody misses one.
+static inline bool message_is_logged(const struct message *message) {
+    return message->audit == MESSAGE_AUDIT_LOG;
+}
 static inline bool message_is_request(const struct message *message) {
     return message->lookup.kind == BODY_REQUEST;
 }

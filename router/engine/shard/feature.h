@@ -118,6 +118,8 @@ struct request_end {
     X(message_held,                                                                                                                                                             \
       (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),                                                                              \
       (shard, message, checkpoint, bytes))                                                                                                                                      \
+    /* Entries of this shard's for the journal have come home (shard->settled). */                                                                                              \
+    X(entries_settled, (struct shard * shard), (shard))                                                                                                                         \
     /* Somebody asks who is here (hub/agents): adds members to the entry of this agent, each behind a comma. */                                                                 \
     X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),                                                                                 \
       (shard, agent, out))                                                                                                                                                      \
@@ -126,49 +128,51 @@ struct request_end {
       (shard, counter, connection, count))
 
 // X(function, parameters, arguments). Each feature's function is called, until the first returns true.
-#define FEATURE_QUESTIONS(X)                                                                                                                \
-    /* The shard is about to sleep: whether something has to be done at once. */                                                            \
-    X(has_news, (const struct shard *shard), (shard))                                                                                       \
-    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                                \
-    X(relieve, (struct shard * shard), (shard))                                                                                             \
-    /* Whether the phase shard->phase isn't over yet for the feature. */                                                                    \
-    X(holds_phase, (const struct shard *shard), (shard))                                                                                    \
-    /* Whether something is pending, for which the drain gives its time. */                                                                 \
-    X(has_pending, (const struct shard *shard), (shard))                                                                                    \
-    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                                     \
-    X(before_route,                                                                                                                         \
-      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                          \
-      (shard, message, criteria))                                                                                                           \
-    /* The rules have found nobody here, or a stand-in alone: whether the feature has taken it. What is for one agent alone isn't asked. */ \
-    X(no_target,                                                                                                                            \
-      (struct shard * shard, const struct message *message, const struct rules_message *criteria,                                           \
-       const struct rules_verdict *verdict),                                                                                                \
-      (shard, message, criteria, verdict))                                                                                                  \
-    /* A call that may be made is about to go to this agent of this hub. */                                                                 \
-    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                                     \
-      (shard, message, agent))                                                                                                              \
-    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */                    \
-    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                                 \
-    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */          \
-    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                                    \
-      (shard, peer, text, id))                                                                                                              \
-    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                                    \
-    X(cancel_request,                                                                                                                       \
-      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                                  \
-       uint64_t since_ms),                                                                                                                  \
-      (shard, peer, text, id, since_ms))                                                                                                    \
-    /* Whether a cancel is the end of a request that this agent was asked: the agent doesn't answer it then. */                             \
-    X(cancel_ends, (const struct shard *shard, const struct agent *agent), (shard, agent))                                                  \
-    /* The hub cancels a request at this agent: whether the feature has put the body, in words that the agent knows. */                     \
-    X(put_cancel, (const struct shard *shard, const struct agent *agent, uint64_t hub_id, struct text *out),                                \
-      (shard, agent, hub_id, out))                                                                                                          \
-    /* Whether an agent of this hub with this name has tools: users may call some of them, and not others. */                               \
-    X(has_tools, (const struct shard *shard, const char *name, size_t bytes), (shard, name, bytes))                                         \
-    /* A peer that is attached to this agent opens or ends a session: whether with the agent, and not with the hub. */                      \
-    X(opens_there, (const struct shard *shard, const struct message *message, const struct agent *agent),                                   \
-      (shard, message, agent))                                                                                                              \
-    /* A notification goes to all agents that name it, and now to this one: whether the feature has delivered it. */                        \
-    X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),                                       \
+#define FEATURE_QUESTIONS(X)                                                                                                                                   \
+    /* The shard is about to sleep: whether something has to be done at once. */                                                                               \
+    X(has_news, (const struct shard *shard), (shard))                                                                                                          \
+    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                                                   \
+    X(relieve, (struct shard * shard), (shard))                                                                                                                \
+    /* Whether the phase shard->phase isn't over yet for the feature. */                                                                                       \
+    X(holds_phase, (const struct shard *shard), (shard))                                                                                                       \
+    /* Whether something is pending, for which the drain gives its time. */                                                                                    \
+    X(has_pending, (const struct shard *shard), (shard))                                                                                                       \
+    /* A call that may be made is about to be routed: whether the feature has refused it. The feature may make a notification of a request that it answers. */ \
+    X(refuse_call, (struct shard * shard, struct message * message), (shard, message))                                                                         \
+    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                                                        \
+    X(before_route,                                                                                                                                            \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                                             \
+      (shard, message, criteria))                                                                                                                              \
+    /* The rules have found nobody here, or a stand-in alone: whether the feature has taken it. What is for one agent alone isn't asked. */                    \
+    X(no_target,                                                                                                                                               \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria,                                                              \
+       const struct rules_verdict *verdict),                                                                                                                   \
+      (shard, message, criteria, verdict))                                                                                                                     \
+    /* A call that may be made is about to go to this agent of this hub. */                                                                                    \
+    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                                                        \
+      (shard, message, agent))                                                                                                                                 \
+    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */                                       \
+    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                                                    \
+    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */                             \
+    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                                                       \
+      (shard, peer, text, id))                                                                                                                                 \
+    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                                                       \
+    X(cancel_request,                                                                                                                                          \
+      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                                                     \
+       uint64_t since_ms),                                                                                                                                     \
+      (shard, peer, text, id, since_ms))                                                                                                                       \
+    /* Whether a cancel is the end of a request that this agent was asked: the agent doesn't answer it then. */                                                \
+    X(cancel_ends, (const struct shard *shard, const struct agent *agent), (shard, agent))                                                                     \
+    /* The hub cancels a request at this agent: whether the feature has put the body, in words that the agent knows. */                                        \
+    X(put_cancel, (const struct shard *shard, const struct agent *agent, uint64_t hub_id, struct text *out),                                                   \
+      (shard, agent, hub_id, out))                                                                                                                             \
+    /* Whether an agent of this hub with this name has tools: users may call some of them, and not others. */                                                  \
+    X(has_tools, (const struct shard *shard, const char *name, size_t bytes), (shard, name, bytes))                                                            \
+    /* A peer that is attached to this agent opens or ends a session: whether with the agent, and not with the hub. */                                         \
+    X(opens_there, (const struct shard *shard, const struct message *message, const struct agent *agent),                                                      \
+      (shard, message, agent))                                                                                                                                 \
+    /* A notification goes to all agents that name it, and now to this one: whether the feature has delivered it. */                                           \
+    X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),                                                          \
       (shard, message, agent))
 
 // Steps of the turn, behind each of which the turn carries out what has ended.

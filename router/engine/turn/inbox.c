@@ -17,7 +17,6 @@
 #include "router/forwarding/progress.h"
 #include "router/registry/directory.h"
 #include "router/registry/registry.h"
-#include "router/routing/audit_hook.h"
 #include "router/routing/remote_attach.h"
 #include "router/routing/remote_end.h"
 
@@ -164,7 +163,7 @@ static void inbox_take(struct shard *shard, struct mail *mail) {
         break;
     case MAIL_ENTRIES_SETTLED:
         journal_entry_returned(shard, list_entry(mail, struct journal_entry, mail));
-        audit_hook_settle(shard);
+        feature_entries_settled(shard);
         break;
     default:
         feature_take_mail(shard, mail);

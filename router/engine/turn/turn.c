@@ -27,7 +27,6 @@
 #include "router/engine/turn/watchdog.h"
 #include "router/events/events.h"
 #include "router/methods/rights_review.h"
-#include "router/routing/audit_hook.h"
 
 enum {
     STARVED_PAUSE_MS = 10,
@@ -132,7 +131,7 @@ static void handle(struct shard *shard, const struct io_event *event) {
     case IO_WRITTEN:
     case IO_SYNCED:
         journal_event(shard, event);
-        audit_hook_settle(shard);
+        feature_entries_settled(shard);
         break;
     }
     peer_teardown_carry_out(shard);
@@ -290,7 +289,7 @@ bool turn_take(struct shard *shard) {
     survey_follow(shard);
     expire(shard);
     completion_abandon_on(shard);
-    audit_hook_settle(shard);
+    feature_entries_settled(shard);
     peer_teardown_carry_out(shard);
     drain_follow(shard, phase);
     peer_teardown_carry_out(shard);

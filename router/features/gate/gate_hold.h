@@ -36,7 +36,7 @@ const char *decision_text(enum decision decision);
 
 // Returns whether a message is never held: the hub writes it, or it belongs to an earlier message.
 static inline bool gate_hold_exempts(const struct message *message) {
-    return message->audit == MESSAGE_AUDIT_LOG || message_method_is(message, "$/progress") ||
+    return message_is_logged(message) || message_method_is(message, "$/progress") ||
            message_method_is(message, "notifications/progress");
 }
 // Holds a request or notification. The result is NULL when it was refused instead: at a bound, or because the hub drains.

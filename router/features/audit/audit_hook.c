@@ -1,4 +1,5 @@
-#include "router/routing/audit_hook.h"
+// Judges messages that the journal takes (router/audit), before they are routed, and hands an audit/log in. The answer to one without a
+// target comes when it is on disk; agents that offer the method are told of it.
 
 #include <assert.h>
 #include <string.h>
@@ -8,6 +9,8 @@
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
+#include "router/engine/shard/feature.h"
+#include "router/features/feature_list.h"
 
 static bool keep_reply_to(struct journal_entry *entry, const struct message *message) {
     struct reply_to to = message_reply_to(message);
@@ -44,7 +47,7 @@ static bool hand_in_log(struct shard *shard, const struct message *message) {
     return true;
 }
 
-static void audit_hook_answer(struct shard *shard, struct peer *peer, const struct journal_entry *entry) {
+static void answer(struct shard *shard, struct peer *peer, const struct journal_entry *entry) {
     static const char logged[] = "{\"logged\":true}";
     struct reply_to to = {entry->request_id, entry->request_id_bytes, entry->exchange};
     assert(entry->request_id && entry->request_id_bytes);
@@ -64,7 +67,7 @@ static void settle_for_peer(struct shard *shard, const struct journal_entry *ent
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;
-        audit_hook_answer(shard, peer, entry);
+        answer(shard, peer, entry);
         peer_settle(shard, peer);
     } else {
         reply_missed(shard, entry->mail.connection, (struct reply_to){.exchange = entry->exchange});
@@ -79,7 +82,8 @@ static void settle_entry(struct shard *shard, struct journal_entry *entry) {
     journal_entry_destroy(entry);
 }
 
-void audit_hook_settle(struct shard *shard) {
+// Answers whoever waits for entries that have come home.
+static void settle(struct shard *shard) {
     while (shard->settled) {
         struct journal_entry *entry = shard->settled;
         shard->settled = entry->next;
@@ -131,20 +135,36 @@ static void refuse_unrecorded(struct shard *shard, const struct message *message
     refuse(shard, message, ERROR_AUDIT, &data);
 }
 
-bool audit_hook_begin(struct shard *shard, struct message *message) {
+// Judges a message that the journal takes as strict validation does. It is refused, too, where the journal has no room for it.
+static bool refuse_call(struct shard *shard, struct message *message) {
     assert(message->audit == MESSAGE_PLAIN);
-    enum message_audit audit = journal_is_on(shard) ? audit_of(message) : MESSAGE_PLAIN;
+    enum message_audit audit = audit_of(message);
     if (audit == MESSAGE_PLAIN)
-        return true;
-    if (refuse_invalid(shard, message))
         return false;
+    if (refuse_invalid(shard, message))
+        return true;
     bool is_writable = audit == MESSAGE_AUDIT_LOG ? !journal_is_failing(shard)
                                                   : journal_is_writable(shard, message->frame->body.bytes);
     bool may_enter = journal_has_room(shard) && (is_writable || audit == MESSAGE_AUDIT_LOG);
     if (!may_enter || (audit == MESSAGE_AUDIT_LOG && !hand_in_log(shard, message))) {
         refuse_unrecorded(shard, message, is_writable);
-        return false;
+        return true;
     }
     message->audit = audit;
-    return true;
+    if (audit == MESSAGE_AUDIT_LOG && !message_has_target(message)) // the answer is settle_for_peer's
+        message->lookup.kind = BODY_NOTIFICATION;
+    return false;
 }
+
+// --- The registration
+
+static bool is_on(const struct hub_settings *settings) {
+    return settings->journal != NULL;
+}
+
+const struct feature audit_feature = {
+    .name = "audit",
+    .is_on = is_on,
+    .refuse_call = refuse_call,
+    .entries_settled = settle,
+};
