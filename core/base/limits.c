@@ -19,16 +19,6 @@ void limits_defaults(struct limits *limits) {
         .idle_timeout_ns = 0,
         .frame_timeout_ns = 10 * SECOND_NS,
         .drain_timeout_ns = 5 * SECOND_NS,
-        .sessions_max = 65536,
-        .session_history_bytes_max = 1024 * 1024,
-        .session_silence_ns = 30 * SECOND_NS,
-        .session_linger_ns = 60 * SECOND_NS,
-        .held_max = 1000,
-        .gate_wait_ns = 300 * SECOND_NS,
-        .mcp_sessions_max = 4096,
-        .mcp_session_idle_ns = 1800 * SECOND_NS,
-        .mcp_keep_alive_ns = 15 * SECOND_NS,
-        .mcp_gather_ns = 10 * SECOND_NS,
     };
 }
 

@@ -191,16 +191,6 @@ struct limits {
     uint64_t idle_timeout_ns; // 0: off
     uint64_t frame_timeout_ns;
     uint64_t drain_timeout_ns;
-    uint32_t sessions_max;              // of HCS that live; as many on a shard that have ended
-    uint64_t session_history_bytes_max; // of chunks, a session
-    uint64_t session_silence_ns;
-    uint64_t session_linger_ns;
-    uint32_t held_max; // messages that wait for approval, of which a quarter may be one source's
-    uint64_t gate_wait_ns;
-    uint32_t mcp_sessions_max; // of MCP over HTTP, of which a quarter may be one user's
-    uint64_t mcp_session_idle_ns;
-    uint64_t mcp_keep_alive_ns;
-    uint64_t mcp_gather_ns; // for which all servers together may take to answer one question
 };
 
 // Fills *limits with the documented defaults.

@@ -10,20 +10,17 @@
 
 #define FIELD(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 #define LIMIT(member) FIELD(settings.limits.member)
-#define MS_NS         UINT64_C(1000000)
-#define HOUR_NS       UINT64_C(3600000000000)
 
-// The place of a word is its value (config_values.c).
+// The place of a word is its value.
 static const char *const depths[] = {"lazy", "strict", NULL};
 static const char *const stream_ends[] = {"answer", "leave", NULL};
 static const char *const backends[] = {"auto", "uring", "epoll", NULL};
 static const char *const log_formats[] = {"text", "logfmt", "json", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
-static const char *const prefixes[] = {"conflict", "always", NULL};
 static const char *const sandboxes[] = {"off", "on", "required", NULL};
 
 static const struct option options[] = {
-    {"listen", OPTION_LISTEN, OPTIONS_ADDRESSES, OPTION_REPEATS, 0, 0, 0, 0, NULL, "URI", NULL,
+    {"listen", OPTION_LISTEN, OPTIONS_LISTENERS, OPTION_REPEATS, 0, 0, 0, 0, NULL, "URI", NULL,
      "tcp://127.0.0.1:7411 and a Unix socket of the user",
      "address served: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH[?mode=0660&group=NAME], or with "
      "-lines behind the scheme for one JSON text a line; repeatable, replaces the defaults and those of "
@@ -75,7 +72,7 @@ static const struct option options[] = {
      "of the hubs that are joined, the same for all of them"},
     {"hub-name", OPTION_TEXT, OPTIONS_CLUSTER, 0, FIELD(cluster.hub_name), 0, 0, NULL, "NAME", NULL,
      "the machine's name", "of this hub in lists and logs"},
-    {"realm-grace", OPTION_TIME, OPTIONS_CLUSTER, 0, FIELD(cluster.realm_grace_ns), 0, 24 * HOUR_NS, NULL,
+    {"realm-grace", OPTION_TIME, OPTIONS_CLUSTER, 0, FIELD(cluster.realm_grace_ns), 0, 24 * OPTION_HOUR, NULL,
      "TIME", "5m", NULL, "for which hubs with the users file from before SIGHUP are served, or 0s"},
     {"max-frame", OPTION_SIZE, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(frame_bytes_max), 1, 1u << 30, NULL,
      "SIZE", "16M", NULL, "of a body"},
@@ -92,41 +89,17 @@ static const struct option options[] = {
      "65536", NULL, "requests owed by one target"},
     {"max-batch", OPTION_COUNT, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(batch_members_max), 1, 1u << 20, NULL,
      "N", "1000", NULL, "members of one batch"},
-    {"request-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(request_timeout_ns), MS_NS,
-     24 * HOUR_NS, NULL, "TIME", "5m", NULL, "for which a target may owe an answer"},
-    {"slow-request", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, FIELD(settings.slow_request_ns), 0,
-     24 * HOUR_NS, NULL, "TIME", "off", NULL, "log each request that took as long, or off"},
-    {"progress-extends", OPTION_FLAG, OPTIONS_LIMITS, OPTION_RELOADS, FIELD(settings.progress_extends), 0, 1,
+    {"request-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(request_timeout_ns), OPTION_MS,
+     24 * OPTION_HOUR, NULL, "TIME", "5m", NULL, "for which a target may owe an answer"},
+    {"progress-extends", OPTION_FLAG, OPTIONS_TIMES, OPTION_RELOADS, FIELD(settings.progress_extends), 0, 1,
      NULL, NULL, "no", NULL,
      "let each progress of a request with a progress token begin --request-timeout anew, up to 1h"},
-    {"frame-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(frame_timeout_ns), MS_NS, HOUR_NS,
-     NULL, "TIME", "10s", NULL, "for a header block to be whole"},
-    {"idle-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(idle_timeout_ns), 0, 24 * HOUR_NS,
+    {"frame-timeout", OPTION_TIME, OPTIONS_TIMES, OPTION_RELOADS, LIMIT(frame_timeout_ns), OPTION_MS,
+     OPTION_HOUR, NULL, "TIME", "10s", NULL, "for a header block to be whole"},
+    {"idle-timeout", OPTION_TIME, OPTIONS_TIMES, OPTION_RELOADS, LIMIT(idle_timeout_ns), 0, 24 * OPTION_HOUR,
      NULL, "TIME", "off", NULL, "after which a connection that says nothing is closed, or off"},
-    {"drain-timeout", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS, LIMIT(drain_timeout_ns), 0, HOUR_NS, NULL,
-     "TIME", "5s", NULL, "for what is pending at the end"},
-    {"max-sessions", OPTION_COUNT, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(sessions_max), 1, 1u << 20, NULL,
-     "N", "65536", NULL, "sessions of HCS"},
-    {"session-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_history_bytes_max), 1,
-     UINT64_C(1) << 40, NULL, "SIZE", "1M", NULL,
-     "of the chunks that a session keeps for those who come later"},
-    {"session-silence", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_silence_ns), MS_NS,
-     24 * HOUR_NS, NULL, "TIME", "30s", NULL, "for which a producer may say nothing in a session"},
-    {"session-linger", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(session_linger_ns), MS_NS,
-     24 * HOUR_NS, NULL, "TIME", "60s", NULL,
-     "for which a session without clients, or one that has ended, is kept"},
-    {"max-mcp-sessions", OPTION_COUNT, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_sessions_max), 1, 1u << 20,
-     NULL, "N", "4096", NULL, "sessions of MCP over HTTP, a quarter of them one user's"},
-    {"mcp-session-idle", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_session_idle_ns), MS_NS,
-     24 * HOUR_NS, NULL, "TIME", "30m", NULL,
-     "after which a session of MCP without a request or stream ends"},
-    {"mcp-keep-alive", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_keep_alive_ns), MS_NS, HOUR_NS,
-     NULL, "TIME", "15s", NULL, "of silence, after which a comment goes out on a stream of MCP"},
-    {"mcp-prefix", OPTION_CHOICE, OPTIONS_STREAMS, OPTION_RELOADS, FIELD(settings.mcp_prefix), 0, 0, prefixes,
-     "WHEN", "conflict", NULL,
-     "a tool's or prompt's name at /mcp is NAME__tool: where several have it, or always"},
-    {"mcp-gather", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS, LIMIT(mcp_gather_ns), MS_NS, HOUR_NS, NULL,
-     "TIME", "10s", NULL, "for a server to answer for a list of all at /mcp"},
+    {"drain-timeout", OPTION_TIME, OPTIONS_TIMES, OPTION_RELOADS, LIMIT(drain_timeout_ns), 0, OPTION_HOUR,
+     NULL, "TIME", "5s", NULL, "for what is pending at the end"},
     {"shards", OPTION_COUNT, OPTIONS_PROCESS, 0, FIELD(settings.shard_count), 1, SHARDS_MAX, NULL, "N", NULL,
      "one a core", "threads"},
     {"io", OPTION_CHOICE, OPTIONS_PROCESS, 0, FIELD(io), 0, 0, backends, "WAY", "auto", NULL,
@@ -202,7 +175,11 @@ static const char *show_number(const struct option *option, uint64_t value, char
     static const struct unit {
         uint64_t factor;
         const char *suffix;
-    } times[] = {{HOUR_NS, "h"}, {HOUR_NS / 60, "m"}, {HOUR_NS / 3600, "s"}, {MS_NS, "ms"}, {1000, "us"}},
+    } times[] = {{OPTION_HOUR, "h"},
+                 {OPTION_HOUR / 60, "m"},
+                 {OPTION_HOUR / 3600, "s"},
+                 {OPTION_MS, "ms"},
+                 {1000, "us"}},
       sizes[] = {{1u << 30, "G"}, {1u << 20, "M"}, {1u << 10, "K"}, {1, ""}};
     bool is_time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
     const struct unit *unit = is_time ? times : sizes;

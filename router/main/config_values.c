@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/text.h"
 #include "core/wire/field.h"
 #include "core/wire/http_request.h"
 #include "io/passed_sockets.h"
@@ -23,19 +22,6 @@ enum { EXPECTED_BYTES = 256, SHOWN_BYTES = 128 };
 
 // --- Fields
 
-static void store(struct config *config, const struct option *option, uint64_t value) {
-    assert(option->bytes && option->offset + option->bytes <= sizeof *config);
-    char *field = (char *)config + option->offset;
-    uint32_t narrow = (uint32_t)value;
-    bool flag = value != 0;
-    if (option->bytes == sizeof value)
-        memcpy(field, &value, sizeof value);
-    else if (option->bytes == sizeof narrow)
-        memcpy(field, &narrow, sizeof narrow);
-    else
-        memcpy(field, &flag, sizeof flag);
-}
-
 static bool refuse(struct config *config, const struct option *option, const char *text,
                    const char *expected) {
     const char *url = strstr(text, "://");
@@ -52,47 +38,14 @@ static bool refuse_value(struct config *config, const struct option *option, con
 
 // --- Kinds
 
-static bool set_number(struct config *config, const struct option *option, const char *text) {
-    assert(option->min <= option->max && text);
-    bool is_time = option->kind == OPTION_TIME || option->kind == OPTION_SPIN;
-    bool (*read)(const char *text, uint64_t *out) = option->kind == OPTION_SIZE       ? units_size
-                                                    : option->kind == OPTION_FRACTION ? units_fraction
-                                                    : is_time                         ? units_time
-                                                                                      : units_count;
-    uint64_t value = 0;
-    bool is_off = is_time && option->min == 0 && (!strcmp(text, "off") || !strcmp(text, "0"));
-    bool is_good = (is_off || read(text, &value)) && value >= option->min && value <= option->max;
-    if (!is_good || (option->kind == OPTION_TIME && value % 1000000 != 0)) // timers count milliseconds
+// A number, a time, a flag or a word.
+static bool set_value(struct config *config, const struct option *option, const char *text) {
+    uint64_t value;
+    assert(option->offset + option->bytes <= sizeof *config);
+    if (!option_read(option, text, &value))
         return refuse_value(config, option, text);
-    store(config, option, value);
-    return true;
-}
-
-// Which of the words the text is; -1: none.
-static int find_word(const char *const *words, const char *text) {
-    for (int at = 0; words[at]; at++)
-        if (strcmp(words[at], text) == 0)
-            return at;
-    return -1;
-}
-
-static bool set_flag(struct config *config, const struct option *option, const char *text) {
-    assert(option->bytes == sizeof(bool));
-    static const char *const words[] = {"no", "yes", "false", "true", "off", "on", "0", "1", NULL};
-    int word = find_word(words, text);
-    if (word < 0)
-        return refuse_value(config, option, text);
-    store(config, option, (uint64_t)word % 2);
-    return true;
-}
-
-static bool set_choice(struct config *config, const struct option *option, const char *text) {
-    assert(option->choices && option->bytes);
-    int choice = find_word(option->choices, text);
-    if (choice < 0)
-        return refuse_value(config, option, text);
-    bool is_level = option->offset == offsetof(struct config, settings.gate) && choice > 0;
-    store(config, option, is_level ? governance_parse(text, strlen(text)) : (uint64_t)choice);
+    bool is_level = option->offset == offsetof(struct config, settings.gate) && value > 0;
+    option_store(option, config, is_level ? governance_parse(text, strlen(text)) : value);
     return true;
 }
 
@@ -241,8 +194,6 @@ bool config_set(struct config *config, const struct option *option, const char *
         return set_http(config, option, text);
     case OPTION_ALLOW:
         return set_allowed(config, option, text);
-    case OPTION_CHOICE:
-        return set_choice(config, option, text);
     case OPTION_TEXT:
         return set_text(config, option, text);
     case OPTION_NATS:
@@ -253,10 +204,8 @@ bool config_set(struct config *config, const struct option *option, const char *
         return config_collector(config, text);
     case OPTION_EXTENSION:
         return set_extension(config, option, text);
-    case OPTION_FLAG:
-        return set_flag(config, option, text);
     default:
-        return set_number(config, option, text);
+        return set_value(config, option, text);
     }
 }
 

@@ -481,7 +481,6 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         memcpy(fresh->own, config->settings.own, sizeof fresh->own);
         fresh->takeover = config->settings.takeover;
         fresh->progress_extends = config->settings.progress_extends;
-        fresh->slow_request_ns = config->settings.slow_request_ns;
         fresh->require_initialize = config->settings.require_initialize;
         fresh->strict = config->settings.strict;
         fresh->half_close_leaves = config->settings.half_close_leaves;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/features/hcs/hcs_shard.h"
 #include "tests/fuzz/play.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -226,11 +227,12 @@ static void open_play(struct play *play) {
     if (first & 16)
         options.limits.queue_bytes_max = 3000;
     if (first & 32)
-        options.limits.session_history_bytes_max = 300;
+        options.own[FEATURE_HCS][HCS_OPTION_HISTORY_BYTES_MAX] = 300;
     if (first & 64)
-        options.limits.sessions_max = 2;
+        options.own[FEATURE_HCS][HCS_OPTION_SESSIONS_MAX] = 2;
     if (first & 128)
-        options.limits.session_linger_ns = options.limits.session_silence_ns = 100 * MILLISECOND;
+        options.own[FEATURE_HCS][HCS_OPTION_LINGER_NS] = options.own[FEATURE_HCS][HCS_OPTION_SILENCE_NS] =
+            100 * MILLISECOND;
     scene_open(&play->scene, &options);
     producer_moves(play, 0);
     for (unsigned index = 0; index < CLIENTS; index++)

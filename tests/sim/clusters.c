@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/features/gate/gate.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/toy.h"
@@ -333,7 +334,7 @@ static void choose_gates(struct hub_settings *settings) {
     for (unsigned site = 0; any && site < SITES_MAX; site++)
         stage.gated[site] = true;
     stage.gate_wait_ns = random_between(random, 5, 30) * SECOND;
-    settings->limits.gate_wait_ns = stage.gate_wait_ns;
+    settings->own[FEATURE_GATE][GATE_OPTION_WAIT_NS] = stage.gate_wait_ns;
 }
 
 static void choose(struct fleet_options *options, struct hub_settings *settings, uint64_t seed) {

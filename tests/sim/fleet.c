@@ -212,6 +212,7 @@ void fleet_start(struct fleet *fleet, uint32_t index) {
     options.seed = fleet->options.seed * 64 + index * 16 + site->lives;
     site->settings = (struct hub_settings){
         .limits = options.limits, .takeover = options.takeover, .strict = options.strict};
+    memcpy(site->settings.own, options.own, sizeof site->settings.own);
     const struct hub_settings *own = fleet->options.settings[index];
     if (own || options.settings)
         site->settings = own ? *own : *options.settings;

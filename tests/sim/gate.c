@@ -445,8 +445,9 @@ static void choose(struct world_options *options, struct hub_settings *settings,
     options->faults.late = random_chance(random, 400) ? 300 : 0;
     options->faults.preempt = random_chance(random, 500) ? 200 : 0;
     *settings = (struct hub_settings){.limits = options->limits, .gate = GOVERNANCE_MANUAL};
-    settings->limits.gate_wait_ns = random_between(random, 1, 60) * SECOND;
-    settings->limits.held_max = random_chance(random, 300) ? random_between(random, 1, 40) : 1000;
+    settings->own[FEATURE_GATE][GATE_OPTION_WAIT_NS] = random_between(random, 1, 60) * SECOND;
+    settings->own[FEATURE_GATE][GATE_OPTION_HELD_MAX] =
+        random_chance(random, 300) ? random_between(random, 1, 40) : 1000;
     options->settings = settings;
     stage.journaled = !stage.scarce && random_chance(random, 400);
     if (stage.journaled)
@@ -515,7 +516,7 @@ static void play(uint64_t seed, bool scarce) {
     stage.draining = random_chance(&stage.random, 300);
     if (stage.draining)
         kernel_signal(stage.world.kernel, SIGTERM);
-    pass(stage.draining ? SECOND / 2 : settings.limits.gate_wait_ns + SECOND);
+    pass(stage.draining ? SECOND / 2 : settings.own[FEATURE_GATE][GATE_OPTION_WAIT_NS] + SECOND);
     check_counters();
     if (stage.journaled && !stage.draining && atomic_load(&stage.world.hub->journal_failing))
         kernel_fail("the journal fails though there is room");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/features/hcs/hcs_shard.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/seeds.h"
@@ -438,7 +439,7 @@ static void choose(struct world_options *options, uint64_t seed, bool clean) {
     if (random_chance(random, 700))
         options->limits.queue_bytes_max = random_between(random, 4000, 200000);
     if (random_chance(random, 400))
-        options->limits.session_history_bytes_max = random_between(random, 1, 50000);
+        options->own[FEATURE_HCS][HCS_OPTION_HISTORY_BYTES_MAX] = random_between(random, 1, 50000);
     if (random_chance(random, 300))
         options->mailbox_room = 4u << random_below(random, 5);
     stage.pauses = random_chance(random, 30);

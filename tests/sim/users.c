@@ -1,5 +1,6 @@
 // The play itself (users.h): bursts, the file that changes in some of them, time that passes between them.
 #include "tests/sim/users.h"
+#include "router/features/gate/gate.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/toy.h"
 
@@ -209,8 +210,8 @@ static void choose_gate(struct hub_settings *settings) {
     stage.gate_wait_ns = random_between(random, 1, 60) * SECOND;
     stage.is_narrow = random_chance(random, 200);
     stage.held_max = stage.is_narrow ? random_between(random, 4, 40) : LETTERS_MAX * 4;
-    settings->limits.gate_wait_ns = stage.gate_wait_ns;
-    settings->limits.held_max = stage.held_max;
+    settings->own[FEATURE_GATE][GATE_OPTION_WAIT_NS] = stage.gate_wait_ns;
+    settings->own[FEATURE_GATE][GATE_OPTION_HELD_MAX] = stage.held_max;
 }
 
 static void choose(struct world_options *options, struct hub_settings *settings, uint64_t seed) {

@@ -12,12 +12,13 @@
 #include "router/audit/journal.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/option.h"
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/post.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
 #include "router/features/http/http_transport.h"
-#include "router/features/mcp_http/mcp_table.h"
+#include "router/features/observe/observe_types.h"
 #include "router/main/features.h"
 #include "tests/sim/fiber.h"
 #include "tests/sim/kernel.h"
@@ -89,6 +90,16 @@ static void begin_to_count(struct world *world) {
     resident->base = world->memory.held + world->kept_bytes - atomic_load(&budget->bytes);
 }
 
+// What a test hasn't set is as by default; traces have no default here, as 0 says something.
+static void fill_own(struct hub_settings *settings) {
+    static struct hub_settings presets;
+    option_set_presets(features_all, &presets);
+    for (unsigned number = 0; number < FEATURES_MAX; number++)
+        for (unsigned place = 0; place < OPTIONS_OWN_MAX && number != FEATURE_TRACE; place++)
+            if (!settings->own[number][place])
+                settings->own[number][place] = presets.own[number][place];
+}
+
 void world_open(struct world *world, const struct world_options *options) {
     *world = (struct world){.shard_count = options->shard_count,
                             .no_memory = options->no_memory,
@@ -111,12 +122,13 @@ void world_open(struct world *world, const struct world_options *options) {
                                     .children = options->children ? options->children() : NULL,
                                     .read_again = read_again,
                                     .read_context = world};
+    memcpy(settings.own, options->own, sizeof settings.own);
     if (options->settings)
         settings = *options->settings;
     settings.features = features_all;
-    settings.own[FEATURE_MCP_HTTP][MCP_OPTION_HISTORY] = 256 * KIBIBYTE; // the default, as the limits are
+    fill_own(&settings);
     if (options->shard_count >= 2) // all requests are observed, and none is so slow
-        settings.slow_request_ns = UINT64_C(24) * 3600 * 1000000000;
+        settings.own[FEATURE_OBSERVE][OBSERVE_OPTION_SLOW_NS] = UINT64_C(24) * 3600 * 1000000000;
     settings.shard_count = options->shard_count;
     settings.bounds = options->bounds;
     settings.secure = options->secure ? toy_source() : NULL;

@@ -14,6 +14,7 @@ struct world_options {
     uint64_t table_secret; // changes the key of the hash tables, and nothing else
     uint32_t shard_count;
     struct limits limits;
+    uint64_t own[FEATURES_MAX][OPTIONS_OWN_MAX]; // values of features' options; 0: as by default
     bool takeover;
     bool strict;         // validation
     const char *journal; // its file's name, or NULL

@@ -94,14 +94,12 @@ struct hub_settings {
     struct limits limits;
     bool require_initialize;
     bool takeover;
-    uint64_t slow_request_ns; // requests that took as long are logged; 0: none
     bool progress_extends; // the time of a request with a progress token, whose source says nothing of time
     bool strict;           // of the two depths of validation (validate.h)
     struct child_settings *children; // linked; the edition's
     struct allowlist hosts;       // that HTTP's Host may name, besides the listener's own and this machine's
     struct allowlist origins;     // whose pages may speak to the hub, besides its own
     struct secure_source *secure; // what TLS is made from; one reference, the edition's; NULL: there is none
-    bool mcp_prefix;              // names of tools and prompts at /mcp stand behind their servers' always
     bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
     struct realm realm;           // which hubs belong together, by the users file and the gate
     struct realm

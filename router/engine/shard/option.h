@@ -1,6 +1,7 @@
 // Rows of options: of the program (config_options.c), and of features (feature.h).
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ enum option_kind {
 };
 
 enum option_group {
+    OPTIONS_LISTENERS,
     OPTIONS_ADDRESSES,
     OPTIONS_TLS,
     OPTIONS_RIGHTS,
@@ -33,7 +35,9 @@ enum option_group {
     OPTIONS_CHILDREN,
     OPTIONS_CLUSTER,
     OPTIONS_LIMITS,
+    OPTIONS_TIMES,
     OPTIONS_STREAMS,
+    OPTIONS_MCP,
     OPTIONS_PROCESS,
     OPTION_GROUPS
 };
@@ -61,7 +65,20 @@ struct option {
     const char *help;     // a sentence without its end
 };
 
+// Bounds of times, in nanoseconds.
+#define OPTION_MS   UINT64_C(1000000)
+#define OPTION_HOUR UINT64_C(3600000000000)
+
 // The field of a feature's option: one of struct hub_settings; or a value of the feature's own, by its place among those.
 #define OPTION_FIELD(member)                                                                                 \
     offsetof(struct hub_settings, member), sizeof(((struct hub_settings *)NULL)->member)
 #define OPTION_OWN(number, place) OPTION_FIELD(own[number][place])
+
+// Whether the option is a number, a time, a size, a flag or a word.
+bool option_is_value(const struct option *option);
+// Reads such a one. A word's value is its place. False: the text is none, or it is out of bounds.
+bool option_read(const struct option *option, const char *text, uint64_t *value);
+// Puts a value into the option's field, of 8 or 4 bytes or a bool, in what begins at `base`.
+void option_store(const struct option *option, void *base, uint64_t value);
+// Sets such options of features (by number; NULL: there are none) to their defaults.
+void option_set_presets(const struct feature *const *features, struct hub_settings *settings);

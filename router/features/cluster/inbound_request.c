@@ -249,7 +249,7 @@ void inbound_request_hold(struct shard *shard, const struct message *message, co
     if (!link || !request || !request->place.hub)
         return;
     text_init(&json);
-    reply_data_number(&json, "waitMs", (int64_t)(shard_limits(shard)->gate_wait_ns / 1000000));
+    reply_data_number(&json, "waitMs", (int64_t)(gate_option(shard, GATE_OPTION_WAIT_NS) / 1000000));
     reply_data_string(&json, "checkpoint", checkpoint, bytes);
     text_put(&json, "}");
     acknowledge(request);

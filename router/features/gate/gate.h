@@ -49,6 +49,16 @@ struct held_message {
     uint32_t bytes;  // that count in gate_hub.held_bytes
 };
 
+// The feature's own options (gate_release.c).
+enum gate_option {
+    GATE_OPTION_WAIT_NS,
+    GATE_OPTION_HELD_MAX // messages, of which a quarter may be one source's
+};
+
+static inline uint64_t gate_option(const struct shard *shard, enum gate_option option) {
+    return shard->settings->own[FEATURE_GATE][option];
+}
+
 struct gate {
     struct list held;     // oldest first
     struct list released; // approved, and not routed yet

@@ -71,7 +71,7 @@ static void gate_quota_uncount(struct shard *shard, const struct user *user, uin
 static uint64_t gate_quota_count(struct shard *shard, const struct gate_source *source,
                                  const struct user *user, uint32_t bytes) {
     struct gate_hub *hub = gate_hub_of(shard->hub);
-    uint32_t max = shard_limits(shard)->held_max;
+    uint32_t max = (uint32_t)gate_option(shard, GATE_OPTION_HELD_MAX);
     uint64_t bytes_max = shard_limits(shard)->memory_bytes_max / 4;
     assert(max > 0 && bytes > 0);
     uint64_t over = count_share(source, user, bytes, (uint32_t)share_of(max), share_of(bytes_max));
@@ -110,7 +110,7 @@ static struct peer *source_of(const struct shard *shard, const struct held_messa
 }
 
 static uint64_t wait_ms(const struct shard *shard) {
-    return shard_limits(shard)->gate_wait_ns / 1000000;
+    return gate_option(shard, GATE_OPTION_WAIT_NS) / 1000000;
 }
 
 // --- Making one

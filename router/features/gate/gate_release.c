@@ -100,17 +100,16 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
     return true;
 }
 
-// The place of a word is its value (config_values.c).
+// The place of a word is its value.
 static const char *const gate_levels[] = {"off", "human-in-the-loop", "manual", NULL};
 
 static const struct option gate_options[] = {
     {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, OPTION_FIELD(gate), 0, 0, gate_levels, "LEVEL", "off", NULL,
      "what requires this level or more is held until somebody approves it"},
-    {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_FIELD(limits.gate_wait_ns),
-     UINT64_C(1000000), 24 * UINT64_C(3600000000000), NULL, "TIME", "5m", NULL,
-     "for which a message is held"},
-    {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_FIELD(limits.held_max), 1, 1u << 20,
-     NULL, "N", "1000", NULL, "messages held at most, a quarter of them one source's"},
+    {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_WAIT_NS),
+     OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "5m", NULL, "for which a message is held"},
+    {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_HELD_MAX),
+     1, 1u << 20, NULL, "N", "1000", NULL, "messages held at most, a quarter of them one source's"},
     {.name = NULL},
 };
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/option.h"
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
 #include "router/features/hcs/hcs_client.h"
@@ -257,8 +258,25 @@ static void hcs_peer_read(struct shard *shard, struct peer *peer) {
         list_append(&hcs_of(shard)->drained, &viewer->drained);
 }
 
+static const struct option hcs_options[] = {
+    {"max-sessions", OPTION_COUNT, OPTIONS_STREAMS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_HCS, HCS_OPTION_SESSIONS_MAX), 1, 1u << 20, NULL, "N", "65536", NULL,
+     "sessions of HCS"},
+    {"session-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_HCS, HCS_OPTION_HISTORY_BYTES_MAX), 1, UINT64_C(1) << 40, NULL, "SIZE", "1M", NULL,
+     "of the chunks that a session keeps for those who come later"},
+    {"session-silence", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_HCS, HCS_OPTION_SILENCE_NS), OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "30s", NULL,
+     "for which a producer may say nothing in a session"},
+    {"session-linger", OPTION_TIME, OPTIONS_STREAMS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_HCS, HCS_OPTION_LINGER_NS), OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "60s", NULL,
+     "for which a session without clients, or one that has ended, is kept"},
+    {.name = NULL},
+};
+
 const struct feature hcs_feature = {
     .name = "hcs",
+    .options = hcs_options,
     .shard_bytes = sizeof(struct hcs_shard),
     .hub_bytes = sizeof(struct hcs_hub),
     .open = hcs_shard_open,

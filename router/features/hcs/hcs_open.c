@@ -158,7 +158,7 @@ static bool forget_oldest(struct shard *shard) {
 
 // Sessions that have ended are bounded, too, but give way.
 static bool hub_has_room(struct shard *shard) {
-    uint32_t max = shard_limits(shard)->sessions_max;
+    uint32_t max = (uint32_t)hcs_option(shard, HCS_OPTION_SESSIONS_MAX);
     while (hcs_of(shard)->ended_count >= max)
         forget_oldest(shard);
     return atomic_load_explicit(&hcs_hub_of(shard)->sessions, memory_order_relaxed) < max;
@@ -167,7 +167,7 @@ static bool hub_has_room(struct shard *shard) {
 // Takes a place for the session among its opener's pending requests: as many as the user's `pending` says;
 // without users a quarter of all sessions a connection. False where there is none left.
 static bool take_place(struct shard *shard, const struct hcs_client *client) {
-    uint32_t share = shard_limits(shard)->sessions_max / 4;
+    uint32_t share = (uint32_t)hcs_option(shard, HCS_OPTION_SESSIONS_MAX) / 4;
     uint32_t max = client->user ? users_rights(client->user)->limits.pending : share ? share : 1;
     assert(!client->user || client->account == client->user->account);
     if (!client->account)

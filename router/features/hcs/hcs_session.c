@@ -409,7 +409,7 @@ void hcs_retention_relieve(struct shard *shard) {
 }
 
 void hcs_retention_bound(struct shard *shard, struct hcs_session *session) {
-    forget_chunks(shard, session, shard_limits(shard)->session_history_bytes_max);
+    forget_chunks(shard, session, hcs_option(shard, HCS_OPTION_HISTORY_BYTES_MAX));
     for (uint64_t previous = UINT64_MAX; hcs_of(shard)->footprint > footprint_max(shard);) {
         if (hcs_of(shard)->footprint == previous)
             return;
@@ -478,11 +478,11 @@ void hcs_flow_control_signal(struct shard *shard, struct hcs_session *session) {
 
 uint64_t hcs_flow_control_silence_ms(const struct shard *shard, const struct hcs_session *session) {
     bool counts = !session->ended && session->flow.told == HCS_FLOW_READS;
-    return counts ? session->active_ms + shard_limits(shard)->session_silence_ns / 1000000 : UINT64_MAX;
+    return counts ? session->active_ms + hcs_option(shard, HCS_OPTION_SILENCE_NS) / 1000000 : UINT64_MAX;
 }
 
 uint64_t hcs_flow_control_linger_ms(const struct shard *shard, const struct hcs_session *session) {
-    uint64_t linger_ms = shard_limits(shard)->session_linger_ns / 1000000;
+    uint64_t linger_ms = hcs_option(shard, HCS_OPTION_LINGER_NS) / 1000000;
     if (session->ended)
         return session->ended_ms + linger_ms;
     return session->flow.clients == 0 ? session->empty_ms + linger_ms : UINT64_MAX;

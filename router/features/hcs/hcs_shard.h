@@ -26,6 +26,18 @@ struct hcs_viewer {
     struct account *account;
 };
 
+// The feature's own options (hcs.c).
+enum hcs_option {
+    HCS_OPTION_SESSIONS_MAX,      // that live; as many on a shard that have ended
+    HCS_OPTION_HISTORY_BYTES_MAX, // of chunks, a session
+    HCS_OPTION_SILENCE_NS,
+    HCS_OPTION_LINGER_NS
+};
+
+static inline uint64_t hcs_option(const struct shard *shard, enum hcs_option option) {
+    return shard->settings->own[FEATURE_HCS][option];
+}
+
 struct hcs_shard {
     // Sessions.
     struct name_map by_id;

@@ -126,7 +126,7 @@ static void list_ended(struct shard *shard, struct mcp_gather *gather) {
     struct mcp_catalog catalog;
     struct text result;
     text_init(&result);
-    mcp_catalog_read(shard, gather, list, shard->settings->mcp_prefix, &catalog);
+    mcp_catalog_read(shard, gather, list, mcp_option(shard, MCP_OPTION_PREFIX) != 0, &catalog);
     text_put(&result, "\"");
     text_put(&result, mcp_list_row(list)->member);
     text_put(&result, "\":");

@@ -10,15 +10,17 @@
 #include "router/features/gate/gate.h"
 #include "router/features/gate/gate_hold.h"
 #include "router/features/mcp_http/mcp_exchange.h"
+#include "router/features/mcp_http/mcp_table.h"
 #include "router/routing/route.h"
 
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client) {
     struct timer *timer = &client->seat->cold->timer;
-    const struct limits *limits = shard_limits(shard);
-    uint64_t pause_ns =
-        limits->mcp_keep_alive_ns < limits->mcp_gather_ns ? limits->mcp_keep_alive_ns : limits->mcp_gather_ns;
-    if (client->kind != MCP_CLIENT_REQUEST && limits->mcp_session_idle_ns < pause_ns)
-        pause_ns = limits->mcp_session_idle_ns;
+    uint64_t keep_alive_ns = mcp_option(shard, MCP_OPTION_KEEP_ALIVE_NS),
+             gather_ns = mcp_option(shard, MCP_OPTION_GATHER_NS),
+             idle_ns = mcp_option(shard, MCP_OPTION_SESSION_IDLE_NS);
+    uint64_t pause_ns = keep_alive_ns < gather_ns ? keep_alive_ns : gather_ns;
+    if (client->kind != MCP_CLIENT_REQUEST && idle_ns < pause_ns)
+        pause_ns = idle_ns;
     uint64_t at_ms = shard_now_ms(shard) + pause_ns / 1000000;
     if (!timer_armed(timer) || timer->due_ms > at_ms)
         wheel_arm(&shard->wheel, timer, at_ms);

@@ -526,8 +526,26 @@ static bool holds_phase(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && mcp_http_shard(shard)->exchanges_out > 0;
 }
 
+// The place of a word is its value.
+static const char *const prefixes[] = {"conflict", "always", NULL};
+
 static const struct option options[] = {
-    {"mcp-history", OPTION_SIZE, OPTIONS_STREAMS, OPTION_RELOADS,
+    {"max-mcp-sessions", OPTION_COUNT, OPTIONS_MCP, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_SESSIONS_MAX), 1, 1u << 20, NULL, "N", "4096", NULL,
+     "sessions of MCP over HTTP, a quarter of them one user's"},
+    {"mcp-session-idle", OPTION_TIME, OPTIONS_MCP, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_SESSION_IDLE_NS), OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME",
+     "30m", NULL, "after which a session of MCP without a request or stream ends"},
+    {"mcp-keep-alive", OPTION_TIME, OPTIONS_MCP, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_KEEP_ALIVE_NS), OPTION_MS, OPTION_HOUR, NULL, "TIME", "15s",
+     NULL, "of silence, after which a comment goes out on a stream of MCP"},
+    {"mcp-prefix", OPTION_CHOICE, OPTIONS_MCP, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_PREFIX), 0, 0, prefixes, "WHEN", "conflict", NULL,
+     "a tool's or prompt's name at /mcp is NAME__tool: where several have it, or always"},
+    {"mcp-gather", OPTION_TIME, OPTIONS_MCP, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_GATHER_NS), OPTION_MS, OPTION_HOUR, NULL, "TIME", "10s", NULL,
+     "for a server to answer for a list of all at /mcp"},
+    {"mcp-history", OPTION_SIZE, OPTIONS_MCP, OPTION_RELOADS,
      OPTION_OWN(FEATURE_MCP_HTTP, MCP_OPTION_HISTORY), 0, UINT64_C(1) << 30, NULL, "SIZE", "256K", NULL,
      "of the events that a session of MCP keeps for a client that comes back; 0: none"},
     {.name = NULL},

@@ -201,7 +201,7 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
             mcp_modern_call_rest(shard, client);
         return false;
     }
-    directives.timeout_ms = (uint32_t)(shard_limits(shard)->mcp_gather_ns / 1000000);
+    directives.timeout_ms = (uint32_t)(mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000);
     call->answered = heard;
     call->is_modern = true;
     mcp_call_send(shard, call, server->name, server->name_bytes, body,

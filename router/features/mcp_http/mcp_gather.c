@@ -9,6 +9,7 @@
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_post.h"
+#include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authz.h"
 
 enum { PAGES_MAX = 1000 };
@@ -147,7 +148,7 @@ static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_
         close_one(shard, gather);
         return;
     }
-    directives.timeout_ms = (uint32_t)(shard_limits(shard)->mcp_gather_ns / 1000000);
+    directives.timeout_ms = (uint32_t)(mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000);
     call->answered = answered;
     call->part_of = gather;
     call->part = (uint32_t)(part - gather->parts);

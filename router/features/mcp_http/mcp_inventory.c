@@ -171,7 +171,7 @@ void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, e
     clear(shard, inventory, list);
     inventory->lists[list].state = MCP_INVENTORY_UNANSWERED;
     inventory->lists[list].until_ms =
-        shard_now_ms(shard) + shard_limits(shard)->mcp_gather_ns / UINT64_C(1000000);
+        shard_now_ms(shard) + mcp_option(shard, MCP_OPTION_GATHER_NS) / UINT64_C(1000000);
 }
 
 // --- A page

@@ -419,7 +419,7 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struc
 // Returns when the time of a call to all servers is over.
 static uint64_t end_gather(struct shard *shard, struct mcp_call *call) {
     struct mcp_gather *gather = call->gather;
-    uint64_t due_ms = call->began_ms + shard_limits(shard)->mcp_gather_ns / 1000000;
+    uint64_t due_ms = call->began_ms + mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000;
     if (!gather || !gather->late)
         return UINT64_MAX;
     if (shard_now_ms(shard) < due_ms)
@@ -431,8 +431,8 @@ static uint64_t end_gather(struct shard *shard, struct mcp_call *call) {
 
 void mcp_stream_expire(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0);
-    uint64_t now_ms = shard_now_ms(shard), pause_ms = shard_limits(shard)->mcp_keep_alive_ns / 1000000;
-    uint64_t idle_ms = shard_limits(shard)->mcp_session_idle_ns / 1000000, due_ms = UINT64_MAX;
+    uint64_t now_ms = shard_now_ms(shard), pause_ms = mcp_option(shard, MCP_OPTION_KEEP_ALIVE_NS) / 1000000;
+    uint64_t idle_ms = mcp_option(shard, MCP_OPTION_SESSION_IDLE_NS) / 1000000, due_ms = UINT64_MAX;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
         struct mcp_call *call = call_of(node);
         uint64_t at_ms =

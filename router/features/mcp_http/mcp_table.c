@@ -46,7 +46,7 @@ void mcp_table_free(struct shard *shard) {
 
 bool mcp_table_has_room(const struct shard *shard, const struct user *user) {
     assert(shard->index == 0);
-    uint32_t max = shard_limits(shard)->mcp_sessions_max, own = 0;
+    uint32_t max = (uint32_t)mcp_option(shard, MCP_OPTION_SESSIONS_MAX), own = 0;
     const struct mcp_http *table = mcp_http_of(shard);
     if (table->count >= max)
         return false;

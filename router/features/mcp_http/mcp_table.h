@@ -8,7 +8,14 @@
 #include "router/features/mcp_http/mcp_client_types.h"
 
 // The feature's own options (mcp_endpoint.c).
-enum mcp_option { MCP_OPTION_HISTORY };
+enum mcp_option {
+    MCP_OPTION_SESSIONS_MAX, // a quarter of them may be one user's
+    MCP_OPTION_SESSION_IDLE_NS,
+    MCP_OPTION_KEEP_ALIVE_NS,
+    MCP_OPTION_PREFIX,    // names of tools and prompts stand behind their servers' always
+    MCP_OPTION_GATHER_NS, // for which all servers together may take to answer one question
+    MCP_OPTION_HISTORY
+};
 
 static inline uint64_t mcp_option(const struct shard *shard, enum mcp_option option) {
     return shard->settings->own[FEATURE_MCP_HTTP][option];

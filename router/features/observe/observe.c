@@ -3,6 +3,7 @@
 
 #include "router/engine/message/message_copy.h"
 #include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/option.h"
 #include "router/features/feature_list.h"
 #include "router/features/observe/observation.h"
 #include "router/features/observe/observe_types.h"
@@ -328,8 +329,16 @@ static const struct feature_method observe_methods[] = {
     {.name = NULL},
 };
 
+static const struct option observe_options[] = {
+    {"slow-request", OPTION_TIME, OPTIONS_LIMITS, OPTION_RELOADS,
+     OPTION_OWN(FEATURE_OBSERVE, OBSERVE_OPTION_SLOW_NS), 0, 24 * OPTION_HOUR, NULL, "TIME", "off", NULL,
+     "log each request that took as long, or off"},
+    {.name = NULL},
+};
+
 const struct feature observe_feature = {
     .name = "observe",
+    .options = observe_options,
     .methods = observe_methods,
     .shard_bytes = sizeof(struct observe_shard),
     .hub_bytes = sizeof(struct observe_hub),

@@ -14,6 +14,9 @@ enum observe_mail {
 
 enum observe_timer { OBSERVE_TIMER_TAP };
 
+// The feature's own options (observe.c).
+enum observe_option { OBSERVE_OPTION_SLOW_NS };
+
 struct observation;
 
 // A shard's.

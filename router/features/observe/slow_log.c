@@ -17,8 +17,7 @@ static struct log_field queue_ms(const struct observation *observation) {
 void slow_log_note(struct shard *shard, const struct observation *observation) {
     uint64_t took_ns =
         observation->ended_ns > observation->came_ns ? observation->ended_ns - observation->came_ns : 0;
-    if (observation->kind != OBSERVED_REQUEST || !slow_log_is_on(shard) ||
-        took_ns < shard->settings->slow_request_ns)
+    if (observation->kind != OBSERVED_REQUEST || !slow_log_is_on(shard) || took_ns < slow_log_from_ns(shard))
         return;
     const char *outcome = observation_outcome_text(observation->outcome);
     assert(outcome);

@@ -2,10 +2,15 @@
 #pragma once
 
 #include "router/features/observe/observation.h"
+#include "router/features/observe/observe_types.h"
 
+// From what time on requests are logged, in nanoseconds; 0: none is.
+static inline uint64_t slow_log_from_ns(const struct shard *shard) {
+    return shard->settings->own[FEATURE_OBSERVE][OBSERVE_OPTION_SLOW_NS];
+}
 // Whether the shard logs any.
 static inline bool slow_log_is_on(const struct shard *shard) {
-    return shard->settings->slow_request_ns > 0;
+    return slow_log_from_ns(shard) > 0;
 }
 // Logs a request that has ended, if it took as long.
 void slow_log_note(struct shard *shard, const struct observation *observation);
