@@ -25,15 +25,6 @@ static const struct option options[] = {
      "address served: tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH[?mode=0660&group=NAME], or with "
      "-lines behind the scheme for one JSON text a line; repeatable, replaces the defaults and those of "
      "--config"},
-    {"http", OPTION_HTTP, OPTIONS_ADDRESSES, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
-     "127.0.0.1:7412, or off where --listen is given",
-     "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
-    {"allow-host", OPTION_ALLOW, OPTIONS_ADDRESSES, OPTION_REPEATS | OPTION_RELOADS, FIELD(settings.hosts), 0,
-     0, NULL, "NAME", NULL, NULL,
-     "name that HTTP's Host may be, besides the address served and localhost; repeatable"},
-    {"allow-origin", OPTION_ALLOW, OPTIONS_ADDRESSES, OPTION_REPEATS | OPTION_RELOADS,
-     FIELD(settings.origins), 0, 0, NULL, "ORIGIN", NULL, NULL,
-     "SCHEME://HOST[:PORT] whose pages may use the hub, besides its own; repeatable"},
     {"insecure", OPTION_FLAG, OPTIONS_ADDRESSES, 0, FIELD(insecure), 0, 1, NULL, NULL, "no", NULL,
      "allow addresses that others can reach, and lack what this needs"},
     {"share-addresses", OPTION_FLAG, OPTIONS_ADDRESSES, 0, FIELD(settings.share_addresses), 0, 1, NULL, NULL,
@@ -58,9 +49,6 @@ static const struct option options[] = {
      stream_ends, "HOW", "answer", NULL, "a peer that ends its stream still gets its answers, or has left"},
     {"takeover", OPTION_FLAG, OPTIONS_ROUTING, OPTION_RELOADS, FIELD(settings.takeover), 0, 1, NULL, NULL,
      "no", NULL, "a registration may take an agentId from its holder"},
-    {"extension", OPTION_EXTENSION, OPTIONS_CHILDREN, OPTION_REPEATS | OPTION_RELOADS, 0, 0, 0, 0, NULL,
-     "NAME=COMMAND", NULL, NULL,
-     "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
     {"nats", OPTION_NATS, OPTIONS_CLUSTER, OPTION_SECRET, 0, 0, 0, 0, NULL, "URL[,URL...]", NULL, NULL,
      "join other hubs through a NATS server (2.9 or later): nats:// or "
      "tls://[USER:PASSWORD@|TOKEN@]HOST:PORT"},

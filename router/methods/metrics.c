@@ -66,47 +66,26 @@ static void put_seconds(struct text *out, uint64_t us) {
 // --- The tables
 
 // Rows of one metric follow each other, and the first one says what it counts.
-static void put_rows(struct shard *shard, struct text *out, const char *type, unsigned count,
-                     const struct stats_row *(*row_of)(unsigned),
+static void put_rows(struct shard *shard, struct text *out, const char *type, const struct stats_list *list,
                      uint64_t (*read)(const struct stats *, unsigned)) {
-    for (unsigned index = 0; index < count; index++) {
-        const struct stats_row *row = row_of(index);
-        assert(row->help || (index > 0 && strcmp(row->metric, row_of(index - 1)->metric) == 0));
+    for (unsigned at = 0; at < list->count; at++) {
+        const struct stats_row *row = list->entries[at].row;
+        assert(row->help || (at > 0 && strcmp(row->metric, list->entries[at - 1].row->metric) == 0));
         if (row->help)
             put_family(out, row->metric, type, row->help);
         for (uint32_t other = 0; other < shard->hub->settings.shard_count; other++) {
             put_name(out, row->metric, NULL, (int)other, row->labels);
-            put_value(out, read(&shard->hub->shards[other]->stats, index));
+            put_value(out, read(&shard->hub->shards[other]->stats, list->entries[at].number));
         }
     }
 }
 
-static void put_features(struct shard *shard, struct text *out) {
-    const struct hub *hub = shard->hub;
-    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
-        const struct stats_row *rows = hub->features->counters[feature];
-        for (unsigned counter = 0; rows && rows[counter].name; counter++) {
-            if (rows[counter].help)
-                put_family(out, rows[counter].metric, "counter", rows[counter].help);
-            for (uint32_t other = 0; other < hub->settings.shard_count; other++) {
-                put_name(out, rows[counter].metric, NULL, (int)other, rows[counter].labels);
-                put_value(out, stats_read_feature(&hub->shards[other]->stats, feature, counter));
-            }
-        }
-    }
-}
-
-static const struct stats_row *counter_row(unsigned index) {
-    return stats_row((enum counter)index);
-}
-static uint64_t counter_read(const struct stats *stats, unsigned index) {
-    return stats_read(stats, (enum counter)index);
-}
-static const struct stats_row *gauge_row(unsigned index) {
-    return stats_gauge_row((enum gauge)index);
-}
-static uint64_t gauge_read(const struct stats *stats, unsigned index) {
-    return stats_read_gauge(stats, (enum gauge)index);
+static void put_tables(struct shard *shard, struct text *out) {
+    struct stats_list list;
+    stats_list_counters(shard->hub->settings.features, &list);
+    put_rows(shard, out, "counter", &list, stats_read);
+    stats_list_gauges(shard->hub->settings.features, &list);
+    put_rows(shard, out, "gauge", &list, stats_read_gauge);
 }
 
 // --- Histograms
@@ -217,9 +196,7 @@ void metrics_write(struct shard *shard, struct text *out) {
     assert(shard->hub->shards[shard->index] == shard);
     survey_ask(shard);
     put_hub(shard, out);
-    put_rows(shard, out, "counter", COUNTERS_COUNT, counter_row, counter_read);
-    put_features(shard, out);
-    put_rows(shard, out, "gauge", GAUGES_COUNT, gauge_row, gauge_read);
+    put_tables(shard, out);
     put_shards(shard, out);
     put_histograms(shard, out);
 }

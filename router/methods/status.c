@@ -20,34 +20,25 @@ static void put_number(struct text *out, const char *name, uint64_t number) {
     text_number(out, (int64_t)number);
 }
 
-static uint64_t sum_gauge(const struct hub *hub, enum gauge gauge) {
-    uint64_t sum = 0;
+// The sum over all shards.
+static uint64_t sum(const struct hub *hub, uint64_t (*read)(const struct stats *, unsigned),
+                    unsigned number) {
+    uint64_t all = 0;
     for (uint32_t index = 0; index < hub->settings.shard_count; index++)
-        sum += stats_read_gauge(&hub->shards[index]->stats, gauge);
-    return sum;
-}
-
-static uint64_t sum_counter(const struct hub *hub, enum counter counter) {
-    uint64_t sum = 0;
-    for (uint32_t index = 0; index < hub->settings.shard_count; index++)
-        sum += stats_read(&hub->shards[index]->stats, counter);
-    return sum;
+        all += read(&hub->shards[index]->stats, number);
+    return all;
 }
 
 // --- The hub
 
-// The counters of a feature.
-static void put_feature(const struct hub *hub, struct text *out, unsigned feature) {
-    const struct stats_row *rows = hub->features->counters[feature];
-    for (unsigned counter = 0; rows && rows[counter].name; counter++) {
-        uint64_t sum = 0;
-        for (uint32_t index = 0; index < hub->settings.shard_count; index++)
-            sum += stats_read_feature(&hub->shards[index]->stats, feature, counter);
-        put_number(out, rows[counter].name, sum);
-    }
+static void put_counters(const struct hub *hub, struct text *out) {
+    struct stats_list list;
+    stats_list_counters(hub->settings.features, &list);
+    for (unsigned at = 0; at < list.count; at++)
+        put_number(out, list.entries[at].row->name, sum(hub, stats_read, list.entries[at].number));
 }
 
-static void put_hub(struct shard *shard, struct text *out) {
+static void put_hub(struct shard *shard, struct text *out, const struct stats_list *gauges) {
     static const char *const phases[] = {[HUB_SERVING] = "serving",
                                          [HUB_DRAINING] = "draining",
                                          [HUB_CLOSING] = "closing",
@@ -71,26 +62,28 @@ static void put_hub(struct shard *shard, struct text *out) {
     put_number(out, "kept_bytes", quota_bytes);
     put_number(out, "memory_bytes_max", shard_limits(shard)->memory_bytes_max);
     put_number(out, "queue_bytes_max", shard_limits(shard)->queue_bytes_max);
-    for (enum gauge gauge = GAUGE_TRANSPORTS; gauge < GAUGES_COUNT; gauge++)
-        put_number(out, stats_gauge_row(gauge)->name, sum_gauge(hub, gauge));
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
-        put_number(out, stats_name(counter), sum_counter(hub, counter));
-    for (unsigned feature = 0; feature < FEATURES_MAX; feature++)
-        put_feature(hub, out, feature);
+    for (unsigned at = 0; at < gauges->count; at++)
+        if (!stats_is_transport(gauges->entries[at].row))
+            put_number(out, gauges->entries[at].row->name,
+                       sum(hub, stats_read_gauge, gauges->entries[at].number));
+    put_counters(hub, out);
 }
 
-static void put_transports(const struct hub *hub, struct text *out) {
+static void put_transports(const struct hub *hub, struct text *out, const struct stats_list *gauges) {
     const char *between = "";
     put_key(out, "by_transport");
     text_put(out, "{");
-    for (enum gauge gauge = 0; gauge < GAUGE_TRANSPORTS; gauge++, between = ",") {
+    for (unsigned at = 0; at < gauges->count; at++) {
+        if (!stats_is_transport(gauges->entries[at].row))
+            continue;
         text_put(out, between);
         text_put(out, "\"");
-        text_put(out, stats_gauge_row(gauge)->name);
+        text_put(out, gauges->entries[at].row->name);
         text_put(out, "\":");
-        text_number(out, (int64_t)sum_gauge(hub, gauge));
+        text_number(out, (int64_t)sum(hub, stats_read_gauge, gauges->entries[at].number));
+        between = ",";
     }
-    assert(GAUGE_TRANSPORTS > 0);
+    assert(*between);
     text_put(out, "}");
 }
 
@@ -158,7 +151,8 @@ static void put_histograms(const struct hub *hub, struct text *out) {
 
 // --- Shards side by side
 
-static void put_shard(const struct hub *hub, struct text *out, uint32_t index) {
+static void put_shard(const struct hub *hub, struct text *out, const struct stats_list *gauges,
+                      uint32_t index) {
     static const enum counter counters[] = {COUNT_FRAMES_RECEIVED, COUNT_BYTES_RECEIVED,
                                             COUNT_BYTES_SENT,      COUNT_SENDS,
                                             COUNT_TURNS,           COUNT_KERNEL_ENTRIES};
@@ -172,19 +166,21 @@ static void put_shard(const struct hub *hub, struct text *out, uint32_t index) {
     put_number(out, "cpu_us", atomic_load_explicit(&stats->cpu_ns, memory_order_relaxed) / 1000);
     put_number(out, "cpu_permille", atomic_load_explicit(&stats->cpu_permille, memory_order_relaxed));
     put_number(out, "latency_us_p99", log_histogram_quantile(&latency, 0.99));
-    for (enum gauge gauge = GAUGE_TRANSPORTS; gauge < GAUGES_COUNT; gauge++)
-        put_number(out, stats_gauge_row(gauge)->name, stats_read_gauge(stats, gauge));
+    for (unsigned at = 0; at < gauges->count; at++)
+        if (!stats_is_transport(gauges->entries[at].row))
+            put_number(out, gauges->entries[at].row->name,
+                       stats_read_gauge(stats, gauges->entries[at].number));
     for (unsigned at = 0; at < sizeof counters / sizeof *counters; at++)
         put_number(out, stats_name(counters[at]), stats_read(stats, counters[at]));
     text_put(out, "}");
 }
 
-static void put_shards(const struct hub *hub, struct text *out) {
+static void put_shards(const struct hub *hub, struct text *out, const struct stats_list *gauges) {
     put_key(out, "per_shard");
     assert(hub->settings.shard_count > 0);
     for (uint32_t index = 0; index < hub->settings.shard_count; index++) {
         text_put(out, index ? "," : "[");
-        put_shard(hub, out, index);
+        put_shard(hub, out, gauges, index);
     }
     text_put(out, "]");
 }
@@ -292,11 +288,13 @@ static void put_surveys(struct shard *shard, struct text *out) {
 
 void status_write(struct shard *shard, struct text *out) {
     assert(shard->hub->shards[shard->index] == shard);
-    put_hub(shard, out);
-    put_transports(shard->hub, out);
+    struct stats_list gauges;
+    stats_list_gauges(shard->hub->settings.features, &gauges);
+    put_hub(shard, out, &gauges);
+    put_transports(shard->hub, out, &gauges);
     put_sandbox(shard->hub, out);
     put_histograms(shard->hub, out);
-    put_shards(shard->hub, out);
+    put_shards(shard->hub, out, &gauges);
     put_surveys(shard, out);
     feature_stats(shard, out);
     text_put(out, "}");

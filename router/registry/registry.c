@@ -389,7 +389,7 @@ static void registry_return(struct shard *shard, struct order *order) {
     if (order->awaiting_count)
         --*order->awaiting_count;
     if (order->kind == ORDER_LINK && shard->across.home.connection == order->mail.connection)
-        stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 1); // all shards know it
+        stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 1); // all shards know it
     count_for_peer(shard, order, -1);
     if (!order->replaced) {
         registry_end(shard, order);

@@ -23,9 +23,8 @@ static struct fleet fleet;
 static bool is_open;
 static char asked_for[SETUP_ROOM]; // all that tells one fleet from another
 static unsigned here, hub_count;
-static uint64_t features_before[FEATURES_MAX][FEATURE_COUNTERS_MAX]; // likewise, of features
-static uint64_t before[COUNTERS_COUNT]; // what all had counted when the case began
-static size_t journal_at;               // where the first one's journal was then
+static uint64_t before[STATS_COUNTERS_MAX]; // what all had counted when the case began
+static size_t journal_at;                   // where the first one's journal was then
 static bool in_turns;
 static const char *order; // of in_turns, as struct setup has it; moves on
 
@@ -116,22 +115,12 @@ static const struct sim_faults rough = {.cut = 300,
                                         .short_send = 300,
                                         .late = 300};
 
-static uint64_t sum_of(enum counter counter) {
+static uint64_t sum_of(unsigned counter) {
     uint64_t sum = 0;
     for (unsigned hub = 0; hub < hub_count; hub++) {
         const struct world *world = &fleet.sites[hub].world;
         for (uint32_t shard = 0; shard < world->shard_count; shard++)
             sum += stats_read(&world->shards[shard]->stats, counter);
-    }
-    return sum;
-}
-
-static uint64_t sum_of_feature(unsigned feature, unsigned counter) {
-    uint64_t sum = 0;
-    for (unsigned hub = 0; hub < hub_count; hub++) {
-        const struct world *world = &fleet.sites[hub].world;
-        for (uint32_t shard = 0; shard < world->shard_count; shard++)
-            sum += stats_read_feature(&world->shards[shard]->stats, feature, counter);
     }
     return sum;
 }
@@ -185,11 +174,8 @@ static bool stop(struct text *why) {
 }
 
 static void note_beginning(void) {
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
+    for (unsigned counter = 0; counter < STATS_COUNTERS_MAX; counter++)
         before[counter] = sum_of(counter);
-    for (unsigned feature = 0; feature < FEATURES_MAX; feature++)
-        for (unsigned counter = 0; counter < FEATURE_COUNTERS_MAX; counter++)
-            features_before[feature][counter] = sum_of_feature(feature, counter);
     journal_at = 0;
     worlds_journal(&fleet.sites[0].world, &journal_at);
 }
@@ -354,15 +340,11 @@ static void pass(uint64_t ns) {
 // --- Words of the hubs about themselves: of all of them, and the first one's journal
 
 static uint64_t count_of(const char *name) {
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++)
-        if (strcmp(stats_name(counter), name) == 0)
-            return sum_of(counter) - before[counter];
-    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
-        const struct stats_row *rows = fleet.sites[0].world.hub->features->counters[feature];
-        for (unsigned counter = 0; rows && rows[counter].name; counter++)
-            if (strcmp(rows[counter].name, name) == 0)
-                return sum_of_feature(feature, counter) - features_before[feature][counter];
-    }
+    struct stats_list list;
+    stats_list_counters(fleet.sites[0].world.hub->settings.features, &list);
+    for (unsigned at = 0; at < list.count; at++)
+        if (strcmp(list.entries[at].row->name, name) == 0)
+            return sum_of(list.entries[at].number) - before[list.entries[at].number];
     return UINT64_MAX;
 }
 

@@ -23,23 +23,15 @@ struct cable *worlds_dial(struct world *world, enum line_wire wire) {
 }
 
 uint64_t worlds_count(const struct world *world, const char *name) {
-    uint64_t sum = 0;
-    for (enum counter counter = 0; counter < COUNTERS_COUNT; counter++) {
-        if (strcmp(stats_name(counter), name) != 0)
+    struct stats_list list;
+    stats_list_counters(world->hub->settings.features, &list);
+    for (unsigned at = 0; at < list.count; at++) {
+        uint64_t sum = 0;
+        if (strcmp(list.entries[at].row->name, name) != 0)
             continue;
         for (uint32_t shard = 0; shard < world->shard_count; shard++)
-            sum += stats_read(&world->shards[shard]->stats, counter);
+            sum += stats_read(&world->shards[shard]->stats, list.entries[at].number);
         return sum;
-    }
-    for (unsigned feature = 0; feature < FEATURES_MAX; feature++) {
-        const struct stats_row *rows = world->hub->features->counters[feature];
-        for (unsigned counter = 0; rows && rows[counter].name; counter++) {
-            if (strcmp(rows[counter].name, name) != 0)
-                continue;
-            for (uint32_t shard = 0; shard < world->shard_count; shard++)
-                sum += stats_read_feature(&world->shards[shard]->stats, feature, counter);
-            return sum;
-        }
     }
     return UINT64_MAX;
 }

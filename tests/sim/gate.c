@@ -463,7 +463,7 @@ static void choose(struct world_options *options, struct hub_settings *settings,
 static uint64_t counted(enum gate_counter counter) {
     uint64_t sum = 0;
     for (unsigned shard = 0; shard < stage.world.shard_count; shard++)
-        sum += stats_read_feature(&stage.world.shards[shard]->stats, FEATURE_GATE, counter);
+        sum += stats_read(&stage.world.shards[shard]->stats, FEATURE_COUNTER(FEATURE_GATE, counter));
     return sum;
 }
 

@@ -606,7 +606,7 @@ static void open_all(uint64_t seed) {
 static uint64_t counted(enum trace_counter counter) {
     uint64_t sum = 0;
     for (uint32_t at = 0; at < world.shard_count; at++)
-        sum += stats_read_feature(&world.shards[at]->stats, FEATURE_TRACE, counter);
+        sum += stats_read(&world.shards[at]->stats, FEATURE_COUNTER(FEATURE_TRACE, counter));
     return sum;
 }
 

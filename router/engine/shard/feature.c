@@ -36,10 +36,8 @@ struct feature_set *feature_set_create(const struct feature *const *features,
     struct feature_set *set = memory_take_zeroed(1, sizeof *set);
     for (unsigned number = 0; set && features && number < FEATURES_MAX; number++) {
         const struct feature *feature = features[number];
-        if (feature) {
+        if (feature)
             add_methods(set, feature);
-            set->counters[number] = feature->counters;
-        }
         if (!feature || (feature->is_watcher && !watched) || (feature->is_on && !feature->is_on(settings)))
             continue;
         set->by_number[number] = feature;

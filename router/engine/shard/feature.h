@@ -34,7 +34,13 @@ struct text;
 struct timer;
 
 // Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
-enum { FEATURES_MAX = 14, FEATURE_KINDS_FROM = 32, FEATURE_KINDS_MAX = 16, FEATURE_COUNTERS_MAX = 16 };
+enum {
+    FEATURES_MAX = 14,
+    FEATURE_KINDS_FROM = 32,
+    FEATURE_KINDS_MAX = 16,
+    FEATURE_COUNTERS_MAX = 16,
+    FEATURE_GAUGES_MAX = 8
+};
 #define FEATURE_KIND(number, kind) ((uint8_t)(FEATURE_KINDS_FROM + (number)*FEATURE_KINDS_MAX + (kind)))
 // Tokens of a feature's own, with which the kernel reports what the feature has asked for: above those of the engine
 // (shard.h).
@@ -123,7 +129,7 @@ struct request_end {
     /* Somebody asks who is here (hub/agents): adds members to the entry of this agent, each behind a comma. */                                                                 \
     X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),                                                                                 \
       (shard, agent, out))                                                                                                                                                      \
-    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter. */                                                                                      \
+    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter, or a feature's. */                                                                      \
     X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
       (shard, counter, connection, count))
 
@@ -205,9 +211,13 @@ struct feature {
     // Rows of options (option.h), and behind the last one a row without a name. Their fields lie in the hub's settings.
     // Each stands behind the program's own options of its group.
     const struct option *options;
-    // Rows of counters, up to FEATURE_COUNTERS_MAX (stats.h), and behind the last one a row without a name. A counter's
-    // place there is its number. Like methods they are shown by each hub of the program.
-    const struct stats_row *counters;
+    // Rows of counters, up to FEATURE_COUNTERS_MAX, and of gauges, up to FEATURE_GAUGES_MAX (stats.h), and behind the last
+    // one a row without a name. A counter's place there gives its number (FEATURE_COUNTER, FEATURE_GAUGE). Like methods
+    // they are shown by each hub of the program.
+    const struct stats_row *counters, *gauges;
+    // Where rows of several features stand behind one row of the engine's: which stand first. 0: by number, behind
+    // those that say so.
+    unsigned shown;
     // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
     struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.
@@ -243,7 +253,6 @@ struct feature {
 // The features of a hub, compiled; each array ends with NULL. Constant while the hub runs.
 struct feature_set {
     const struct feature *by_number[FEATURES_MAX];      // NULL: the hub hasn't it
-    const struct stats_row *counters[FEATURES_MAX];     // by number, of all that there may be; or NULL
     const struct feature_method *methods[FEATURES_MAX]; // of all that there may be; those with rows
     const struct feature_method *claims[FEATURES_MAX];  // of these, the rows whose names aren't under hub/
     size_t claims_bytes[FEATURES_MAX];

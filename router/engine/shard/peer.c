@@ -94,7 +94,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
 }
 
 void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport) {
-    assert(transport->gauge < GAUGE_TRANSPORTS);
+    assert(transport->gauge < STATS_GAUGES_MAX);
     if (peer->transport)
         stats_move_gauge(&shard->stats, peer->transport->gauge, -1);
     stats_move_gauge(&shard->stats, transport->gauge, 1);

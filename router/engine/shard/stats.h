@@ -23,8 +23,6 @@
     X(COUNT_BYTES_SENT, "bytes_sent", "sent_bytes_total", NULL, "Bytes that the kernel took for peers.")     \
     X(COUNT_FRAMES_RECEIVED, "frames_received", "frames_received_total", NULL,                               \
       "Frames, lines and other units that bear messages.")                                                   \
-    X(COUNT_HTTP_REQUESTS, "http_requests_received", "http_requests_received_total", NULL,                   \
-      "Requests of HTTP.")                                                                                   \
     X(COUNT_BATCHES_RECEIVED, "batches_received", "batches_received_total", NULL, "JSON-RPC batches.")       \
     X(COUNT_REQUESTS_RECEIVED, "requests_received", "messages_received_total", "kind=\"request\"",           \
       "Messages from peers, by kind.")                                                                       \
@@ -89,19 +87,6 @@
       "kind=\"response\",reason=\"over_max_payload\"", NULL)                                                 \
     X(COUNT_DROP_PROGRESS_OVER_PAYLOAD, "dropped_progress_over_max_payload", "dropped_total",                \
       "kind=\"progress\",reason=\"over_max_payload\"", NULL)                                                 \
-    X(COUNT_DROP_STREAM_REFUSED, "dropped_hcs_frames_refused", "dropped_total",                              \
-      "kind=\"hcs\",reason=\"refused\"", NULL)                                                               \
-    X(COUNT_DROP_STREAM_ENDED, "dropped_hcs_frames_session_ended", "dropped_total",                          \
-      "kind=\"hcs\",reason=\"session_ended\"", NULL)                                                         \
-    X(COUNT_DROP_STREAM_SEQ, "dropped_hcs_frames_seq", "dropped_total", "kind=\"hcs\",reason=\"seq\"", NULL) \
-    X(COUNT_DROP_STREAM_ATOMIC, "dropped_hcs_chunks_shed_atomic", "dropped_total",                           \
-      "kind=\"hcs\",reason=\"shed_atomic\"", NULL)                                                           \
-    X(COUNT_DROP_STREAM_MICRO, "dropped_hcs_chunks_shed_micro", "dropped_total",                             \
-      "kind=\"hcs\",reason=\"shed_micro\"", NULL)                                                            \
-    X(COUNT_DROP_STREAM_FLUSHED, "dropped_hcs_chunks_flushed", "dropped_total",                              \
-      "kind=\"hcs\",reason=\"flushed\"", NULL)                                                               \
-    X(COUNT_DROP_STREAM_GONE, "dropped_hcs_chunks_out_of_history", "dropped_total",                          \
-      "kind=\"hcs\",reason=\"out_of_history\"", NULL)                                                        \
     X(COUNT_DROP_NO_MEMORY, "dropped_frames_no_memory", "dropped_total",                                     \
       "kind=\"frame\",reason=\"no_memory\"", NULL)                                                           \
     X(COUNT_CLOSED_SLOW_READER, "closed_slow_readers", "connections_cut_total", "reason=\"slow_reader\"",    \
@@ -156,104 +141,37 @@
       NULL)                                                                                                  \
     X(COUNT_JOURNAL_REOPENED, "journal_reopens", "journal_reopens_total", NULL,                              \
       "Times that the audit journal was opened again.")                                                      \
-    X(COUNT_CHILDREN_STARTED, "children_started", "children_started_total", NULL,                            \
-      "Times that a program was started.")                                                                   \
-    X(COUNT_CHILDREN_ENDED, "children_ended", "children_ended_total", NULL,                                  \
-      "Times that a program ended, or could not be started, that the hub had not ended.")                    \
-    X(COUNT_CHILDREN_FAILED, "children_failed", "children_failed_total", NULL,                               \
-      "Those of them that were failures.")                                                                   \
-    X(COUNT_CHILDREN_UNREADABLE, "children_output_unreadable", "children_output_unreadable_total", NULL,     \
-      "Frames and lines of programs that could not be read.")                                                \
     X(COUNT_RELOADS_FAILED, "reloads_failed", "reloads_failed_total", NULL,                                  \
       "Configurations that were read again and could not be used.")                                          \
-    X(COUNT_STREAM_FRAMES, "hcs_frames_received", "hcs_frames_received_total", NULL,                         \
-      "Frames of HCS from peers.")                                                                           \
-    X(COUNT_STREAM_GIVEN, "hcs_frames_delivered", "hcs_frames_delivered_total", NULL,                        \
-      "Frames of HCS queued for clients, one each.")                                                         \
-    X(COUNT_STREAM_ERRORS, "hcs_errors_by_hub", "hcs_errors_by_hub_total", NULL,                             \
-      "Error frames of HCS that the hub itself made.")                                                       \
-    X(COUNT_SESSIONS_BEGUN, "hcs_sessions_begun", "hcs_sessions_begun_total", NULL,                          \
-      "Sessions of HCS that began.")                                                                         \
-    X(COUNT_SESSIONS_ENDED, "hcs_sessions_ended", "hcs_sessions_ended_total", NULL,                          \
-      "Sessions of HCS that ended.")                                                                         \
-    X(COUNT_GATE_REFUSED, "gate_refused", "gate_refused_total", NULL,                                        \
+    X(COUNT_APPROVALS_REFUSED, "gate_refused", "gate_refused_total", NULL,                                   \
       "Messages that would have been held and could not be: for want of room, or as a stream begins.")       \
-    X(COUNT_LINKS_OPENED, "cluster_links_opened", "cluster_links_opened_total", NULL,                        \
-      "Links to a NATS server that came to be.")                                                             \
-    X(COUNT_LINKS_LOST, "cluster_links_lost", "cluster_links_lost_total", NULL,                              \
-      "Links to a NATS server that were lost.")                                                              \
-    X(COUNT_DIALS_FAILED, "cluster_dials_failed", "cluster_dials_failed_total", NULL,                        \
-      "Tries to reach a NATS server that came to nothing.")                                                  \
-    X(COUNT_LINK_FAULTS, "cluster_server_faults", "cluster_server_faults_total", NULL,                       \
-      "What the NATS server called a fault.")                                                                \
-    X(COUNT_REQUESTS_SENT, "cluster_requests_sent", "cluster_requests_sent_total", NULL,                     \
-      "Requests that went to other hubs.")                                                                   \
-    X(COUNT_REQUESTS_UNHEARD, "cluster_requests_unheard", "cluster_requests_unheard_total", NULL,            \
-      "Requests to other hubs for which nobody was there.")                                                  \
-    X(COUNT_REQUESTS_NOT_TAKEN, "cluster_requests_not_taken", "cluster_requests_not_taken_total", NULL,      \
-      "Requests to other hubs that none has said to have in time.")                                          \
-    X(COUNT_REQUESTS_LOST, "cluster_requests_lost", "cluster_requests_lost_total", NULL,                     \
-      "Requests whose hub was gone before it answered.")                                                     \
-    X(COUNT_REQUESTS_FROM_HUBS, "cluster_requests_received", "cluster_requests_received_total", NULL,        \
-      "Requests and notifications that came from other hubs.")                                               \
     X(COUNT_EVENTS_SENT, "cluster_events_sent", "cluster_events_sent_total", NULL,                           \
       "Events that went to other hubs.")                                                                     \
     X(COUNT_EVENTS_DROPPED, "cluster_events_dropped", "cluster_events_dropped_total", NULL,                  \
       "Events that could not go to other hubs.")                                                             \
-    X(COUNT_ANSWERS_LATE, "cluster_answers_late", "cluster_answers_late_total", NULL,                        \
-      "Answers of other hubs to what had ended, or from one that hasn't the request.")                       \
-    X(COUNT_NAMES_YIELDED, "cluster_names_yielded", "cluster_names_yielded_total", NULL,                     \
-      "Agents that were held at another hub, too, and given up here.")                                       \
-    X(COUNT_MESSAGES_UNREADABLE, "cluster_messages_unreadable", "cluster_messages_unreadable_total", NULL,   \
-      "Messages of the NATS server that could not be read, or were for nobody here.")                        \
     X(COUNT_TURNS, "turns", "turns_total", NULL, "Turns of the shards' loops.")                              \
     X(COUNT_SENDS, "sends", "sends_total", NULL, "Sends handed to the kernel.")                              \
     X(COUNT_KERNEL_ENTRIES, "kernel_entries", "kernel_entries_total", NULL, "Entries into the kernel.")      \
     X(COUNT_WAITS_HELD, "waits_held", "waits_held_total", NULL,                                              \
       "Waits for work that were held so that more came of them.")
 
-// Values that rise and fall, likewise. Connections by how they speak stand first (struct transport.gauge).
+// Values that rise and fall, likewise. Those of connections, by how they speak (struct transport.gauge), have one metric.
 #define GAUGES(X)                                                                                            \
     X(GAUGE_FRAMED, "framed", "connections", "transport=\"framed\"", "Connections, by how they speak.")      \
     X(GAUGE_LINES, "lines", "connections", "transport=\"lines\"", NULL)                                      \
-    X(GAUGE_HTTP, "http", "connections", "transport=\"http\"", NULL)                                         \
-    X(GAUGE_WEBSOCKET, "websocket", "connections", "transport=\"websocket\"", NULL)                          \
-    X(GAUGE_SSE, "sse", "connections", "transport=\"sse\"", NULL)                                            \
-    X(GAUGE_MCP_CLIENT, "mcp", "connections", "transport=\"mcp\"", NULL)                                     \
-    X(GAUGE_LINK, "nats", "connections", "transport=\"nats\"", NULL)                                         \
-    X(GAUGE_CHILD, "child", "connections", "transport=\"child\"", NULL)                                      \
     X(GAUGE_PENDING, "pending", "pending_requests", NULL, "Forwarded requests without an answer yet.")       \
     X(GAUGE_QUEUED_BYTES, "queued_bytes", "queued_bytes", NULL,                                              \
       "Bytes that wait for peers, as last looked at.")                                                       \
     X(GAUGE_QUEUED_FRAMES, "queued_frames", "queued_frames", NULL,                                           \
       "Frames that wait for peers, as last looked at.")                                                      \
-    X(GAUGE_CHILDREN_RUNNING, "children_running", "children", "state=\"running\"",                           \
-      "Programs that the hub keeps, by state.")                                                              \
-    X(GAUGE_CHILDREN_DOWN, "children_down", "children", "state=\"down\"", NULL)                              \
-    X(GAUGE_CHILDREN_OTHER, "children_other", "children", "state=\"other\"", NULL)                           \
-    X(GAUGE_CLUSTER_LINK, "cluster_link", "cluster_link", NULL, "Whether there is a link to a NATS server.") \
-    X(GAUGE_HUBS, "cluster_hubs", "cluster_hubs", NULL, "Other hubs that are there.")                        \
-    X(GAUGE_HUBS_UNSERVED, "cluster_hubs_unserved", "cluster_hubs_unserved", NULL,                           \
-      "Other hubs that speak another protocol, or have other users or another gate.")                        \
-    X(GAUGE_BUFFERS, "receive_buffers", "receive_buffers", NULL, "Receive buffers in being.")                \
-    X(GAUGE_SESSIONS, "hcs_sessions", "hcs_sessions", NULL, "Sessions of HCS that live.")                    \
-    X(GAUGE_SESSIONS_PAUSED, "hcs_sessions_paused", "hcs_sessions_paused", NULL,                             \
-      "Of them, those whose producer was told to pause.")                                                    \
-    X(GAUGE_SESSION_CLIENTS, "hcs_clients", "hcs_clients", NULL, "Clients of sessions of HCS.")              \
-    X(GAUGE_SESSION_CLIENTS_OVER, "hcs_clients_over", "hcs_clients_over", NULL,                              \
-      "Of them, those that read too slowly.")                                                                \
-    X(GAUGE_SESSION_HISTORY, "hcs_history_bytes", "hcs_history_bytes", NULL,                                 \
-      "Bytes that sessions of HCS keep for those who come later.")                                           \
-    X(GAUGE_MCP_SESSIONS, "mcp_sessions", "mcp_sessions", NULL, "Sessions of MCP over HTTP that are open.")  \
-    X(GAUGE_HELD, "held", "held_messages", NULL, "Messages that wait until somebody approves them.")         \
-    X(GAUGE_HELD_BYTES, "held_bytes", "held_bytes", NULL, "Bytes of memory that these take.")
+    X(GAUGE_REMOTE_LINK, "cluster_link", "cluster_link", NULL, "Whether there is a link to a NATS server.")  \
+    X(GAUGE_BUFFERS, "receive_buffers", "receive_buffers", NULL, "Receive buffers in being.")
 
 enum gauge {
 #define X(name, text, metric, labels, help) name,
     GAUGES(X)
 #undef X
-        GAUGES_COUNT,
-    GAUGE_TRANSPORTS = GAUGE_CHILD + 1 // the gauges before it are connections
+        GAUGES_COUNT
 };
 
 enum counter {
@@ -263,18 +181,29 @@ enum counter {
         COUNTERS_COUNT
 };
 
-// A row of one of the tables.
+// A row of one of the tables, or of a feature's.
 struct stats_row {
     const char *name;   // in hub/stats
     const char *metric; // behind `patchbay_`
     const char *labels; // or NULL
     const char *help;   // NULL: as the row before it
+    unsigned
+        behind; // of a feature's: where it is shown, STATS_LAST or STATS_BEHIND a row of the engine's table
 };
+enum { STATS_LAST = 0 };
+#define STATS_BEHIND(row) ((unsigned)(row) + 1)
+
+// The numbers of a feature's counters and gauges, which stand behind the engine's.
+enum {
+    STATS_COUNTERS_MAX = COUNTERS_COUNT + FEATURES_MAX * FEATURE_COUNTERS_MAX,
+    STATS_GAUGES_MAX = GAUGES_COUNT + FEATURES_MAX * FEATURE_GAUGES_MAX
+};
+#define FEATURE_COUNTER(number, place) (COUNTERS_COUNT + (unsigned)(number)*FEATURE_COUNTERS_MAX + (place))
+#define FEATURE_GAUGE(number, place)   (GAUGES_COUNT + (unsigned)(number)*FEATURE_GAUGES_MAX + (place))
 
 struct stats {
-    _Atomic uint64_t values[COUNTERS_COUNT];
-    _Atomic uint64_t gauges[GAUGES_COUNT];
-    _Atomic uint64_t features[FEATURES_MAX][FEATURE_COUNTERS_MAX]; // counters of features (feature.h)
+    _Atomic uint64_t values[STATS_COUNTERS_MAX];
+    _Atomic uint64_t gauges[STATS_GAUGES_MAX];
     // Time of a processor that the shard's thread has used, as last looked at; and in thousandths of one the
     // time between the last two looks.
     _Atomic uint64_t cpu_ns, cpu_permille;
@@ -285,46 +214,48 @@ struct stats {
     struct log_histogram depth;
 };
 
-// Adds to a counter of one's own shard: there is one writer, so no locked instruction is needed.
-static inline void stats_add(struct stats *stats, enum counter counter, uint64_t count) {
-    assert(counter < COUNTERS_COUNT);
+// Adds to a counter of one's own shard, the engine's or a feature's (FEATURE_COUNTER): there is one writer, so no locked
+// instruction is needed.
+static inline void stats_add(struct stats *stats, unsigned counter, uint64_t count) {
+    assert(counter < STATS_COUNTERS_MAX);
     uint64_t value = atomic_load_explicit(&stats->values[counter], memory_order_relaxed);
     atomic_store_explicit(&stats->values[counter], value + count, memory_order_relaxed);
 }
-static inline void stats_count(struct stats *stats, enum counter counter) {
+static inline void stats_count(struct stats *stats, unsigned counter) {
     stats_add(stats, counter, 1);
 }
-static inline void stats_set(struct stats *stats, enum counter counter, uint64_t value) {
-    assert(counter < COUNTERS_COUNT);
+static inline void stats_set(struct stats *stats, unsigned counter, uint64_t value) {
+    assert(counter < STATS_COUNTERS_MAX);
     atomic_store_explicit(&stats->values[counter], value, memory_order_relaxed);
 }
-static inline void stats_gauge(struct stats *stats, enum gauge gauge, uint64_t value) {
-    assert(gauge < GAUGES_COUNT);
+static inline void stats_gauge(struct stats *stats, unsigned gauge, uint64_t value) {
+    assert(gauge < STATS_GAUGES_MAX);
     atomic_store_explicit(&stats->gauges[gauge], value, memory_order_relaxed);
 }
-static inline void stats_move_gauge(struct stats *stats, enum gauge gauge, int64_t by) {
-    assert(gauge < GAUGES_COUNT);
+static inline void stats_move_gauge(struct stats *stats, unsigned gauge, int64_t by) {
+    assert(gauge < STATS_GAUGES_MAX);
     uint64_t value = atomic_load_explicit(&stats->gauges[gauge], memory_order_relaxed);
     stats_gauge(stats, gauge, value + (uint64_t)by);
 }
-// Adds to a counter of a feature's.
-static inline void stats_add_feature(struct stats *stats, unsigned feature, unsigned counter,
-                                     uint64_t count) {
-    assert(feature < FEATURES_MAX && counter < FEATURE_COUNTERS_MAX);
-    _Atomic uint64_t *value = &stats->features[feature][counter];
-    atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) + count,
-                          memory_order_relaxed);
-}
-static inline void stats_count_feature(struct stats *stats, unsigned feature, unsigned counter) {
-    stats_add_feature(stats, feature, counter, 1);
-}
-// Reads a counter of a feature's, of any shard.
-uint64_t stats_read_feature(const struct stats *stats, unsigned feature, unsigned counter);
 // Reads a counter, or a gauge, of any shard.
-uint64_t stats_read(const struct stats *stats, enum counter counter);
-uint64_t stats_read_gauge(const struct stats *stats, enum gauge gauge);
-// Their rows; static.
-const struct stats_row *stats_row(enum counter counter);
-const struct stats_row *stats_gauge_row(enum gauge gauge);
-// A counter's name; static.
+uint64_t stats_read(const struct stats *stats, unsigned counter);
+uint64_t stats_read_gauge(const struct stats *stats, unsigned gauge);
+// The name of a counter of the engine's; static.
 const char *stats_name(enum counter counter);
+
+// All counters, or all gauges, of a hub in the order in which they are shown.
+struct stats_list {
+    unsigned count;
+    struct stats_entry {
+        unsigned number;
+        const struct stats_row *row;
+    } entries[STATS_COUNTERS_MAX];
+};
+static_assert((unsigned)STATS_COUNTERS_MAX >= (unsigned)STATS_GAUGES_MAX, "a list holds either");
+
+// Fills *out with the engine's rows and those of the features (by number; NULL: there are none). Where rows of several
+// features stand behind one row, feature.shown is their order.
+void stats_list_counters(const struct feature *const *features, struct stats_list *out);
+void stats_list_gauges(const struct feature *const *features, struct stats_list *out);
+// Whether a gauge counts connections that speak in one way.
+bool stats_is_transport(const struct stats_row *row);

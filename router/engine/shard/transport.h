@@ -81,7 +81,7 @@ struct peer_ops {
 
 struct transport {
     const char *name;
-    enum gauge gauge; // that counts the connections on which it is spoken
+    unsigned gauge; // that counts the connections on which it is spoken (stats.h)
     struct codec codec;
     struct peer_ops ops;
     bool end_is_leaving; // the stream's end means that the peer has left, whatever the settings say
@@ -89,7 +89,8 @@ struct transport {
     bool receives_only;  // it is there for what it has subscribed to, and ends when none of that is left
     bool
         is_attached; // all that it says is for the agent to which it is attached, whatever the method and params are
-    bool answers_only; // it gets nothing that it hasn't asked for: there is no place for it
+    bool filters_lists; // what its peers get of lists was filtered already
+    bool answers_only;  // it gets nothing that it hasn't asked for: there is no place for it
 };
 
 // Content-Length blocks, and one JSON text a line.

@@ -25,6 +25,16 @@
 #include "router/features/children/child_record.h"
 #include "router/features/feature_list.h"
 
+// The feature's own counters and gauges (children.c).
+enum children_counter {
+    CHILDREN_COUNT_STARTED,
+    CHILDREN_COUNT_ENDED,
+    CHILDREN_COUNT_FAILED,
+    CHILDREN_COUNTERS
+};
+
+enum children_gauge { CHILDREN_GAUGE_RUNNING, CHILDREN_GAUGE_DOWN, CHILDREN_GAUGE_OTHER, CHILDREN_GAUGES };
+
 struct children;
 struct mail;
 

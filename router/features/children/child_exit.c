@@ -218,9 +218,9 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
     bool clean = child->era_probed ||
                  (child->fault == CHILD_FAULT_STATUS && child->fault_number == 0 && !child->had_requests);
     bool again = restart_ended(&child->restart, &child->settings->restart, ran, !clean, &delay);
-    stats_count(&shard->stats, COUNT_CHILDREN_ENDED);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CHILDREN, CHILDREN_COUNT_ENDED));
     if (!clean)
-        stats_count(&shard->stats, COUNT_CHILDREN_FAILED);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CHILDREN, CHILDREN_COUNT_FAILED));
     atomic_store_explicit(&child->record->failures, child->restart.failures, memory_order_relaxed);
     if (!again) {
         log_write(LOG_CHILD_DOWN, LOG_FIELDS(log_text(child->record->name)),

@@ -32,7 +32,7 @@ static void begin_afresh(struct shard *shard, struct child *child) {
     assert(!child->seat->partial && child->seat->connection.paused);
     assert(outbox_empty(&child->hub_outbox));
     child_set_state(child, CHILD_STARTING);
-    stats_count(&shard->stats, COUNT_CHILDREN_STARTED);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CHILDREN, CHILDREN_COUNT_STARTED));
 }
 
 // Instances of one user each are bounded; an instance that ends is one of them until all of it is gone.

@@ -1,4 +1,5 @@
 #include "router/features/children/children.h"
+#include "router/engine/shard/option.h"
 #include "router/features/children/child_methods.h"
 #include "router/features/children/child_mux.h"
 
@@ -401,9 +402,9 @@ static void count_states(struct shard *shard) {
     for (const struct child *child = children_of(shard)->first; child; child = child->next)
         if (!child_is_stand_in(child))
             ++*(child->state == CHILD_RUNNING ? &running : child->state == CHILD_DOWN ? &down : &other);
-    stats_gauge(&shard->stats, GAUGE_CHILDREN_RUNNING, running);
-    stats_gauge(&shard->stats, GAUGE_CHILDREN_DOWN, down);
-    stats_gauge(&shard->stats, GAUGE_CHILDREN_OTHER, other);
+    stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CHILDREN, CHILDREN_GAUGE_RUNNING), running);
+    stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CHILDREN, CHILDREN_GAUGE_DOWN), down);
+    stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CHILDREN, CHILDREN_GAUGE_OTHER), other);
 }
 
 // Obeys restarts and stops by hand.
@@ -542,8 +543,39 @@ static const struct feature_method children_methods[] = {
     {.name = NULL},
 };
 
+static const struct stats_row children_counters[CHILDREN_COUNTERS + 1] = {
+    [CHILDREN_COUNT_STARTED] = {"children_started", "children_started_total", NULL,
+                                "Times that a program was started.", STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+    [CHILDREN_COUNT_ENDED] =
+        {"children_ended", "children_ended_total", NULL,
+         "Times that a program ended, or could not be started, that the hub had not ended.",
+         STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+    [CHILDREN_COUNT_FAILED] = {"children_failed", "children_failed_total", NULL,
+                               "Those of them that were failures.", STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+};
+
+static const struct stats_row children_gauges[CHILDREN_GAUGES + 1] = {
+    [CHILDREN_GAUGE_RUNNING] = {"children_running", "children", "state=\"running\"",
+                                "Programs that the hub keeps, by state.", STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+    [CHILDREN_GAUGE_DOWN] = {"children_down", "children", "state=\"down\"", NULL,
+                             STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+    [CHILDREN_GAUGE_OTHER] = {"children_other", "children", "state=\"other\"", NULL,
+                              STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+};
+
+static const struct option children_options[] = {
+    {"extension", OPTION_EXTENSION, OPTIONS_CHILDREN, OPTION_REPEATS | OPTION_RELOADS, 0, 0, 0, 0, NULL,
+     "NAME=COMMAND", NULL, NULL,
+     "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
+    {.name = NULL},
+};
+
 const struct feature children_feature = {
     .name = "children",
+    .options = children_options,
+    .counters = children_counters,
+    .gauges = children_gauges,
+    .shown = 5,
     .is_on = children_are_on,
     .hub_bytes = sizeof(struct child_records),
     .methods = children_methods,

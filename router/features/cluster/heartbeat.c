@@ -50,8 +50,9 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
 void heartbeat_count(struct link *link) {
     struct shard *shard = link->shard;
     cluster_members_count(&link->members);
-    stats_gauge(&shard->stats, GAUGE_HUBS, link->members.served);
-    stats_gauge(&shard->stats, GAUGE_HUBS_UNSERVED, link->members.unserved);
+    stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CLUSTER, CLUSTER_GAUGE_HUBS), link->members.served);
+    stats_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_CLUSTER, CLUSTER_GAUGE_HUBS_UNSERVED),
+                link->members.unserved);
     atomic_store_explicit(&shard->hub->hubs_unserved, link->members.unserved, memory_order_relaxed);
     atomic_store_explicit(&shard->hub->presence_hubs, link->members.listeners, memory_order_release);
     atomic_store_explicit(&shard->hub->hubs_strict, link->members.strict, memory_order_relaxed);

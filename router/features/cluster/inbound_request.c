@@ -369,10 +369,10 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     struct origin origin;
     assert(!message->header.is_present == !message->member);
     if (!read_place(link, message, &place)) {
-        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
         return;
     }
-    stats_count(&shard->stats, COUNT_REQUESTS_FROM_HUBS);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_RECEIVED));
     read_origin(link, message, &origin);
     enum error error = hub_message_open(shard, message);
     if (!error)
@@ -380,7 +380,7 @@ void inbound_request_take(struct link *link, struct hub_message *message) {
     if (!error && shard->settings->users && message->header.is_present && !origin.user)
         error = ERROR_NOT_INITIALIZED; // who isn't named at all is told so below
     if (error) {
-        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
         refuse(link, &place, error, message->excess);
         return;
     }

@@ -25,7 +25,7 @@ static bool is_due(struct link *link, const void *bytes, uint32_t count) {
     uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes, count),
              now_ms = shard_now_ms(shard);
     bool again = hash == link->fault_hash;
-    stats_count(&shard->stats, COUNT_LINK_FAULTS);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_FAULTS));
     if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
         return false;
     link->fault_hash = hash;
@@ -136,7 +136,7 @@ static void rest(struct link *link) {
 
 void link_fail(struct link *link) {
     assert(!link->peer);
-    stats_count(&link->shard->stats, COUNT_DIALS_FAILED);
+    stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_DIALS_FAILED));
     rest(link);
 }
 
@@ -263,7 +263,7 @@ void link_welcomed(struct link *link) {
     link->state = LINK_UP;
     forget_addresses(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
-    stats_count(&shard->stats, COUNT_LINKS_OPENED);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_OPENED));
     log_write(LOG_LINK_UP, LOG_FIELDS(log_text(server)), "cluster: link to %s stands, as hub %.*s", server,
               link->hub.bytes, link->hub.text);
 }
@@ -292,12 +292,13 @@ void link_lost(struct link *link) {
     if (was_up && shard_now_ms(shard) - link->up_ms >= LINK_STOOD_MS)
         reconnect_backoff_reset(&link->backoff);
     assert(link->peer && link->socket < 0);
-    stats_gauge(&shard->stats, GAUGE_CLUSTER_LINK, 0);
+    stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 0);
     wheel_disarm(&link->timer);
     forget_members(link);
     link->peer = NULL;
     nats_subscriptions_forget(&link->subscriptions);
-    stats_count(&shard->stats, was_up ? COUNT_LINKS_LOST : COUNT_DIALS_FAILED);
+    stats_count(&shard->stats, was_up ? FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_LOST)
+                                      : FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_DIALS_FAILED));
     if (was_up)
         log_write(LOG_LINK_DOWN, LOG_FIELDS(log_text(server)), "cluster: link to %s lost", server);
     rest(link);

@@ -16,6 +16,25 @@
 #include "router/features/cluster/nats_subscriptions.h"
 #include "router/features/feature_list.h"
 
+// The feature's own counters and gauges (nats_receive.c).
+enum cluster_counter {
+    CLUSTER_COUNT_LINKS_OPENED,
+    CLUSTER_COUNT_LINKS_LOST,
+    CLUSTER_COUNT_DIALS_FAILED,
+    CLUSTER_COUNT_FAULTS,
+    CLUSTER_COUNT_REQUESTS_SENT,
+    CLUSTER_COUNT_REQUESTS_UNHEARD,
+    CLUSTER_COUNT_REQUESTS_NOT_TAKEN,
+    CLUSTER_COUNT_REQUESTS_LOST,
+    CLUSTER_COUNT_REQUESTS_RECEIVED,
+    CLUSTER_COUNT_ANSWERS_LATE,
+    CLUSTER_COUNT_NAMES_YIELDED,
+    CLUSTER_COUNT_UNREADABLE,
+    CLUSTER_COUNTERS
+};
+
+enum cluster_gauge { CLUSTER_GAUGE_NATS, CLUSTER_GAUGE_HUBS, CLUSTER_GAUGE_HUBS_UNSERVED, CLUSTER_GAUGES };
+
 // SECURING lasts until the turn's end: nothing may have come behind the INFO of a server to which TLS begins.
 enum link_state {
     LINK_RESTING,

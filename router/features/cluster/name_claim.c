@@ -55,7 +55,7 @@ static bool is_lesser(const struct link *link, const struct cluster_member *memb
 
 static void give_up(struct link *link, const struct agent *agent) {
     assert(!agent->child);
-    stats_count(&link->shard->stats, COUNT_NAMES_YIELDED);
+    stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_NAMES_YIELDED));
     log_write(LOG_NAME_CONFLICT, LOG_FIELDS(log_bytes(agent->id, agent->id_bytes)),
               "cluster: agent %.*s is held at another hub: given up here", (int)agent->id_bytes, agent->id);
     registry_yield(link->shard, link->peer->name, agent);

@@ -92,7 +92,7 @@ static bool take_answer(struct link *link, struct hub_message *message) {
     assert(message->subject.kind == SUBJECT_ANSWER);
     if (message->subject.number < LINK_NUMBERS_FROM) {
         if (!outbound_request_answer(link, message))
-            stats_count(&link->shard->stats, COUNT_ANSWERS_LATE);
+            stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_ANSWERS_LATE));
         return true;
     }
     bool is_nobody = !message->member && nats_status(message->bytes, message->said->headers) == 503;
@@ -213,7 +213,7 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);
     if (!take_known(link, &message))
-        stats_count(&shard->stats, COUNT_MESSAGES_UNREADABLE);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_UNREADABLE));
 }
 
 // All shards are told, and that it ends, when it does.
@@ -394,7 +394,7 @@ static void nats_follow(struct shard *shard) {
 static const struct transport transport_nats = {
     .name = "nats",
     .codec.wire = &wire_nats,
-    .gauge = GAUGE_LINK,
+    .gauge = FEATURE_GAUGE(FEATURE_CLUSTER, CLUSTER_GAUGE_NATS),
     .ops.enter = nats_enter,
     .codec.take = nats_take,
     .codec.refuse = nats_refuse,
@@ -437,8 +437,61 @@ static bool cluster_holds_phase(const struct shard *shard) {
     return shard->phase == HUB_CLOSING && !link_at_rest(shard);
 }
 
+static const struct stats_row cluster_counters[CLUSTER_COUNTERS + 1] = {
+    [CLUSTER_COUNT_LINKS_OPENED] = {"cluster_links_opened", "cluster_links_opened_total", NULL,
+                                    "Links to a NATS server that came to be.",
+                                    STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_LINKS_LOST] = {"cluster_links_lost", "cluster_links_lost_total", NULL,
+                                  "Links to a NATS server that were lost.",
+                                  STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_DIALS_FAILED] = {"cluster_dials_failed", "cluster_dials_failed_total", NULL,
+                                    "Tries to reach a NATS server that came to nothing.",
+                                    STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_FAULTS] = {"cluster_server_faults", "cluster_server_faults_total", NULL,
+                              "What the NATS server called a fault.", STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_REQUESTS_SENT] = {"cluster_requests_sent", "cluster_requests_sent_total", NULL,
+                                     "Requests that went to other hubs.",
+                                     STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_REQUESTS_UNHEARD] = {"cluster_requests_unheard", "cluster_requests_unheard_total", NULL,
+                                        "Requests to other hubs for which nobody was there.",
+                                        STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_REQUESTS_NOT_TAKEN] = {"cluster_requests_not_taken", "cluster_requests_not_taken_total",
+                                          NULL, "Requests to other hubs that none has said to have in time.",
+                                          STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_REQUESTS_LOST] = {"cluster_requests_lost", "cluster_requests_lost_total", NULL,
+                                     "Requests whose hub was gone before it answered.",
+                                     STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_REQUESTS_RECEIVED] = {"cluster_requests_received", "cluster_requests_received_total", NULL,
+                                         "Requests and notifications that came from other hubs.",
+                                         STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
+    [CLUSTER_COUNT_ANSWERS_LATE] =
+        {"cluster_answers_late", "cluster_answers_late_total", NULL,
+         "Answers of other hubs to what had ended, or from one that hasn't the request.",
+         STATS_BEHIND(COUNT_EVENTS_DROPPED)},
+    [CLUSTER_COUNT_NAMES_YIELDED] = {"cluster_names_yielded", "cluster_names_yielded_total", NULL,
+                                     "Agents that were held at another hub, too, and given up here.",
+                                     STATS_BEHIND(COUNT_EVENTS_DROPPED)},
+    [CLUSTER_COUNT_UNREADABLE] =
+        {"cluster_messages_unreadable", "cluster_messages_unreadable_total", NULL,
+         "Messages of the NATS server that could not be read, or were for nobody here.",
+         STATS_BEHIND(COUNT_EVENTS_DROPPED)},
+};
+
+static const struct stats_row cluster_gauges[CLUSTER_GAUGES + 1] = {
+    [CLUSTER_GAUGE_NATS] = {"nats", "connections", "transport=\"nats\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [CLUSTER_GAUGE_HUBS] = {"cluster_hubs", "cluster_hubs", NULL, "Other hubs that are there.",
+                            STATS_BEHIND(GAUGE_REMOTE_LINK)},
+    [CLUSTER_GAUGE_HUBS_UNSERVED] =
+        {"cluster_hubs_unserved", "cluster_hubs_unserved", NULL,
+         "Other hubs that speak another protocol, or have other users or another gate.",
+         STATS_BEHIND(GAUGE_REMOTE_LINK)},
+};
+
 const struct feature cluster_feature = {
     .name = "cluster",
+    .counters = cluster_counters,
+    .gauges = cluster_gauges,
+    .shown = 6,
     .is_on = cluster_is_on,
     .start = cluster_start,
     .close = link_end,

@@ -103,7 +103,7 @@ static void end(struct link *link, struct outbound_request *request, enum remote
 void outbound_request_lose(struct link *link, struct cluster_member *member) {
     assert(link->peer);
     while (!list_empty(&member->outbound)) {
-        stats_count(&link->shard->stats, COUNT_REQUESTS_LOST);
+        stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_LOST));
         end(link, list_entry(member->outbound.next, struct outbound_request, link), REMOTE_LOST, 0);
     }
 }
@@ -116,7 +116,7 @@ void outbound_request_tick(struct link *link) {
         struct outbound_request *request = list_entry(unacked->next, struct outbound_request, link);
         if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
             break;
-        stats_count(&link->shard->stats, COUNT_REQUESTS_NOT_TAKEN);
+        stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_NOT_TAKEN));
         struct parcel *parcel = outbox_remove(&link->peer->connection.outbox, request->number);
         if (parcel) // it waits for the server still
             send_release(link->shard, parcel);
@@ -134,7 +134,7 @@ bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parc
     if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
         return false;
     if (parcel->has_head && add(link, parcel->hub_id)) {
-        stats_count(&shard->stats, COUNT_REQUESTS_SENT);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_SENT));
         return false;
     }
     drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
@@ -238,7 +238,7 @@ bool outbound_request_answer(struct link *link, struct hub_message *message) {
     if (!has_hub && nats_status(message->bytes, message->said->headers) == 503) {
         if (request->taker)
             return true; // the server can't know better
-        stats_count(&link->shard->stats, COUNT_REQUESTS_UNHEARD);
+        stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_UNHEARD));
         end(link, request, REMOTE_UNANSWERED, 0);
         return true;
     }

@@ -59,6 +59,8 @@ static inline uint64_t gate_option(const struct shard *shard, enum gate_option o
     return shard->settings->own[FEATURE_GATE][option];
 }
 
+enum gate_gauge { GATE_GAUGE_HELD, GATE_GAUGE_BYTES, GATE_GAUGES };
+
 struct gate {
     struct list held;     // oldest first
     struct list released; // approved, and not routed yet

@@ -215,7 +215,7 @@ static void refuse_over(struct shard *shard, const struct message *message, uint
     reply_data_text(&data, "fault", limit ? "too much waits for approval" : "there is no memory to hold it");
     if (limit)
         reply_data_number(&data, "limit", (int64_t)limit);
-    stats_count(&shard->stats, COUNT_GATE_REFUSED);
+    stats_count(&shard->stats, COUNT_APPROVALS_REFUSED);
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
@@ -263,9 +263,9 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     source->bytes += held->bytes;
     peer->awaited += held->is_request;
     wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
-    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_HELD);
-    stats_move_gauge(&shard->stats, GAUGE_HELD, 1);
-    stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, held->bytes);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_HELD));
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_HELD), 1);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_BYTES), held->bytes);
 }
 
 // Tells the source's hub, whose clock stands meanwhile.
@@ -326,8 +326,8 @@ void gate_hold_end(struct shard *shard, struct held_message *held) {
     source->count--;
     source->bytes -= held->bytes;
     peer->awaited -= is_awaited(held);
-    stats_move_gauge(&shard->stats, GAUGE_HELD, -1);
-    stats_move_gauge(&shard->stats, GAUGE_HELD_BYTES, -(int64_t)held->bytes);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_HELD), -1);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_BYTES), -(int64_t)held->bytes);
     destroy(shard, held);
     peer_settle(shard, peer);
 }
@@ -385,7 +385,7 @@ static void end_silently(struct shard *shard, struct held_message *held) {
 
 static void give_up(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
-        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_SOURCE_LEFT);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_SOURCE_LEFT));
     gate_audit_step(shard, held, "source left", NULL, ERROR_NONE);
     end_silently(shard, held);
 }
@@ -434,7 +434,7 @@ void gate_hold_abandon(struct shard *shard, struct held_message *held) {
 
 void gate_hold_cancel(struct shard *shard, struct held_message *held) {
     if (!held->is_released)
-        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_CANCELLED);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_CANCELLED));
     gate_audit_step(shard, held, "cancelled", NULL, ERROR_CANCELLED);
     if (source_of(shard, held)->cold->cancel_ends) {
         end_silently(shard, held);
@@ -452,7 +452,7 @@ void gate_hold_timed_out(struct shard *shard, struct held_message *held) {
     struct text data;
     put_checkpoint(shard, &data, held);
     reply_data_text(&data, "fault", "nobody has decided in time");
-    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_TIMED_OUT);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_TIMED_OUT));
     gate_audit_step(shard, held, "timed out", NULL, ERROR_APPROVAL_REQUIRED);
     end_with_error(shard, held, ERROR_APPROVAL_REQUIRED, &data);
 }
@@ -469,7 +469,8 @@ static void reject(struct shard *shard, struct held_message *held, enum decision
         reply_data_string(&data, "feedback", ruling->feedback, ruling->feedback_bytes);
     else
         text_put(&data, ",\"feedback\":null");
-    stats_count_feature(&shard->stats, FEATURE_GATE, rejected ? GATE_COUNT_REJECTED : GATE_COUNT_REVISED);
+    stats_count(&shard->stats,
+                FEATURE_COUNTER(FEATURE_GATE, rejected ? GATE_COUNT_REJECTED : GATE_COUNT_REVISED));
     gate_audit_step(shard, held, decision_text(decision), ruling, error);
     end_with_error(shard, held, error, &data);
 }
@@ -481,7 +482,7 @@ void gate_hold_decide(struct shard *shard, struct held_message *held, enum decis
         reject(shard, held, decision, ruling);
         return;
     }
-    stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_APPROVED);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_APPROVED));
     gate_audit_step(shard, held, decision_text(decision), ruling, ERROR_NONE);
     source_of(shard, held)->awaited += !held->is_request;
     held->is_released = true;
@@ -509,7 +510,7 @@ void gate_hold_review(struct shard *shard) {
             continue;
         put_checkpoint(shard, &data, held);
         reply_data_text(&data, "rule", rule_text(RULE_CREDENTIAL));
-        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_SOURCE_LEFT);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_SOURCE_LEFT));
         gate_audit_step(shard, held, "source left", NULL, ERROR_NOT_ALLOWED);
         end_with_error(shard, held, ERROR_NOT_ALLOWED, &data);
     }
@@ -532,7 +533,7 @@ void gate_hold_drain(struct shard *shard) {
             give_up(shard, held);
             continue;
         }
-        stats_count_feature(&shard->stats, FEATURE_GATE, GATE_COUNT_DRAINED);
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_DRAINED));
         gate_audit_step(shard, held, "drained", NULL, ERROR_TARGET_DISCONNECTED);
         struct text data;
         put_checkpoint(shard, &data, held);

@@ -115,19 +115,30 @@ static const struct option gate_options[] = {
 
 static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
     [GATE_COUNT_HELD] = {"gate_held", "gate_held_total", NULL,
-                         "Messages that were held until somebody approves them."},
+                         "Messages that were held until somebody approves them.", STATS_LAST},
     [GATE_COUNT_APPROVED] = {"gate_approved", "gate_ended_total", "reason=\"approved\"",
-                             "Held messages that are held no more, by reason."},
-    [GATE_COUNT_REJECTED] = {"gate_rejected", "gate_ended_total", "reason=\"rejected\"", NULL},
-    [GATE_COUNT_REVISED] = {"gate_needs_revision", "gate_ended_total", "reason=\"needs_revision\"", NULL},
-    [GATE_COUNT_TIMED_OUT] = {"gate_timed_out", "gate_ended_total", "reason=\"timed_out\"", NULL},
-    [GATE_COUNT_CANCELLED] = {"gate_cancelled", "gate_ended_total", "reason=\"cancelled\"", NULL},
-    [GATE_COUNT_SOURCE_LEFT] = {"gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL},
-    [GATE_COUNT_DRAINED] = {"gate_drained", "gate_ended_total", "reason=\"drained\"", NULL},
+                             "Held messages that are held no more, by reason.", STATS_LAST},
+    [GATE_COUNT_REJECTED] = {"gate_rejected", "gate_ended_total", "reason=\"rejected\"", NULL, STATS_LAST},
+    [GATE_COUNT_REVISED] = {"gate_needs_revision", "gate_ended_total", "reason=\"needs_revision\"", NULL,
+                            STATS_LAST},
+    [GATE_COUNT_TIMED_OUT] = {"gate_timed_out", "gate_ended_total", "reason=\"timed_out\"", NULL, STATS_LAST},
+    [GATE_COUNT_CANCELLED] = {"gate_cancelled", "gate_ended_total", "reason=\"cancelled\"", NULL, STATS_LAST},
+    [GATE_COUNT_SOURCE_LEFT] = {"gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL,
+                                STATS_LAST},
+    [GATE_COUNT_DRAINED] = {"gate_drained", "gate_ended_total", "reason=\"drained\"", NULL, STATS_LAST},
+};
+
+static const struct stats_row gate_gauges[GATE_GAUGES + 1] = {
+    [GATE_GAUGE_HELD] = {"held", "held_messages", NULL, "Messages that wait until somebody approves them.",
+                         STATS_BEHIND(GAUGE_BUFFERS)},
+    [GATE_GAUGE_BYTES] = {"held_bytes", "held_bytes", NULL, "Bytes of memory that these take.",
+                          STATS_BEHIND(GAUGE_BUFFERS)},
 };
 
 const struct feature gate_feature = {
     .name = "gate",
+    .gauges = gate_gauges,
+    .shown = 4,
     .is_on = gate_is_on,
     .options = gate_options,
     .shard_bytes = sizeof(struct gate),

@@ -166,7 +166,7 @@ static void deliver_parcel(struct shard *shard, struct peer *peer, struct hcs_cl
 
 static void deliver(struct shard *shard, struct peer *peer, struct hcs_client *client, struct parcel *parcel,
                     struct hcs_tag tag) {
-    stats_count(&shard->stats, COUNT_STREAM_GIVEN);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_DELIVERED));
     parcel = hcs_mail_fit(shard, peer, parcel);
     if (parcel && tag.type == TYPE_CHUNK) {
         parcel->of_stream = true;
@@ -194,7 +194,7 @@ static void report_shed(struct shard *shard, struct peer *peer, struct hcs_clien
 }
 
 static void drop_chunk(struct shard *shard, struct hcs_client *client, struct parcel *parcel,
-                       enum counter counter) {
+                       unsigned counter) {
     drop_one(shard, counter, client->connection, parcel->bytes);
     send_release(shard, parcel);
 }
@@ -207,7 +207,8 @@ static bool shed_chunk(struct shard *shard, struct peer *peer, struct hcs_client
         return false;
     shed_note(&client->shed, tag.lod, tag.seq);
     drop_chunk(shard, client, parcel,
-               tag.lod == LOD_ATOMIC ? COUNT_DROP_STREAM_ATOMIC : COUNT_DROP_STREAM_MICRO);
+               tag.lod == LOD_ATOMIC ? FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ATOMIC)
+                                     : FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_MICRO));
     return true;
 }
 
@@ -327,7 +328,7 @@ void hcs_client_flush(struct shard *shard, struct parcel *parcel) {
     parcel_list_init(&dropped);
     outbox_filter(&peer->connection.outbox, client->tag, &dropped);
     for (struct parcel *chunk; (chunk = parcel_list_take(&dropped));)
-        drop_chunk(shard, client, chunk, COUNT_DROP_STREAM_FLUSHED);
+        drop_chunk(shard, client, chunk, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_FLUSHED));
     update_over(shard, viewer_at(peer));
 }
 

@@ -11,6 +11,7 @@
 #include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_session.h"
+#include "router/features/hcs/hcs_shard.h"
 
 enum { TEXT_BYTES_MAX = 256 };
 
@@ -62,7 +63,7 @@ static struct parcel *take(struct incoming_frame *incoming) {
     return parcel;
 }
 
-static void drop(struct shard *shard, struct incoming_frame *incoming, enum counter counter) {
+static void drop(struct shard *shard, struct incoming_frame *incoming, unsigned counter) {
     drop_one(shard, counter, incoming->from, incoming->parcel->bytes);
     release_parcel(shard, incoming);
 }
@@ -84,7 +85,7 @@ static bool is_answer(const struct incoming_frame *incoming) {
 
 // An error that answers a frame is never answered: two that did so would never come to an end.
 static void hcs_dispatch_refuse(struct shard *shard, struct incoming_frame *incoming, const char *message,
-                                enum counter counter) {
+                                unsigned counter) {
     bool answers = is_answer(incoming);
     struct parcel *error = answers && !incoming->http_frame ? NULL : refusal_of(shard, incoming, message);
     drop(shard, incoming, counter);
@@ -108,9 +109,9 @@ static void route_chunk(struct shard *shard, struct incoming_frame *incoming) {
     uint64_t seq;
     if (!hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
         hcs_dispatch_refuse(shard, incoming, "a chunk needs a seq from 0 to 2^53-1",
-                            COUNT_DROP_STREAM_REFUSED);
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
     else if (!history_rises(&incoming->session->history, seq))
-        hcs_dispatch_refuse(shard, incoming, "seq must rise", COUNT_DROP_STREAM_SEQ);
+        hcs_dispatch_refuse(shard, incoming, "seq must rise", FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_SEQ));
     else
         hcs_session_add(shard, incoming->session, take(incoming), seq, lod_of(incoming));
 }
@@ -139,9 +140,10 @@ static void route_ack(struct shard *shard, struct incoming_frame *incoming) {
     uint64_t seq;
     if (has_seq && !hcs_fields_number(&incoming->frame, incoming->body, STREAM_SEQ, &seq))
         hcs_dispatch_refuse(shard, incoming, "seq must be a number from 0 to 2^53-1",
-                            COUNT_DROP_STREAM_REFUSED);
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
     else if (has_seq && (history->end == 0 || seq > history->last_seq))
-        hcs_dispatch_refuse(shard, incoming, "this seq has not been sent", COUNT_DROP_STREAM_SEQ);
+        hcs_dispatch_refuse(shard, incoming, "this seq has not been sent",
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_SEQ));
     else
         to_producer(shard, incoming);
 }
@@ -202,7 +204,7 @@ static void route_control(struct shard *shard, struct incoming_frame *incoming) 
     bool flushes = hcs_fields_is(&incoming->frame, incoming->body, STREAM_ACTION, "flush");
     if (!pauses && !resumes && !flushes) {
         if (session->ended)
-            drop(shard, incoming, COUNT_DROP_STREAM_ENDED);
+            drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED));
         else
             to_producer(shard, incoming);
         return;
@@ -239,17 +241,18 @@ static void hcs_dispatch_check(struct shard *shard, struct incoming_frame *incom
     struct hcs_session *session = incoming->session;
     bool by_clients = incoming->type == TYPE_ACK || incoming->type == TYPE_CONTROL;
     if (!session)
-        hcs_dispatch_refuse(shard, incoming, "there is no such session", COUNT_DROP_STREAM_REFUSED);
+        hcs_dispatch_refuse(shard, incoming, "there is no such session",
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
     else if (is_by_producer(incoming) && !session->ended)
         by_producer(shard, incoming);
     else if (by_clients && is_by_client(shard, incoming) &&
              (!session->ended || incoming->type == TYPE_CONTROL))
         (incoming->type == TYPE_ACK ? route_ack : route_control)(shard, incoming);
     else if (by_clients && session->ended)
-        drop(shard, incoming, COUNT_DROP_STREAM_ENDED); // it has crossed the end
+        drop(shard, incoming, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_ENDED)); // it has crossed the end
     else
         hcs_dispatch_refuse(shard, incoming, "this frame isn't for you to say in this session",
-                            COUNT_DROP_STREAM_REFUSED);
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
 }
 
 static void hcs_dispatch_begin(struct shard *shard, struct incoming_frame *incoming) {
@@ -286,7 +289,8 @@ void hcs_dispatch_http_frame(struct shard *shard, struct hcs_http_frame *http_fr
     // Behind the end it speaks for those alone that still wait for it: they have paused.
     bool ok = incoming.http_owner && (!incoming.session->ended || incoming.http_owner->streams > 0);
     if (!ok) {
-        hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open", COUNT_DROP_STREAM_REFUSED);
+        hcs_dispatch_refuse(shard, &incoming, "this is no stream that is open",
+                            FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED));
         return;
     }
     hcs_dispatch_check(shard, &incoming);

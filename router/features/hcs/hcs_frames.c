@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "router/engine/shard/shard.h"
+#include "router/features/hcs/hcs_shard.h"
 
 const char *hcs_type_text(enum hcs_type type) {
     static const char *const texts[TYPES_COUNT] = {
@@ -78,7 +79,7 @@ struct parcel *hcs_frames_error(struct shard *shard, struct hcs_frame_subject su
         text_put(&body,
                  ",\"options\":[{\"action\":\"retry\"},{\"action\":\"backoff\",\"hint\":\"500-1500ms\"}]");
     put_string(&body, "refused", refused, refused_bytes);
-    stats_count(&shard->stats, COUNT_STREAM_ERRORS);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_ERRORS));
     return end(shard, &body);
 }
 

@@ -42,7 +42,8 @@ static void entry_refuse(struct shard *shard, const struct hcs_entry *entry, enu
     struct hcs_frame_subject subject = {is_named ? entry->id : NULL,
                                         entry->request_id_read ? entry->request_id : NULL,
                                         entry->fields.id_bytes, entry->fields.request_id_bytes};
-    drop_one(shard, COUNT_DROP_STREAM_REFUSED, peer->name, entry->message->frame->body.bytes);
+    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), peer->name,
+             entry->message->frame->body.bytes);
     if (hcs_fields_is(&entry->frame, entry->message->body, STREAM_TYPE, "error") &&
         hcs_fields_has(&entry->frame, STREAM_REFUSED))
         return; // an answer isn't answered
@@ -222,7 +223,7 @@ static void pass_on(struct shard *shard, const struct hcs_entry *entry) {
 void hcs_ingress_route(struct shard *shard, const struct message *message) {
     struct hcs_entry entry;
     assert(message->lookup.kind == BODY_STREAM && !message->exchange);
-    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_FRAMES));
     entry.message = message;
     entry.fields = (struct hcs_start_fields){0};
     hcs_fields_read(&entry.frame, message->body, message->frame->body.bytes);
@@ -263,7 +264,7 @@ static struct parcel *query_error(struct shard *shard, const struct hcs_query *q
     struct hcs_query named = *query;
     if (named.session_id && !session_id_valid(named.session_id, named.session_id_bytes))
         named.session_id = NULL;
-    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), 0, 0);
     return hcs_frames_error(shard, about_query(&named), code, message, retriable, "start", strlen("start"));
 }
 
@@ -345,7 +346,7 @@ enum hcs_http_opening hcs_http_open(struct shard *shard, struct peer *peer, cons
     }
     if (!fields.id_bytes)
         hcs_ingress_generate(shard, generated, &fields);
-    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_FRAMES));
     struct parcel *start = start_of_query(shard, peer, query, &fields);
     if (start && hcs_client_send(shard, peer, &fields, start))
         return HCS_HTTP_OPENING;
@@ -370,7 +371,7 @@ static struct parcel *post_error(struct shard *shard, const struct frame *frame,
     }
     struct hcs_frame_subject subject = {.request_id = bytes == SIZE_MAX ? NULL : request_id,
                                         .request_id_bytes = bytes == SIZE_MAX ? 0 : (uint32_t)bytes};
-    drop_one(shard, COUNT_DROP_STREAM_REFUSED, 0, 0);
+    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), 0, 0);
     return hcs_frames_error(shard, subject, HCS_FRAMES_INVALID_REQUEST, message, false, type,
                             type_bytes == SIZE_MAX ? 0 : type_bytes);
 }
@@ -415,7 +416,7 @@ void hcs_http_post(struct shard *shard, struct peer *peer, const struct frame *f
     char id[SESSION_ID_BYTES_MAX + 8];
     size_t id_bytes;
     struct hcs_fields posted;
-    stats_count(&shard->stats, COUNT_STREAM_FRAMES);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_FRAMES));
     const char *fault = read_posted(shard, frame, &posted, id, &id_bytes);
     struct hcs_http_frame *http_frame = fault ? NULL : http_frame_make(shard, peer, frame);
     if (http_frame) {

@@ -40,7 +40,7 @@ static void hcs_open_refuse(struct shard *shard, struct hcs_client *client, enum
                                         client->request_id_bytes};
     struct parcel *parcel =
         hcs_frames_error(shard, subject, code, message, retriable, "start", strlen("start"));
-    drop_one(shard, COUNT_DROP_STREAM_REFUSED, client->connection, 0);
+    drop_one(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_REFUSED), client->connection, 0);
     if (parcel)
         hcs_delivery_parcel(shard, client, parcel, (struct hcs_tag){.type = TYPE_ERROR});
     return_start(shard, client, parcel ? HCS_REFUSAL_OTHER : HCS_REFUSAL_LOST);
@@ -342,7 +342,7 @@ void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct 
     assert(access != HCS_ACCESS_ALLOWED);
     text_init(&data);
     reply_data_text(&data, "rule", is_held ? "hold" : rule_text(RULE_CALL));
-    stats_count(&shard->stats, is_held ? COUNT_GATE_REFUSED : COUNT_REFUSED_CALL);
+    stats_count(&shard->stats, is_held ? COUNT_APPROVALS_REFUSED : COUNT_REFUSED_CALL);
     audit_refused_stream(shard, source, user, target, target_bytes,
                          is_held ? ERROR_APPROVAL_REQUIRED : ERROR_NOT_ALLOWED, &data);
     text_deinit(&data);

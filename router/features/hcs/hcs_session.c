@@ -16,7 +16,7 @@
 // Until more is given, and until it is tried again where memory was short.
 enum { STEP_MS = 1, RETRY_MS = 100 };
 
-static void move_gauge(struct shard *shard, enum gauge gauge, int64_t by) {
+static void move_gauge(struct shard *shard, unsigned gauge, int64_t by) {
     stats_move_gauge(&shard->stats, gauge, by);
 }
 
@@ -76,8 +76,8 @@ struct hcs_session *hcs_session_make(struct shard *shard, const struct hcs_clien
     list_append(&hcs_of(shard)->live, &session->link);
     hub_pending_add(shard->hub, session->producer, 1);
     atomic_fetch_add_explicit(&hcs_hub_of(shard)->sessions, 1, memory_order_relaxed);
-    stats_count(&shard->stats, COUNT_SESSIONS_BEGUN);
-    move_gauge(shard, GAUGE_SESSIONS, 1);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_BEGUN));
+    move_gauge(shard, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_SESSIONS), 1);
     hcs_flow_control_watch(shard, session);
     return session;
 }
@@ -136,8 +136,8 @@ static void count_client(struct shard *shard, struct hcs_session *session, const
                          int change) {
     hcs_flow_count(&session->flow, client->over || client->paused, client->stuck, change);
     hcs_of(shard)->client_count += (uint32_t)change;
-    move_gauge(shard, GAUGE_SESSION_CLIENTS, change);
-    move_gauge(shard, GAUGE_SESSION_CLIENTS_OVER, client->over ? change : 0);
+    move_gauge(shard, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_CLIENTS), change);
+    move_gauge(shard, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_CLIENTS_OVER), client->over ? change : 0);
 }
 
 struct hcs_client *hcs_session_client(const struct shard *shard, const struct hcs_session *session,
@@ -265,7 +265,7 @@ void hcs_session_note_reading(struct shard *shard, struct hcs_session *session, 
 }
 
 void hcs_session_flush(struct shard *shard, struct hcs_session *session, struct hcs_client *client) {
-    hcs_delivery_drop_held(shard, client, COUNT_DROP_STREAM_FLUSHED);
+    hcs_delivery_drop_held(shard, client, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_FLUSHED));
     client->next = client->held_to = session->history.end;
     if (client->next && (!client->placed || client->seq < session->history.last_seq)) {
         client->seq = session->history.last_seq;
@@ -319,9 +319,10 @@ void hcs_session_end(struct shard *shard, struct hcs_session *session, struct pa
     assert(!session->ended);
     session->ended = true;
     session->ended_ms = shard_now_ms(shard);
-    move_gauge(shard, GAUGE_SESSIONS, -1);
-    move_gauge(shard, GAUGE_SESSIONS_PAUSED, session->flow.told == HCS_FLOW_READS ? 0 : -1);
-    stats_count(&shard->stats, COUNT_SESSIONS_ENDED);
+    move_gauge(shard, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_SESSIONS), -1);
+    move_gauge(shard, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_PAUSED),
+               session->flow.told == HCS_FLOW_READS ? 0 : -1);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HCS, HCS_COUNT_ENDED));
     hub_pending_add(shard->hub, session->producer, -1);
     if (session->account)
         account_answer(session->account);
@@ -376,7 +377,8 @@ void hcs_session_forget(struct shard *shard, struct hcs_session *session) {
 static void account(struct shard *shard, const struct parcel *parcel, int64_t change) {
     assert(change == 1 || change == -1);
     hcs_of(shard)->footprint += (uint64_t)(change * (int64_t)(parcel->bytes + sizeof *parcel));
-    stats_move_gauge(&shard->stats, GAUGE_SESSION_HISTORY, change * (int64_t)parcel->bytes);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_HISTORY),
+                     change * (int64_t)parcel->bytes);
 }
 
 static void forget_chunks(struct shard *shard, struct hcs_session *session, size_t bytes_max) {
@@ -446,7 +448,7 @@ void hcs_flow_control_signalled(struct shard *shard, struct hcs_session *session
     struct hcs_flow *flow = &session->flow;
     assert(!session->ended);
     int by = (state != HCS_FLOW_READS) - (flow->told != HCS_FLOW_READS);
-    stats_move_gauge(&shard->stats, GAUGE_SESSIONS_PAUSED, by);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_HCS, HCS_GAUGE_PAUSED), by);
     flow->told = state;
     if (state == HCS_FLOW_READS)
         session->active_ms = shard_now_ms(shard);
@@ -598,7 +600,8 @@ static bool skip_gone(struct shard *shard, struct hcs_session *session, struct h
     struct parcel *parcel = hcs_frames_gone(shard, subject, client->placed ? &client->seq : NULL, seq);
     if (!parcel)
         return false;
-    drop_several(shard, COUNT_DROP_STREAM_GONE, client->connection, 0, (uint32_t)(to - client->next));
+    drop_several(shard, FEATURE_COUNTER(FEATURE_HCS, HCS_DROP_GONE), client->connection, 0,
+                 (uint32_t)(to - client->next));
     hcs_delivery_parcel(shard, client, parcel, (struct hcs_tag){.type = TYPE_CONTROL});
     client->next = to;
     return true;
@@ -672,7 +675,7 @@ void hcs_delivery_held(struct shard *shard, struct hcs_client *client) {
     list_remove(&client->holding);
 }
 
-void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter) {
+void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, unsigned counter) {
     for (struct parcel *share; (share = parcel_list_take(&client->held));) {
         share->hub_id = 0;
         drop_one(shard, counter, client->connection, share->bytes);

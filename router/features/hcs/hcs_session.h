@@ -125,4 +125,4 @@ void hcs_delivery_held(struct shard *shard, struct hcs_client *client);
 // False: nothing was held.
 bool hcs_delivery_relieve(struct shard *shard);
 // Drops what was held.
-void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, enum counter counter);
+void hcs_delivery_drop_held(struct shard *shard, struct hcs_client *client, unsigned counter);

@@ -38,6 +38,31 @@ static inline uint64_t hcs_option(const struct shard *shard, enum hcs_option opt
     return shard->settings->own[FEATURE_HCS][option];
 }
 
+enum hcs_counter {
+    HCS_DROP_REFUSED,
+    HCS_DROP_ENDED,
+    HCS_DROP_SEQ,
+    HCS_DROP_ATOMIC,
+    HCS_DROP_MICRO,
+    HCS_DROP_FLUSHED,
+    HCS_DROP_GONE,
+    HCS_COUNT_FRAMES,
+    HCS_COUNT_DELIVERED,
+    HCS_COUNT_ERRORS,
+    HCS_COUNT_BEGUN,
+    HCS_COUNT_ENDED,
+    HCS_COUNTERS
+};
+
+enum hcs_gauge {
+    HCS_GAUGE_SESSIONS,
+    HCS_GAUGE_PAUSED,
+    HCS_GAUGE_CLIENTS,
+    HCS_GAUGE_CLIENTS_OVER,
+    HCS_GAUGE_HISTORY,
+    HCS_GAUGES
+};
+
 struct hcs_shard {
     // Sessions.
     struct name_map by_id;

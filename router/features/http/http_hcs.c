@@ -121,8 +121,8 @@ static void opening_streamed(struct shard *shard, struct peer *peer, const struc
 
 // The same with a session and without: what says that there is none bears no place.
 #define HCS_TRANSPORT                                                                                        \
-    .codec.wire = &wire_sse, .gauge = GAUGE_SSE, .ops.enter = sse_enter, .ops.expire = sse_expire,           \
-    .end_is_leaving = true
+    .codec.wire = &wire_sse, .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_SSE), .ops.enter = sse_enter,   \
+    .ops.expire = sse_expire, .end_is_leaving = true
 
 static const struct transport transport_hcs = {.name = "hcs", HCS_TRANSPORT};
 static const struct transport transport_refused = {.name = "hcs refused", HCS_TRANSPORT};
@@ -130,7 +130,7 @@ static const struct transport transport_refused = {.name = "hcs refused", HCS_TR
 static const struct transport transport_opening = {
     .name = "hcs opening",
     .codec.wire = &wire_sse,
-    .gauge = GAUGE_SSE,
+    .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_SSE),
     .codec.respond = http_respond,
     .ops.leave = http_discard_unserved,
     .end_is_leaving = true,

@@ -7,6 +7,11 @@
 #include "router/engine/shard/peer.h"
 #include "router/features/feature_list.h"
 
+// The feature's own counters and gauges (http_transport.c).
+enum http_counter { HTTP_COUNT_REQUESTS, HTTP_COUNTERS };
+
+enum http_gauge { HTTP_GAUGE_HTTP, HTTP_GAUGE_WEBSOCKET, HTTP_GAUGE_SSE, HTTP_GAUGES };
+
 // Implements codec.respond.
 void http_respond(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // Opens the exchange of a request that came: in its place among the others. NULL without memory; the peer is

@@ -5,6 +5,7 @@
 #include "core/wire/http.h"
 #include "router/engine/receive/receive.h"
 #include "router/engine/send/reply.h"
+#include "router/engine/shard/option.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/http/http_authn.h"
 #include "router/features/http/http_response.h"
@@ -116,7 +117,7 @@ static void stop_reading(struct shard *shard, struct peer *peer) {
 
 static void http_take(struct shard *shard, struct peer *peer, struct frame *frame) {
     struct http_call call = {.peer = peer, .frame = frame, .head = frame->buffer->bytes + frame->at};
-    stats_count(&shard->stats, COUNT_HTTP_REQUESTS);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_HTTP, HTTP_COUNT_REQUESTS));
     http_read(call.head, frame->unit, &call.request);
     peer->cold->is_held_up = false; // it hasn't waited to be told
     call.exchange = http_open(shard, peer);
@@ -210,7 +211,7 @@ static void http_expire(struct shard *shard, struct peer *peer) {
 const struct transport transport_http = {
     .name = "http",
     .codec.wire = &wire_http,
-    .gauge = GAUGE_HTTP,
+    .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_HTTP),
     .ops.enter = http_enter,
     .codec.take = http_take,
     .codec.skip = http_skip,
@@ -228,7 +229,7 @@ const struct transport transport_http = {
 static const struct transport transport_deferring = {
     .name = "http deferring",
     .codec.wire = &wire_sse, // deaf
-    .gauge = GAUGE_HTTP,
+    .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_HTTP),
     .codec.respond = http_respond,
     .ops.leave = http_discard_unserved,
     .ops.expire = http_resume,
@@ -238,4 +239,35 @@ static const struct transport transport_deferring = {
 
 // --- The registration
 
-const struct feature http_feature = {.name = "http"};
+static const struct stats_row http_counters[HTTP_COUNTERS + 1] = {
+    [HTTP_COUNT_REQUESTS] = {"http_requests_received", "http_requests_received_total", NULL,
+                             "Requests of HTTP.", STATS_BEHIND(COUNT_FRAMES_RECEIVED)},
+};
+
+static const struct stats_row http_gauges[HTTP_GAUGES + 1] = {
+    [HTTP_GAUGE_HTTP] = {"http", "connections", "transport=\"http\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [HTTP_GAUGE_WEBSOCKET] = {"websocket", "connections", "transport=\"websocket\"", NULL,
+                              STATS_BEHIND(GAUGE_LINES)},
+    [HTTP_GAUGE_SSE] = {"sse", "connections", "transport=\"sse\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+};
+
+static const struct option http_options[] = {
+    {"http", OPTION_HTTP, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
+     "127.0.0.1:7412, or off where --listen is given",
+     "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
+    {"allow-host", OPTION_ALLOW, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS, OPTION_FIELD(hosts), 0,
+     0, NULL, "NAME", NULL, NULL,
+     "name that HTTP's Host may be, besides the address served and localhost; repeatable"},
+    {"allow-origin", OPTION_ALLOW, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS, OPTION_FIELD(origins),
+     0, 0, NULL, "ORIGIN", NULL, NULL,
+     "SCHEME://HOST[:PORT] whose pages may use the hub, besides its own; repeatable"},
+    {.name = NULL},
+};
+
+const struct feature http_feature = {
+    .name = "http",
+    .options = http_options,
+    .counters = http_counters,
+    .gauges = http_gauges,
+    .shown = 1,
+};

@@ -50,7 +50,7 @@ void sse_expire(struct shard *shard, struct peer *peer) {
 const struct transport transport_sse = {
     .name = "sse",
     .codec.wire = &wire_sse,
-    .gauge = GAUGE_SSE,
+    .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_SSE),
     .ops.enter = sse_enter,
     .ops.expire = sse_expire,
     .codec.missed_head = "event: dropped\ndata: ",

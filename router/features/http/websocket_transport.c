@@ -252,7 +252,7 @@ static void websocket_expire(struct shard *shard, struct peer *peer) {
 const struct transport transport_websocket = {
     .name = "websocket",
     .codec.wire = &wire_websocket,
-    .gauge = GAUGE_WEBSOCKET,
+    .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_WEBSOCKET),
     .ops.enter = websocket_enter,
     .codec.take = websocket_take,
     .codec.skip = websocket_skip,

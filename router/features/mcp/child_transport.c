@@ -24,6 +24,10 @@
 #include "router/registry/agent_params.h"
 #include "router/routing/route.h"
 
+enum mcp_counter { MCP_COUNT_UNREADABLE, MCP_COUNTERS };
+
+enum mcp_gauge { MCP_GAUGE_CHILDREN, MCP_GAUGES };
+
 enum { SHOWN_BYTES = 200, SHOWN_PAUSE_MS = 1000 };
 
 static struct child *child_at(const struct peer *peer) {
@@ -36,7 +40,7 @@ static struct child *child_at(const struct peer *peer) {
 static void show(struct shard *shard, struct child *child, const uint8_t *bytes, uint32_t count) {
     char shown[SHOWN_BYTES], text[4 * SHOWN_BYTES];
     uint64_t now_ms = shard_now_ms(shard);
-    stats_count(&shard->stats, COUNT_CHILDREN_UNREADABLE);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_MCP, MCP_COUNT_UNREADABLE));
     if (child->junk_ms && now_ms - child->junk_ms < SHOWN_PAUSE_MS)
         return;
     child->junk_ms = now_ms;
@@ -288,10 +292,11 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
 
 // The same for both framings, but for the wire.
 #define CHILD_TRANSPORT                                                                                      \
-    .gauge = GAUGE_CHILD, .codec.take = child_take, .codec.refuse = child_refuse,                            \
-    .codec.unreadable = child_unreadable, .ops.ended = child_ended, .ops.leave = child_leave,                \
-    .ops.divert = child_divert, .ops.forget = child_forget, .codec.member = child_take_member,               \
-    .ops.wanted = child_wanted, .ops.expire = child_expire, .end_is_leaving = true
+    .gauge = FEATURE_GAUGE(FEATURE_MCP, MCP_GAUGE_CHILDREN), .codec.take = child_take,                       \
+    .codec.refuse = child_refuse, .codec.unreadable = child_unreadable, .ops.ended = child_ended,            \
+    .ops.leave = child_leave, .ops.divert = child_divert, .ops.forget = child_forget,                        \
+    .codec.member = child_take_member, .ops.wanted = child_wanted, .ops.expire = child_expire,               \
+    .end_is_leaving = true
 
 const struct transport transport_child_framed = {
     .name = "child", .codec.wire = &wire_framed, CHILD_TRANSPORT};
@@ -346,8 +351,21 @@ static void mcp_peer_left(struct shard *shard, struct peer *peer) {
     }
 }
 
+static const struct stats_row mcp_counters[MCP_COUNTERS + 1] = {
+    [MCP_COUNT_UNREADABLE] = {"children_output_unreadable", "children_output_unreadable_total", NULL,
+                              "Frames and lines of programs that could not be read.",
+                              STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+};
+
+static const struct stats_row mcp_gauges[MCP_GAUGES + 1] = {
+    [MCP_GAUGE_CHILDREN] = {"child", "connections", "transport=\"child\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+};
+
 const struct feature mcp_feature = {
     .name = "mcp",
+    .counters = mcp_counters,
+    .gauges = mcp_gauges,
+    .shown = 7,
     .is_on = mcp_is_on,
     .start = mcp_start,
     .mail = mcp_mail,

@@ -195,7 +195,7 @@ static void begin_call(struct shard *shard, const struct message *message, const
 // Marks a list from which sift_list may take tools. router/features/mcp_http composes the lists of clients over HTTP.
 static void begin_list(struct shard *shard, const struct message *message, const struct agent *agent,
                        struct pending *pending) {
-    if (message->peer->transport->gauge == GAUGE_MCP_CLIENT ||
+    if (message->peer->transport->filters_lists ||
         !tool_list_may_hide(shard, pending->user, agent->child->name, strlen(agent->child->name)))
         return;
     if (add_call(shard, pending, agent->child->name, strlen(agent->child->name)))
@@ -264,7 +264,7 @@ static struct tool_call *find_call(const struct shard *shard, const struct pendi
 static void end_call(struct shard *shard, struct tool_call *call, const struct request_end *end) {
     enum tool_counter outcome = outcome_of(shard, end);
     uint64_t ms = shard_now_ms(shard) - call->began_ms;
-    stats_count_feature(&shard->stats, FEATURE_MCP_CALLS, outcome);
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_MCP_CALLS, outcome));
     if (call->figures)
         measure(call->figures, ms, outcome == TOOL_COUNT_ERROR);
     if (call->entry)
@@ -373,10 +373,11 @@ static void close_calls(struct shard *shard) {
 
 static const struct stats_row counters[TOOL_COUNTERS + 1] = {
     [TOOL_COUNT_OK] = {"mcp_tool_calls_ok", "mcp_tool_calls_total", "outcome=\"ok\"",
-                       "Calls of tools of MCP servers, by how they ended."},
-    [TOOL_COUNT_ERROR] = {"mcp_tool_calls_error", "mcp_tool_calls_total", "outcome=\"error\"", NULL},
+                       "Calls of tools of MCP servers, by how they ended.", STATS_LAST},
+    [TOOL_COUNT_ERROR] = {"mcp_tool_calls_error", "mcp_tool_calls_total", "outcome=\"error\"", NULL,
+                          STATS_LAST},
     [TOOL_COUNT_CANCELLED] = {"mcp_tool_calls_cancelled", "mcp_tool_calls_total", "outcome=\"cancelled\"",
-                              NULL},
+                              NULL, STATS_LAST},
 };
 
 const struct feature mcp_calls_feature = {

@@ -97,7 +97,8 @@ static void wanted(struct shard *shard, struct peer *seat) {
 static const struct transport transport_seat = {
     .name = "mcp client",
     .codec.wire = &wire_lines,
-    .gauge = GAUGE_MCP_CLIENT,
+    .filters_lists = true,
+    .gauge = FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_CLIENTS),
     .codec.respond = respond,
     .ops.leave = leave,
     .ops.expire = expire,

@@ -551,8 +551,16 @@ static const struct option options[] = {
     {.name = NULL},
 };
 
+static const struct stats_row mcp_http_gauges[MCP_HTTP_GAUGES + 1] = {
+    [MCP_HTTP_GAUGE_CLIENTS] = {"mcp", "connections", "transport=\"mcp\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [MCP_HTTP_GAUGE_SESSIONS] = {"mcp_sessions", "mcp_sessions", NULL,
+                                 "Sessions of MCP over HTTP that are open.", STATS_BEHIND(GAUGE_BUFFERS)},
+};
+
 const struct feature mcp_http_feature = {
     .name = "mcp http",
+    .gauges = mcp_http_gauges,
+    .shown = 3,
     .options = options,
     .relieve = mcp_history_relieve,
     .shard_bytes = sizeof(struct mcp_http_shard),

@@ -76,7 +76,8 @@ bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
         return false;
     list_append(&mcp_http_of(shard)->clients, &client->link);
     mcp_http_of(shard)->count++;
-    stats_move_gauge(&shard->stats, GAUGE_MCP_SESSIONS, client->kind == MCP_CLIENT_SESSION);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS),
+                     client->kind == MCP_CLIENT_SESSION);
     return true;
 }
 
@@ -89,7 +90,8 @@ void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
         return;
     list_remove(&client->link);
     mcp_http_of(shard)->count--;
-    stats_move_gauge(&shard->stats, GAUGE_MCP_SESSIONS, client->kind == MCP_CLIENT_SESSION ? -1 : 0);
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS),
+                     client->kind == MCP_CLIENT_SESSION ? -1 : 0);
 }
 
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {

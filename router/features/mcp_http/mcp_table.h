@@ -21,6 +21,8 @@ static inline uint64_t mcp_option(const struct shard *shard, enum mcp_option opt
     return shard->settings->own[FEATURE_MCP_HTTP][option];
 }
 
+enum mcp_http_gauge { MCP_HTTP_GAUGE_CLIENTS, MCP_HTTP_GAUGE_SESSIONS, MCP_HTTP_GAUGES };
+
 struct mcp_http {
     struct list clients;      // struct mcp_client.link
     struct hash_table by_id;  // struct mcp_client.by_id

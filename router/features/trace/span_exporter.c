@@ -82,7 +82,7 @@ static uint64_t dropped_spans(const struct span_exporter *exporter, enum trace_c
     const struct hub *hub = exporter->shard->hub;
     uint64_t sum = 0;
     for (uint32_t shard = 0; shard < hub->settings.shard_count; shard++)
-        sum += stats_read_feature(&hub->shards[shard]->stats, FEATURE_TRACE, counter);
+        sum += stats_read(&hub->shards[shard]->stats, FEATURE_COUNTER(FEATURE_TRACE, counter));
     return sum;
 }
 

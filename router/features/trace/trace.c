@@ -8,7 +8,7 @@
 
 void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count) {
     assert(counter < TRACE_COUNTERS);
-    stats_add_feature(&shard->stats, FEATURE_TRACE, counter, count);
+    stats_add(&shard->stats, FEATURE_COUNTER(FEATURE_TRACE, counter), count);
 }
 
 // --- Sampling

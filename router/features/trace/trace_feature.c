@@ -89,12 +89,13 @@ static const struct option trace_options[] = {
 
 static const struct stats_row trace_counters[TRACE_COUNTERS + 1] = {
     [TRACE_COUNT_EXPORTED] = {"spans_exported", "spans_exported_total", NULL,
-                              "Spans that the collector has taken."},
+                              "Spans that the collector has taken.", STATS_LAST},
     [TRACE_COUNT_DROPPED_QUEUE] = {"spans_dropped_queue", "spans_dropped_total", "reason=\"queue\"",
-                                   "Spans that the collector doesn't get, by reason."},
-    [TRACE_COUNT_DROPPED_RATE] = {"spans_dropped_rate", "spans_dropped_total", "reason=\"rate\"", NULL},
+                                   "Spans that the collector doesn't get, by reason.", STATS_LAST},
+    [TRACE_COUNT_DROPPED_RATE] = {"spans_dropped_rate", "spans_dropped_total", "reason=\"rate\"", NULL,
+                                  STATS_LAST},
     [TRACE_COUNT_DROPPED_REFUSED] = {"spans_dropped_refused", "spans_dropped_total", "reason=\"refused\"",
-                                     NULL},
+                                     NULL, STATS_LAST},
 };
 
 const struct feature trace_feature = {
