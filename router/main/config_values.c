@@ -8,12 +8,12 @@
 #include "core/wire/field.h"
 #include "core/wire/http_request.h"
 #include "io/passed_sockets.h"
-#include "router/features/http/http_transport.h"
-#include "router/features/http/transport_table.h"
+#include "router/engine/shard/transport.h"
 #include "router/main/config_cluster.h"
 #include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
+#include "router/main/features.h"
 
 #define DEFAULT_TCP  "tcp://127.0.0.1:7411"
 #define DEFAULT_HTTP "127.0.0.1:7412"
@@ -75,14 +75,20 @@ static bool set_listener(struct config *config, const struct option *option, con
         return refuse(config, option, uri, "16 addresses at most");
     struct address *address = &config->listeners[config->listener_count];
     const struct transport *transport =
-        address_parse(address, uri) ? NULL : transport_table_find(address->transport);
-    if (!transport || transport == &transport_http)
+        address_parse(address, uri) ? NULL : transport_find(features_all, address->transport);
+    if (!transport || transport->option)
         return refuse(config, option, uri,
                       "tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines behind the "
                       "scheme, with a port "
                       "from 0 to 65535");
     config->listener_count++;
     return true;
+}
+
+// Whether the address's transport is one whose address this option gives.
+static bool is_of_option(const struct address *address, const char *option) {
+    const struct transport *transport = transport_find(features_all, address->transport);
+    return transport && transport->option && strcmp(transport->option, option) == 0;
 }
 
 static bool set_http(struct config *config, const struct option *option, const char *text) {
@@ -93,8 +99,7 @@ static bool set_http(struct config *config, const struct option *option, const c
         return true;
     const char *scheme = strstr(text, "://") ? "" : "http://";
     bool fits = (size_t)snprintf(uri, sizeof uri, "%s%s", scheme, text) < sizeof uri;
-    if (fits && address_parse(&config->http, uri) == 0 &&
-        transport_table_find(config->http.transport) == &transport_http)
+    if (fits && address_parse(&config->http, uri) == 0 && is_of_option(&config->http, option->name))
         return true;
     config->http = (struct address){0};
     return refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
@@ -247,7 +252,7 @@ static void name_transport(const struct passed_socket *passed, struct address *a
     // Only the scheme of this URI counts. The place behind it is any that the scheme can have.
     bool is_unix = strncmp(passed->name, "unix", strlen("unix")) == 0;
     snprintf(uri, sizeof uri, "%s://%s", passed->name, is_unix ? "/x" : "127.0.0.1:1");
-    if (address_parse(&named, uri) == 0 && transport_table_find(named.transport)) {
+    if (address_parse(&named, uri) == 0 && transport_find(features_all, named.transport)) {
         memcpy(address->transport, named.transport, sizeof address->transport);
         address->secure = named.secure;
     }
@@ -263,7 +268,7 @@ static bool add_passed(struct config *config) {
         if (is_configured(config, &all[at]))
             continue;
         name_transport(&all[at], &address);
-        if (!config->http.transport[0] && transport_table_find(address.transport) == &transport_http)
+        if (!config->http.transport[0] && is_of_option(&address, "http"))
             config->http = address;
         else
             good = add_listener(config, &address);

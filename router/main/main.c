@@ -31,11 +31,10 @@
 #include "router/audit/journal.h"
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/shard.h"
+#include "router/engine/shard/transport.h"
 #include "router/engine/turn/accept.h"
 #include "router/engine/turn/turn.h"
 #include "router/engine/turn/watchdog.h"
-#include "router/features/http/http_transport.h"
-#include "router/features/http/transport_table.h"
 #include "router/main/config.h"
 #include "router/main/config_check.h"
 #include "router/main/config_cluster.h"
@@ -153,7 +152,7 @@ static void listen_on(const struct program *program, struct shard *shard) {
     for (uint32_t index = 0; index < program->listening.count; index++)
         sockets[index] = (struct accept_socket){
             program->listening.listeners[index].socket,
-            transport_table_find(program->listening.listeners[index].address.transport),
+            transport_find(features_all, program->listening.listeners[index].address.transport),
             program->listening.listeners[index].address.secure, program->listening.passed[index]};
     const char *lack = feature_start(shard);
     if (lack)
@@ -521,7 +520,7 @@ static int serve(struct program *program, struct config *config) {
     config->settings.notice = tell_manager;
     config->settings.watchdog_ms = notify_watchdog_ms();
     for (uint32_t index = 0; index < program->listening.count; index++)
-        if (transport_table_find(program->listening.listeners[index].address.transport) == &transport_http)
+        if (transport_find(features_all, program->listening.listeners[index].address.transport)->option)
             note_http(&config->settings, &program->listening.listeners[index]);
     bool fit = read_keys(config, &config->settings.secure);
     // Before the walls are up, which would name the file, too. are_users_fit says why not.

@@ -32,6 +32,7 @@ struct survivors;
 struct stats_row;
 struct text;
 struct timer;
+struct transport;
 
 // Kinds of mail and of timers: those of the engine lie below, each feature has a range of its own above.
 enum {
@@ -208,6 +209,8 @@ struct feature {
     bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;
+    // Transports that a listener's URI may name, and behind the last one NULL; or NULL: there are none.
+    const struct transport *const *transports;
     // Rows of options (option.h), and behind the last one a row without a name. Their fields lie in the hub's settings.
     // Each stands behind the program's own options of its group.
     const struct option *options;

@@ -81,7 +81,8 @@ struct peer_ops {
 
 struct transport {
     const char *name;
-    unsigned gauge; // that counts the connections on which it is spoken (stats.h)
+    const char *option; // that gives the address of its listener; NULL: any address of --listen may name it
+    unsigned gauge;     // that counts the connections on which it is spoken (stats.h)
     struct codec codec;
     struct peer_ops ops;
     bool end_is_leaving; // the stream's end means that the peer has left, whatever the settings say
@@ -95,3 +96,7 @@ struct transport {
 
 // Content-Length blocks, and one JSON text a line.
 extern const struct transport transport_framed, transport_lines;
+
+// The transport that a listener's URI names: one of these two, or of the features (by number; NULL: there are none). The
+// empty name is the framed one's. NULL: there is none.
+const struct transport *transport_find(const struct feature *const *features, const char *name);

@@ -210,6 +210,7 @@ static void http_expire(struct shard *shard, struct peer *peer) {
 
 const struct transport transport_http = {
     .name = "http",
+    .option = "http",
     .codec.wire = &wire_http,
     .gauge = FEATURE_GAUGE(FEATURE_HTTP, HTTP_GAUGE_HTTP),
     .ops.enter = http_enter,
@@ -264,8 +265,11 @@ static const struct option http_options[] = {
     {.name = NULL},
 };
 
+static const struct transport *const http_transports[] = {&transport_http, NULL};
+
 const struct feature http_feature = {
     .name = "http",
+    .transports = http_transports,
     .options = http_options,
     .counters = http_counters,
     .gauges = http_gauges,
