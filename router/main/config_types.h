@@ -5,9 +5,9 @@
 
 #include "core/log/log_event.h"
 #include "io/address.h"
-#include "router/engine/shard/collector.h"
 #include "router/engine/shard/hub.h"
 #include "router/features/cluster/cluster_settings.h"
+#include "router/features/trace/collector.h"
 #include "router/main/config_children.h"
 
 struct option;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/log.h"
-#include "router/engine/shard/collector.h"
+#include "router/features/trace/collector.h"
 #include "router/features/trace/trace.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"

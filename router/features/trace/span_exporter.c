@@ -11,8 +11,8 @@
 #include "core/wire/http_answer.h"
 #include "io/log.h"
 #include "io/resolver.h"
-#include "router/engine/shard/collector.h"
 #include "router/engine/shard/feature.h"
+#include "router/features/trace/collector.h"
 
 enum {
     BATCH_SPANS_MAX = 512,

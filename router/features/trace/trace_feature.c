@@ -1,9 +1,9 @@
 // The registration of the feature that sends spans of traces to a collector (--otlp).
 #include <assert.h>
 
-#include "router/engine/shard/collector.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/option.h"
+#include "router/features/trace/collector.h"
 #include "router/features/trace/span_exporter.h"
 #include "router/features/trace/trace.h"
 

@@ -1,4 +1,4 @@
-#include "router/engine/shard/collector.h"
+#include "router/features/trace/collector.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Where spans of traces go (router/features/trace): a part of the hub's settings, as constant as these.
+// Where spans of traces go: a part of the hub's settings, as constant as these.
 #pragma once
 
 #include <stdbool.h>
