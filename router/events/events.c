@@ -228,7 +228,8 @@ static bool estimate_fanout(struct shard *shard, const struct message *message, 
 // An event of another hub has passed that hub's gate, which is alike: the level that is held is satisfied.
 static enum governance required_of(const struct shard *shard, const struct message *message) {
     enum governance level = message->frame->unit->directives.governance;
-    bool has_passed = message->origin && shard->hub->settings.gate && level >= shard->hub->settings.gate;
+    bool has_passed = message->origin && shard->hub->settings.approval_level &&
+                      level >= shard->hub->settings.approval_level;
     return has_passed ? GOVERNANCE_AUTONOMOUS : level;
 }
 

@@ -63,7 +63,7 @@ static bool can_hold(const struct config *config, const struct users *users, boo
         return true;
     const struct config_place place = {config->users, line, "hold"};
     config_fault(&place, "expected --gate beside it%s",
-                 config->settings.gate ? ", which takes effect at the next start" : "");
+                 config->settings.approval_level ? ", which takes effect at the next start" : "");
     return false;
 }
 

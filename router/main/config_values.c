@@ -44,7 +44,7 @@ static bool set_value(struct config *config, const struct option *option, const 
     assert(option->offset + option->bytes <= sizeof *config);
     if (!option_read(option, text, &value))
         return refuse_value(config, option, text);
-    bool is_level = option->offset == offsetof(struct config, settings.gate) && value > 0;
+    bool is_level = option->offset == offsetof(struct config, settings.approval_level) && value > 0;
     option_store(option, config, is_level ? governance_parse(text, strlen(text)) : value);
     return true;
 }

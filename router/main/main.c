@@ -420,7 +420,7 @@ static bool are_users_fit(const struct config *config) {
     if (!config->users[0])
         return true;
     struct users *users =
-        config_users(config, &config->settings.secrets.tables, NULL, config->settings.gate, &realm);
+        config_users(config, &config->settings.secrets.tables, NULL, config->settings.approval_level, &realm);
     users_drop(users);
     return users != NULL;
 }
@@ -443,7 +443,7 @@ static bool read_users_again(struct program *program, struct config *config, str
     if (names_none)
         memcpy(config->users, program->config.users, sizeof config->users);
     fresh->users = config_users(config, &program->hub->settings.secrets.tables, before,
-                                program->hub->settings.gate, &fresh->realm);
+                                program->hub->settings.approval_level, &fresh->realm);
     if (names_none)
         config->users[0] = '\0';
     return fresh->users != NULL;
@@ -540,8 +540,8 @@ static int serve(struct program *program, struct config *config) {
         return STATUS_FAILED;
     }
     if (config->users[0] &&
-        !(config->settings.users =
-              config_users(config, &secrets->tables, NULL, config->settings.gate, &config->settings.realm)))
+        !(config->settings.users = config_users(config, &secrets->tables, NULL,
+                                                config->settings.approval_level, &config->settings.realm)))
         return STATUS_UNUSABLE;
     if (hub_create(&program->hub, &config->settings)) {
         log_write(LOG_FAILED, LOG_NO_FIELDS, "memory is used up");
@@ -645,7 +645,7 @@ int main(int argc, char **argv) {
     if (!sandbox_plan(&program.sandbox, config) || !has_descriptors(config))
         return STATUS_UNUSABLE;
     count_connections(&program);
-    if (config->settings.gate && !config->users[0])
+    if (config->settings.approval_level && !config->users[0])
         log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_unknown(), log_unknown(), log_text("gate")),
                   "--gate without --users: any other connection may approve what one has sent");
     program.manager = notify_open();

@@ -41,9 +41,9 @@ static void put_capabilities(struct text *out, const struct shard *shard) {
     text_put(out, shard->settings->takeover ? "true" : "false");
     text_put(out, ",\"audit\":");
     text_put(out, journal_is_on(shard) ? "true" : "false");
-    if (shard->hub->settings.gate) {
+    if (shard->hub->settings.approval_level) {
         text_put(out, ",\"gate\":\"");
-        text_put(out, governance_text(shard->hub->settings.gate));
+        text_put(out, governance_text(shard->hub->settings.approval_level));
         text_put(out, "\"");
     }
     text_put(out, shard->settings->users ? ",\"users\":true" : "");

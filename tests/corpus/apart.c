@@ -66,8 +66,9 @@ static const char *users_of(const struct setup *setup, unsigned hub) {
 // Reads the users that the hub knows, if it is to know any.
 static bool read_users(const struct config *config, struct hub_settings *out) {
     static const struct siphash_key key = {{5, 6}};
-    out->users =
-        config->users[0] ? config_users(config, &key, NULL, config->settings.gate, &out->realm) : NULL;
+    out->users = config->users[0]
+                     ? config_users(config, &key, NULL, config->settings.approval_level, &out->realm)
+                     : NULL;
     return out->users || !config->users[0];
 }
 

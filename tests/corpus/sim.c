@@ -66,8 +66,8 @@ static bool read_again(void *context, struct hub_settings *fresh) {
     bool good = config_read(&config, started.count, started.arguments, started.shard_count) == CONFIG_RUN;
     if (good && config.users[0]) {
         const struct hub_settings *before = hub_settings(world.hub);
-        fresh->users =
-            config_users(&config, &before->secrets.tables, before->users, before->gate, &fresh->realm);
+        fresh->users = config_users(&config, &before->secrets.tables, before->users, before->approval_level,
+                                    &fresh->realm);
         good = fresh->users != NULL;
     }
     if (good) {
@@ -94,8 +94,8 @@ static bool begin(const struct setup *setup, struct text *why) {
     static const struct siphash_key key = {{5, 6}};
     bool good = read_options(setup, &config);
     if (good && setup->users)
-        good = (config.settings.users =
-                    config_users(&config, &key, NULL, config.settings.gate, &config.settings.realm)) != NULL;
+        good = (config.settings.users = config_users(&config, &key, NULL, config.settings.approval_level,
+                                                     &config.settings.realm)) != NULL;
     if (!good) {
         text_put(why, "the hub refuses these options");
         config_deinit(&config);

@@ -324,7 +324,7 @@ static void prepare(struct site *site) {
     settings->journal = stage.journaled[site->index] ? "journal" : NULL;
     settings->read_again = read_again;
     settings->read_context = site;
-    settings->gate = stage.gated[site->index] ? GOVERNANCE_MANUAL : 0;
+    settings->approval_level = stage.gated[site->index] ? GOVERNANCE_MANUAL : 0;
     rights_realm(site->index, &settings->realm);
 }
 

@@ -444,7 +444,7 @@ static void choose(struct world_options *options, struct hub_settings *settings,
     options->faults.single_byte = random_chance(random, 200) ? 200 : 0;
     options->faults.late = random_chance(random, 400) ? 300 : 0;
     options->faults.preempt = random_chance(random, 500) ? 200 : 0;
-    *settings = (struct hub_settings){.limits = options->limits, .gate = GOVERNANCE_MANUAL};
+    *settings = (struct hub_settings){.limits = options->limits, .approval_level = GOVERNANCE_MANUAL};
     settings->own[FEATURE_GATE][GATE_OPTION_WAIT_NS] = random_between(random, 1, 60) * SECOND;
     settings->own[FEATURE_GATE][GATE_OPTION_HELD_MAX] =
         random_chance(random, 300) ? random_between(random, 1, 40) : 1000;

@@ -206,7 +206,7 @@ static void play_pause(void) {
 
 static void choose_gate(struct hub_settings *settings) {
     struct random *random = &stage.random;
-    settings->gate = GOVERNANCE_MANUAL;
+    settings->approval_level = GOVERNANCE_MANUAL;
     stage.gate_wait_ns = random_between(random, 1, 60) * SECOND;
     stage.is_narrow = random_chance(random, 200);
     stage.held_max = stage.is_narrow ? random_between(random, 4, 40) : LETTERS_MAX * 4;

@@ -160,7 +160,7 @@ int hub_create(struct hub **out, const struct hub_settings *settings) {
     if (!hub)
         return -ENOMEM;
     hub->settings = *settings;
-    if (!hub->settings.realm.bytes && !realm_make(&hub->settings.realm, NULL, 0, settings->gate)) {
+    if (!hub->settings.realm.bytes && !realm_make(&hub->settings.realm, NULL, 0, settings->approval_level)) {
         memory_give(hub);
         return -ENOMEM;
     }

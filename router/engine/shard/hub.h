@@ -117,7 +117,8 @@ struct hub_settings {
     bool share_addresses;  // with a hub that takes over: SIGTERM steps aside before it drains
     struct keeper *keeper; // starts the children; NULL: there can be none
     const char *journal;   // the audit journal's path; NULL: none is kept
-    enum governance gate;  // what requires this level or more is held until somebody approves it; 0: nothing
+    enum governance
+        approval_level; // what requires this level or more is held until somebody approves it; 0: nothing
     struct hub_secrets secrets;
     uint32_t process;
     const struct hub_cluster *cluster; // NULL: there are no other hubs

@@ -50,7 +50,7 @@ void gate_release_route(struct shard *shard) {
 // --- The registration
 
 static bool gate_is_on(const struct hub_settings *settings) {
-    return settings->gate != 0;
+    return settings->approval_level != 0;
 }
 
 static void gate_mail(struct shard *shard, struct mail *mail, unsigned kind) {
@@ -104,8 +104,8 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
 static const char *const gate_levels[] = {"off", "human-in-the-loop", "manual", NULL};
 
 static const struct option gate_options[] = {
-    {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, OPTION_FIELD(gate), 0, 0, gate_levels, "LEVEL", "off", NULL,
-     "what requires this level or more is held until somebody approves it"},
+    {"gate", OPTION_CHOICE, OPTIONS_RIGHTS, 0, OPTION_FIELD(approval_level), 0, 0, gate_levels, "LEVEL",
+     "off", NULL, "what requires this level or more is held until somebody approves it"},
     {"gate-wait", OPTION_TIME, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_WAIT_NS),
      OPTION_MS, 24 * OPTION_HOUR, NULL, "TIME", "5m", NULL, "for which a message is held"},
     {"max-held", OPTION_COUNT, OPTIONS_RIGHTS, OPTION_RELOADS, OPTION_OWN(FEATURE_GATE, GATE_OPTION_HELD_MAX),
