@@ -8,6 +8,7 @@
 
 // Which of the words the text is; -1: none.
 static int find_word(const char *const *words, const char *text) {
+    assert(words && text);
     for (int at = 0; words[at]; at++)
         if (strcmp(words[at], text) == 0)
             return at;
@@ -70,6 +71,7 @@ void option_set_presets(const struct feature *const *features, struct hub_settin
     for (unsigned number = 0; features && number < FEATURES_MAX; number++) {
         const struct option *rows = features[number] ? features[number]->options : NULL;
         uint64_t value;
+        assert(!rows || rows->name);
         for (; rows && rows->name; rows++)
             if (rows->preset && option_is_value(rows) && option_read(rows, rows->preset, &value))
                 option_store(rows, settings, value);

@@ -60,6 +60,7 @@ static void sort(struct source sources[FEATURES_MAX]) {
 
 static void list_rows(struct stats_list *out, const struct stats_row *rows, unsigned count,
                       struct source sources[FEATURES_MAX]) {
+    assert(rows && count > 0);
     sort(sources);
     out->count = 0;
     for (unsigned number = 0; number < count; number++) {
@@ -88,5 +89,6 @@ void stats_list_gauges(const struct feature *const *features, struct stats_list 
 }
 
 bool stats_is_transport(const struct stats_row *row) {
+    assert(row && row->metric);
     return strcmp(row->metric, gauges[GAUGE_FRAMED].metric) == 0;
 }
