@@ -32,21 +32,10 @@ static void set_remaining_time(const struct shard *shard, const struct pending *
     copy->unit.directives.timeout_ms = due_ms > now_ms ? (uint32_t)(due_ms - now_ms) : 1;
 }
 
-// To where its connection was attached to then.
-static void route_where_attached(struct shard *shard, struct message *message, struct message_copy *copy) {
-    struct peer_cold *cold = message->peer->cold;
-    struct attachment *attached = cold ? cold->attachment : NULL;
-    if (cold)
-        cold->attachment = copy->attachment;
-    route_retry(shard, message);
-    if (cold)
-        cold->attachment = attached;
-}
-
 // Judges the request anew, by the credential with which it first came.
-static void route_unless_gone(struct shard *shard, struct message *message, struct message_copy *copy) {
+static void route_unless_gone(struct shard *shard, struct message *message, const struct message_copy *copy) {
     if (!peer_credential_is_gone(shard, message->peer, copy->user, copy->kind, &copy->digest)) {
-        route_where_attached(shard, message, copy);
+        route_retry(shard, message);
         return;
     }
     route_query_read_method(message);
@@ -90,6 +79,7 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
     message.approved = copy->approved;
     message.audit = copy->audit;
     message.retry = retry;
+    message_defer(&message, copy->attachment);
     retry->original = copy->original;
     retry->outcome = outcome ? &outcome : NULL;
     retry->place = &account;

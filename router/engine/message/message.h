@@ -58,8 +58,11 @@ struct message {
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
     // An equal call that was just judged as allowed, so that rights aren't judged again (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
+    // Of one that is routed later than it came (is_deferred): the agent to which its connection was attached then; or NULL.
+    const struct attachment *attached;
     size_t method_bytes;
-    bool method_long;              // longer than any name that could be offered: it isn't in `method`
+    bool method_long; // longer than any name that could be offered: it isn't in `method`
+    bool is_deferred;
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
@@ -76,6 +79,12 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->again = NULL;
     message->method_bytes = 0;
     message->method_long = false;
+    message->is_deferred = false;
+}
+// The message is routed later than it came, when its connection was attached to this agent; NULL: to none.
+static inline void message_defer(struct message *message, const struct attachment *attached) {
+    message->is_deferred = true;
+    message->attached = attached;
 }
 // Whether the journal has the message itself: an agent is told of such a message, but nobody misses one.
 static inline bool message_is_logged(const struct message *message) {
@@ -103,14 +112,20 @@ static inline void message_erase(const struct message *message) {
     peer_erase(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
 }
 
+// The agent that its peer is attached to, or was when a deferred message came; or NULL.
+static inline const struct attachment *message_peer_attachment(const struct message *message) {
+    if (__builtin_expect(message->is_deferred, false))
+        return message->attached;
+    const struct peer_cold *cold = message->peer->cold;
+    return cold ? cold->attachment : NULL;
+}
 // The agent that its peer is attached to, where it names no target itself; or NULL.
 static inline const struct attachment *message_attachment(const struct message *message) {
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return NULL;
     if (__builtin_expect(message->origin != NULL, false))
         return message->origin->target;
-    const struct peer_cold *cold = message->peer->cold;
-    return cold ? cold->attachment : NULL;
+    return message_peer_attachment(message);
 }
 // Whether a target decides alone where it goes.
 static inline bool message_has_target(const struct message *message) {

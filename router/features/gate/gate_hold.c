@@ -353,6 +353,7 @@ void gate_hold_message(const struct held_message *held, struct peer *peer, struc
     message->approved = held->is_for_one ? MESSAGE_APPROVED_FOR_ONE : MESSAGE_APPROVED;
     message->since_ms = held->since_ms;
     message->origin = held->origin;
+    message_defer(message, held->attachment);
     look_up(message, held);
 }
 

@@ -25,11 +25,8 @@ static void release(struct shard *shard, struct peer *peer, struct held_message 
     struct deferred_sender sender = {held->user, (enum credential)held->credential, &held->digest};
     struct deferred_identity previous;
     deferred_identity_begin(shard, peer, &sender, &frame, &previous);
-    struct attachment *attached = peer->cold->attachment;
-    peer->cold->attachment = held->attachment;
     gate_hold_answer(held);
     route_approved(shard, &message);
-    peer->cold->attachment = attached;
     deferred_identity_end(peer, &previous);
     gate_hold_end(shard, held);
 }

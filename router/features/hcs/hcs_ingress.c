@@ -89,8 +89,7 @@ static bool has_but(const struct hcs_entry *entry, enum hcs_fields_key key, enum
 // NULL, or what is wrong with a start.
 static const char *read_start(struct hcs_entry *entry) {
     struct hcs_start_fields *fields = &entry->fields;
-    const struct attachment *attachment =
-        entry->message->peer->cold ? entry->message->peer->cold->attachment : NULL;
+    const struct attachment *attachment = message_peer_attachment(entry->message);
     if (!entry->request_id_read)
         return "a start needs a request_id: a string of up to 256 bytes";
     if (hcs_fields_has(&entry->frame, STREAM_SESSION_ID) && !fields->id_bytes)
