@@ -251,12 +251,27 @@ static void end_what_is_held(void) {
     }
 }
 
+// A receive buffer that nobody has any more bears no token, in whatever pieces and by whatever way it was read. (Tokens are of two
+// pieces at least where arrivals are cut: the begin of each is alike.)
+static void check_buffers(void) {
+    static const char begin[] = "secret-";
+    for (uint32_t index = 0; index < stage.world.shard_count; index++)
+        for (const struct buffer *buffer = stage.world.shards[index]->buffers.free; buffer;
+             buffer = buffer->next) {
+            const uint8_t *found = memmem(buffer->bytes, buffer->capacity, begin, sizeof begin - 1);
+            if (found)
+                kernel_fail("a buffer at rest bears a secret at %zu: %.*s", (size_t)(found - buffer->bytes),
+                            40, (const char *)found);
+        }
+}
+
 static void finish(void) {
     begin_burst(false);
     for (unsigned by = 0; by < PLAYERS; by++)
         speak_answer(by, true);
     go_on();
     oracle_burst();
+    check_buffers();
     if (stage.gated)
         end_what_is_held();
     oracle_end();
@@ -289,6 +304,7 @@ static void play(uint64_t seed) {
     stage.settled_ns = kernel_now(stage.world.kernel);
     for (unsigned number = 0; number < BURSTS && stage.letter_count + 64 < LETTERS_MAX; number++) {
         play_burst();
+        check_buffers();
         play_pause();
         glutton_go_on(go_on);
     }
