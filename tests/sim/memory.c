@@ -4,6 +4,7 @@
 
 #include <stdalign.h>
 #include <stdint.h>
+#include <string.h>
 
 #undef PATCHBAY_MIMALLOC
 #define memory_take         plain_take
@@ -78,7 +79,9 @@ void *memory_take(size_t bytes) {
 
 void *memory_take_whole(size_t bytes);
 void *memory_take_whole(size_t bytes) {
-    return memory_take(bytes);
+    void *memory = memory_take(bytes);
+    // A buffer bears nothing of what had its memory before: the users' simulator looks for tokens in it.
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 void *memory_take_zeroed(size_t number, size_t bytes);
