@@ -14,13 +14,13 @@ static bool move_to(const struct shard *shard, struct peer *peer, struct buffer 
         return false;
     peer->partial_ms = shard_tick(shard);
     assert(peer->partial_bytes <= buffer->capacity && (old || !peer->partial_bytes));
-    if (old) {
-        memcpy(buffer->bytes, old->bytes + peer->partial_at, peer->partial_bytes);
-        peer_erase(peer, old->bytes + peer->partial_at, peer->partial_bytes);
-    }
-    buffer_drop(old);
+    uint32_t bytes = peer->partial_bytes;
+    if (old)
+        memcpy(buffer->bytes, old->bytes + peer->partial_at, bytes);
+    peer_drop_partial(peer);
     peer->partial = buffer;
     peer->partial_at = 0;
+    peer->partial_bytes = bytes;
     return true;
 }
 
@@ -116,7 +116,7 @@ static bool make_way(struct shard *shard, const struct peer *peer, uint32_t byte
     if (!other)
         return false;
     peer_close(shard, other, COUNT_CLOSED_NO_MEMORY);
-    reassembly_forget(other);
+    peer_drop_partial(other);
     return true;
 }
 
@@ -135,6 +135,12 @@ bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer) {
                             : make_room_while_open(shard, peer, peer->partial_bytes + 1);
 }
 
+void reassembly_cut(struct peer *peer, uint32_t bytes) {
+    assert(bytes <= peer->partial_bytes);
+    peer_erase(peer, peer->partial->bytes + peer->partial_at + bytes, peer->partial_bytes - bytes);
+    peer->partial_bytes = bytes;
+}
+
 void reassembly_close_gap(struct peer *peer) {
     uint32_t gap = unit_gap(&peer->unit), behind = peer->unit.at;
     if (!gap)
@@ -142,20 +148,9 @@ void reassembly_close_gap(struct peer *peer) {
     uint8_t *bytes = peer->partial->bytes + peer->partial_at;
     assert(behind <= peer->partial_bytes);
     memmove(bytes + behind - gap, bytes + behind, peer->partial_bytes - behind);
-    peer->partial_bytes -= gap;
-    peer_erase(peer, bytes + peer->partial_bytes, gap);
+    reassembly_cut(peer, peer->partial_bytes - gap);
     peer->partial_checked -= gap < peer->partial_checked ? gap : peer->partial_checked;
     unit_close_gap(&peer->unit);
-}
-
-// Drops the frame of which a part has come, since nothing that still comes from the peer counts. No receive into its buffer
-// may be under way. The peer itself may stay for long, for answers.
-void reassembly_forget(struct peer *peer) {
-    if (peer->partial)
-        peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    buffer_drop(peer->partial);
-    peer->partial = NULL;
-    peer->partial_bytes = 0;
 }
 
 // --- A refused unit that isn't the stream's end
@@ -167,24 +162,19 @@ void reassembly_refused(struct peer *peer) {
 }
 
 uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count) {
-    assert(peer->unit.skipped && !peer->partial);
+    assert(peer->unit.skipped);
     const uint8_t *feed = memchr(bytes, '\n', count);
     uint32_t skipped = feed ? (uint32_t)(feed - bytes) + 1 : count;
-    peer_erase(peer, bytes, skipped);
     if (feed)
         unit_begin(&peer->unit);
     return skipped;
 }
 
 uint32_t reassembly_skip_here(struct peer *peer) {
-    struct buffer *whole = peer->partial;
     uint32_t bytes = peer->partial_bytes;
-    assert(whole);
-    peer->partial = NULL;
-    peer->partial_bytes = 0;
-    uint32_t skipped = reassembly_skip(peer, whole->bytes + peer->partial_at, bytes);
-    peer_erase(peer, whole->bytes + peer->partial_at + skipped, bytes - skipped);
-    buffer_drop(whole);
+    assert(peer->partial);
+    uint32_t skipped = reassembly_skip(peer, peer->partial->bytes + peer->partial_at, bytes);
+    peer_drop_partial(peer);
     return bytes - skipped;
 }
 
@@ -194,10 +184,7 @@ uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from
     assert(from >= peer->partial_bytes && buffer != peer->partial);
     uint32_t at = from - peer->partial_bytes;
     memcpy(buffer->bytes + at, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
-    buffer_drop(peer->partial);
-    peer->partial = NULL;
-    peer->partial_bytes = 0;
+    peer_drop_partial(peer);
     return at;
 }
 

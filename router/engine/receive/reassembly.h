@@ -20,8 +20,8 @@ bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer);
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes);
 // Gives up the memory of dead bytes behind the body so far.
 void reassembly_close_gap(struct peer *peer);
-// Lets it go.
-void reassembly_forget(struct peer *peer);
+// Cuts the unit off behind so many bytes of it, and wipes what stood there.
+void reassembly_cut(struct peer *peer, uint32_t bytes);
 
 // Notes, for a wire of lines, that the unit was refused: its rest is to be thrown away as it comes.
 void reassembly_refused(struct peer *peer);

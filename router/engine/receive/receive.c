@@ -79,8 +79,6 @@ static void report_fault(struct shard *shard, struct peer *peer, uint8_t *bytes,
 static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
     stats_count(&shard->stats, COUNT_FRAMING_ERRORS);
     report_fault(shard, peer, bytes, count);
-    if (!peer->unit.skipped)
-        peer_erase(peer, bytes, count);
 }
 
 void receive_overload(struct shard *shard, struct peer *peer) {
@@ -164,16 +162,21 @@ static uint32_t take_in(struct shard *shard, struct peer *peer, uint8_t *bytes, 
     enum unit_result result = scan_partial(shard, peer);
     // While the header block wasn't whole, more may have been taken than belongs to this frame.
     if (result == UNIT_WHOLE && peer->partial_bytes > peer->unit.bytes) {
-        uint32_t more = peer->partial_bytes - peer->unit.bytes;
-        count -= more;
-        peer->partial_bytes = peer->unit.bytes;
-        peer_erase(peer, peer->partial->bytes + peer->partial_at + peer->partial_bytes, more);
+        count -= peer->partial_bytes - peer->unit.bytes;
+        reassembly_cut(peer, peer->unit.bytes);
     }
     partial_grown(shard, peer, result);
     if (peer->unit.skipped)
         count -= reassembly_skip_here(peer);
-    peer_erase(peer, bytes, count);
     return count;
+}
+
+// Takes bytes in that aren't read where they lie, and wipes them there; returns how many, as take_in.
+static uint32_t take_out(struct shard *shard, struct peer *peer, uint8_t *bytes, uint32_t count) {
+    uint32_t taken =
+        peer->unit.skipped ? reassembly_skip(peer, bytes, count) : take_in(shard, peer, bytes, count);
+    peer_erase(peer, bytes, taken);
+    return taken;
 }
 
 // --- Frames that lie in two arrivals
@@ -224,7 +227,7 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
         return 0;
     }
     if (!should_stay(shard, peer, buffer, at, end) && !must_stay(shard, peer, buffer, at, end))
-        return take_in(shard, peer, buffer->bytes + at, end - at);
+        return take_out(shard, peer, buffer->bytes + at, end - at);
     stay(shard, peer, buffer, at, end);
     return end - at;
 }
@@ -249,11 +252,9 @@ static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct bu
     while (at < end && peer->state == PEER_OPEN) {
         if (at > from && should_cut(shard, peer))
             return at;
-        if (__builtin_expect(peer->unit.skipped, false))
-            at += reassembly_skip(peer, buffer->bytes + at, end - at);
-        else
-            at += peer->partial ? take_in(shard, peer, buffer->bytes + at, end - at)
-                                : receive_unit(shard, peer, buffer, at, end);
+        bool is_read_here = !peer->partial && !peer->unit.skipped;
+        at += is_read_here ? receive_unit(shard, peer, buffer, at, end)
+                           : take_out(shard, peer, buffer->bytes + at, end - at);
     }
     peer_erase(peer, buffer->bytes + at, end - at); // nobody hears that
     events_flush(shard);
@@ -329,7 +330,7 @@ void receive_go_on(struct shard *shard, struct peer *peer) {
 
 static void forget_unless_direct(struct peer *peer) {
     if (peer->connection.receiving != RECEIVING_DIRECT)
-        reassembly_forget(peer);
+        peer_drop_partial(peer);
 }
 
 // A receive straight into the frame comes to its end first.
@@ -368,7 +369,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
         peer_close(shard, peer, COUNTERS_COUNT);
     else
         peer_ended(shard, peer);
-    reassembly_forget(peer);
+    peer_drop_partial(peer);
     if (peer->state != PEER_CLOSING)
         connection_watch(&peer->connection, shard->io);
 }

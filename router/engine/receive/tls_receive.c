@@ -20,7 +20,7 @@ static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     }
     peer_silence(shard, peer);
     connection_want(&peer->connection, NULL, 0);
-    reassembly_forget(peer);
+    peer_drop_partial(peer);
 }
 
 // Returns where it was cut short; 0: it wasn't.

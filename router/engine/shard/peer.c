@@ -316,11 +316,13 @@ void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count) {
         memset(bytes, 0, count);
 }
 
-static void drop_partial(struct peer *peer) {
-    assert(peer->state == PEER_CLOSING);
+void peer_drop_partial(struct peer *peer) {
+    assert(peer->partial || !peer->partial_bytes);
     if (peer->partial)
         peer_erase(peer, peer->partial->bytes + peer->partial_at, peer->partial_bytes);
     buffer_drop(peer->partial);
+    peer->partial = NULL;
+    peer->partial_bytes = 0;
 }
 
 void peer_free(struct shard *shard, struct peer *peer) {
@@ -331,7 +333,7 @@ void peer_free(struct shard *shard, struct peer *peer) {
     list_remove(&peer->by_teardown);
     connection_close(&peer->connection);
     peer_close_sockets(shard, peer);
-    drop_partial(peer);
+    peer_drop_partial(peer);
     request_index_deinit(&peer->request_index);
     feature_peer_freed(shard, peer);
     if (peer->cold)

@@ -152,6 +152,10 @@ static inline void peer_erase(const struct peer *peer, uint8_t *bytes, size_t co
         peer_erase_bytes(peer, bytes, count);
 }
 
+// Drops the frame of which a part has come, and wipes that part: its bytes lie elsewhere, or nothing that still comes
+// from the peer counts. No receive into its buffer may be under way. The peer itself may stay for long, for answers.
+void peer_drop_partial(struct peer *peer);
+
 // Returns the peer's cold state, made if there is none; NULL where the hub has no room to keep it.
 struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer);
 // Returns what a feature keeps for the peer; NULL: nothing.
