@@ -9,9 +9,11 @@
 enum {
     CAPACITY_MIN = 16,
     BUCKETS_EACH = 2,
-    // A table of more buckets halves where a member has this many.
+    // A table of more buckets halves where a member has this many for long: while so many members are removed. A table
+    // that fills and empties all the time stays as it is.
     CAPACITY_LARGE = 256,
     BUCKETS_EACH_MAX = 16,
+    FEW_MAX = 1024,
 };
 
 void hash_table_init(struct hash_table *hash_table, hash_table_hasher *hasher, struct quota *quota) {
@@ -72,6 +74,7 @@ static bool resize(struct hash_table *hash_table, size_t capacity) {
     buckets_give(hash_table);
     hash_table->buckets = buckets;
     hash_table->capacity = capacity;
+    hash_table->few = 0;
     return true;
 }
 
@@ -93,6 +96,12 @@ bool hash_table_add(struct hash_table *hash_table, struct hash_node *node) {
     return true;
 }
 
+// More than one emptying of the table has, unless the table is large.
+static size_t few_max(const struct hash_table *hash_table) {
+    size_t twice = hash_table->capacity / BUCKETS_EACH_MAX * 2;
+    return twice < FEW_MAX ? twice : FEW_MAX;
+}
+
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node) {
     assert(hash_table->count > 0 && node->link && *node->link == node);
     *node->link = node->next;
@@ -100,6 +109,8 @@ void hash_table_remove(struct hash_table *hash_table, struct hash_node *node) {
         node->next->link = node->link;
     *node = (struct hash_node){0};
     hash_table->count--;
-    if (hash_table->capacity > CAPACITY_LARGE && hash_table->count < hash_table->capacity / BUCKETS_EACH_MAX)
+    if (hash_table->count >= hash_table->capacity / BUCKETS_EACH_MAX)
+        hash_table->few = 0;
+    else if (++hash_table->few >= few_max(hash_table) && hash_table->capacity > CAPACITY_LARGE)
         (void)resize(hash_table, hash_table->capacity / 2); // without memory the table stays as large
 }

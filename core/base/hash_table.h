@@ -21,6 +21,7 @@ struct hash_table {
     struct hash_node **buckets;
     size_t capacity; // a power of two, or 0
     size_t count;
+    uint32_t few; // members that were removed since the table last had enough for its buckets
     hash_table_hasher *hasher;
     struct quota *quota; // the account of the table's memory; NULL: the memory is on no account
 };
@@ -35,8 +36,8 @@ bool hash_table_reserve(struct hash_table *hash_table, size_t count);
 // Adds a member, which is in no table. False without memory for even a small table. A table that can't grow goes on as
 // large as it is.
 bool hash_table_add(struct hash_table *hash_table, struct hash_node *node);
-// Removes a member, which must be in the table, in the same time however many members have one hash. A large table of
-// few members gives memory back.
+// Removes a member, which must be in the table, in the same time however many members have one hash. A large table that
+// has few members for long gives memory back.
 void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 
 // Returns the first member of a chain that has all members of this hash; hash_node.next leads to the others. The latest

@@ -100,6 +100,11 @@ static void buckets_stay_short_and_memory_is_given_back(void **state) {
         int64_t most = account()->used - before;
         for (size_t at = 0; at < MANY - 5; at++)
             hash_table_remove(&hash_table, &many[at].node);
+        assert_true(account()->used - before <= most / 4);
+        for (size_t times = 0; times < MANY; times++) {
+            assert_true(hash_table_add(&hash_table, &many[0].node));
+            hash_table_remove(&hash_table, &many[0].node);
+        }
         assert_true(account()->used - before <= most / 64);
         for (size_t at = MANY - 5; at < MANY; at++) {
             assert_true(is_found(&hash_table, &many[at]));
@@ -107,6 +112,26 @@ static void buckets_stay_short_and_memory_is_given_back(void **state) {
         }
         hash_table_deinit(&hash_table);
     }
+}
+
+// As the table of requests that come and end in bursts.
+static void what_fills_and_empties_stays_as_it_is(void **state) {
+    struct hash_table hash_table;
+    size_t capacity = 0;
+    (void)state;
+    hash_table_init(&hash_table, hash_of, account());
+    for (size_t round = 0; round < 100; round++) {
+        for (size_t at = 0; at < THINGS; at++) {
+            many[at].hash = at;
+            assert_true(hash_table_add(&hash_table, &many[at].node));
+        }
+        capacity = capacity ? capacity : hash_table.capacity;
+        for (size_t at = 0; at < THINGS; at++) {
+            assert_int_equal(hash_table.capacity, capacity);
+            hash_table_remove(&hash_table, &many[at].node);
+        }
+    }
+    hash_table_deinit(&hash_table);
 }
 
 // Gone through for each that is removed, they would take seconds. The first that was added is removed first.
@@ -193,6 +218,7 @@ int main(void) {
         cmocka_unit_test(any_sequence_agrees_with_a_table),
         cmocka_unit_test(numbers_in_turn_are_spread),
         cmocka_unit_test(buckets_stay_short_and_memory_is_given_back),
+        cmocka_unit_test(what_fills_and_empties_stays_as_it_is),
         cmocka_unit_test(many_of_one_hash_are_removed_at_once),
         cmocka_unit_test(members_of_one_hash_keep_their_order),
         cmocka_unit_test(room_is_reserved_at_once),
