@@ -39,9 +39,18 @@ static inline void copy_short(void *to, const void *bytes, size_t count) {
 // Parcels at rest beyond this many go back to the allocator.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
+// A head of a message to another hub has some 250 bytes.
+enum { HEAD_REST_BYTES = 384 };
+#ifdef PATCHBAY_SANITIZED
+enum { HEADS_MAX = 0 }; // so that use after its end is seen
+#else
+enum { HEADS_MAX = 1024 };
+#endif
+
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard) {
     assert(shard < SHARDS_MAX);
-    *pool = (struct parcel_pool){.budget = budget, .shard = shard};
+    *pool = (struct parcel_pool){
+        .budget = budget, .shard = shard, .head_bytes = (uint32_t)memory_bytes_for(HEAD_REST_BYTES)};
 }
 
 static void parcel_unmake(struct parcel *parcel) {
@@ -76,13 +85,34 @@ static void parcel_keep(struct parcel_pool *pool, uint32_t count) {
     pool->idle_count = pool->free_count = count;
 }
 
+// NULL: there is none at rest.
+static char *take_rested_head(struct parcel_pool *pool) {
+    char *head = pool->heads;
+    if (!head)
+        return NULL;
+    memcpy(&pool->heads, head, sizeof pool->heads);
+    if (--pool->head_count < pool->head_idle)
+        pool->head_idle = pool->head_count;
+    return head;
+}
+
+static void keep_heads(struct parcel_pool *pool, uint32_t count) {
+    while (pool->head_count > count) {
+        memory_give(take_rested_head(pool));
+        parcel_pool_count(pool, -(int64_t)pool->head_bytes);
+    }
+    pool->head_idle = pool->head_count;
+}
+
 void parcel_pool_trim(struct parcel_pool *pool) {
     parcel_keep(pool, 0);
+    keep_heads(pool, 0);
 }
 
 void parcel_pool_shrink(struct parcel_pool *pool) {
-    assert(pool->idle_count <= pool->free_count);
+    assert(pool->idle_count <= pool->free_count && pool->head_idle <= pool->head_count);
     parcel_keep(pool, pool->free_count - pool->idle_count);
+    keep_heads(pool, pool->head_count - pool->head_idle);
 }
 
 void parcel_pool_deinit(struct parcel_pool *pool) {
@@ -96,16 +126,25 @@ bool parcel_pool_full(const struct parcel_pool *pool) {
     return pool->free_count == pool->made;
 }
 
+static void give_head(struct parcel_pool *pool, char *head, uint32_t bytes) {
+    if (bytes != pool->head_bytes || pool->head_count >= HEADS_MAX) {
+        parcel_pool_count(pool, -(int64_t)bytes);
+        memory_give(head);
+        return;
+    }
+    memcpy(head, &pool->heads, sizeof pool->heads);
+    pool->heads = head;
+    pool->head_count++;
+}
+
 // Text of the parcel's own.
 static void disown(struct parcel *parcel) {
     if (parcel->text != parcel->inline_text) {
         parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
         memory_give(parcel->text);
     }
-    if (parcel->long_head) {
-        parcel_pool_count(parcel->pool, -(int64_t)parcel->head_text_bytes);
-        memory_give(parcel->head);
-    }
+    if (parcel->long_head)
+        give_head(parcel->pool, parcel->head, parcel->head_text_bytes);
 }
 
 // Seldom: one at rest is mostly there.
@@ -533,14 +572,23 @@ bool parcel_own_block(struct parcel *parcel) {
     return true;
 }
 
-char *parcel_head_take(struct parcel *parcel, size_t count) {
+// Heads that may rest have one size.
+static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_pool *here) {
+    bool may_rest = count <= HEAD_REST_BYTES;
+    char *head = may_rest && parcel->pool == here ? take_rested_head(here) : NULL;
+    size_t bytes = may_rest ? HEAD_REST_BYTES : count;
+    parcel->head_text_bytes = may_rest ? parcel->pool->head_bytes : (uint32_t)memory_bytes_for(count);
+    return head ? head : parcel_text_take(parcel, bytes);
+}
+
+char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here) {
     assert(!parcel->dressed && !parcel->has_head && count > 0 && count <= UINT32_MAX);
     char *to = parcel->inline_text; // what fills holes lies behind what a short one takes
     if (count > PARCEL_HEAD_BYTES_MAX) {
-        to = parcel->head = parcel_text_take(parcel, count);
+        to = take_long_head(parcel, count, here);
         if (!to)
             return NULL;
-        parcel->head_text_bytes = (uint32_t)memory_bytes_for(count);
+        parcel->head = to;
         parcel->long_head = true;
         parcel->has_added = false; // its place is taken
     }
@@ -550,7 +598,7 @@ char *parcel_head_take(struct parcel *parcel, size_t count) {
 }
 
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count) {
-    char *to = parcel_head_take(parcel, count);
+    char *to = parcel_head_take(parcel, count, NULL);
     assert(head);
     if (to)
         memcpy(to, head, count);

@@ -151,7 +151,11 @@ struct parcel_pool {
     uint32_t shard;  // whose it is; constant
     uint32_t now_us; // of the turn under way, which its shard says: the low bits
     struct buffer_budget *budget;
-    int64_t unsettled; // bytes of texts and the like that the budget doesn't count yet
+    // Memory of heads at rest, which the budget counts. Each begins with the address of the next.
+    char *heads;
+    uint32_t head_count, head_idle; // head_idle: how many weren't needed since parcel_pool_shrink
+    uint32_t head_bytes;            // of each, as it is counted
+    int64_t unsettled;              // bytes of texts and the like that the budget doesn't count yet
 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
@@ -195,8 +199,8 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts);
 // Has the parcel leave with a head of its own, in place of the one that its receiver's wire puts before a
 // body: `count` bytes, which the caller writes at the returned place. A head of more than
 // PARCEL_HEAD_BYTES_MAX takes memory. NULL when that is used up, and nothing has changed. The block must not
-// be asked for any more.
-char *parcel_head_take(struct parcel *parcel, size_t count);
+// be asked for any more. `here` is the pool of the calling thread's shard, or NULL.
+char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here);
 // Sets the head of a parcel to a copy of these bytes; false without memory.
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
 // Makes a body of the hub's own: takes `text`, which memory_take gave. The parcel may take the last of the

@@ -169,7 +169,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
     if (*bytes > atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed))
         return ERROR_FRAME_TOO_LARGE;
     size_t line_bytes = first_line(line, envelope, envelope->is_bare ? 0 : block.header_bytes, *bytes);
-    char *to = make_pieces_fit(parcel) ? parcel_head_take(parcel, line_bytes + head) : NULL;
+    char *to = make_pieces_fit(parcel) ? parcel_head_take(parcel, line_bytes + head, &shard->parcels) : NULL;
     if (!to)
         return ERROR_OVERLOADED;
     to = put(to, line, line_bytes);

@@ -5,6 +5,12 @@
 #include "core/wire/sse.h"
 #include "tests/core/send/parcels.h"
 
+#ifdef PATCHBAY_SANITIZED
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 static void set_up_body(struct fixture *fixture, const char *body) {
     char frame[512];
     snprintf(frame, sizeof frame, "Content-Length: %zu\r\nA: b\r\n\r\n%s", strlen(body), body);
@@ -234,6 +240,34 @@ static void without_memory_there_is_no_long_head(void **state) {
     tear_down(&fixture);
 }
 
+// Memory of a head goes to the next head of the same shard, and back where none is wanted.
+static void a_long_head_rests_until_it_isnt_needed(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up_body(&fixture, "{}");
+    struct parcel *parcel = parcel_forward(&fixture.parcels, &fixture.frame);
+    memset(parcel_head_take(parcel, 200, &fixture.parcels), 'h', 200);
+    parcel_drop(parcel);
+    uint32_t rested = fixture.parcels.head_count;
+    assert_int_equal(rested, SANITIZED ? 0 : 1);
+    struct parcel *other = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_non_null(parcel_head_take(other, 250, NULL)); // on another shard
+    assert_int_equal(fixture.parcels.head_count, rested);
+    struct parcel *own = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_non_null(parcel_head_take(own, 384, &fixture.parcels));
+    assert_int_equal(fixture.parcels.head_count, 0);
+    struct parcel *large = parcel_forward(&fixture.parcels, &fixture.frame);
+    assert_non_null(parcel_head_take(large, 385, &fixture.parcels));
+    parcel_drop(own);
+    parcel_drop(other);
+    parcel_drop(large);
+    assert_int_equal(fixture.parcels.head_count, 2 * rested);
+    parcel_pool_shrink(&fixture.parcels);
+    parcel_pool_shrink(&fixture.parcels);
+    assert_int_equal(fixture.parcels.head_count, 0);
+    tear_down(&fixture);
+}
+
 // A receiver of events has nothing to say.
 static void what_a_reader_of_events_says_is_nothing(void **state) {
     (void)state;
@@ -261,6 +295,7 @@ int main(void) {
         cmocka_unit_test(a_head_is_written),
         cmocka_unit_test(a_head_of_its_own_stands_before_the_body),
         cmocka_unit_test(without_memory_there_is_no_long_head),
+        cmocka_unit_test(a_long_head_rests_until_it_isnt_needed),
         cmocka_unit_test(what_a_reader_of_events_says_is_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
