@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+enum { TEXT_FIND_NEAR_BYTES = 8 };
 
 struct text {
     char *bytes; // from memory_take; text_deinit or whoever takes it gives it back
@@ -29,12 +32,29 @@ void text_number(struct text *text, int64_t number);
 // A JSON string with its quotes: quote, backslash and control characters escaped, all else as it is.
 void text_string(struct text *text, const char *string, size_t bytes);
 
+// Copies bytes; returns where the next ones go.
+static inline char *text_copy(char *to, const void *bytes, size_t count) {
+    memcpy(to, bytes, count);
+    return to + count;
+}
+
 // Writes `number` in decimal at `out`, without a terminating zero, and returns the number of digits, 20 at
 // most. A number with fewer than 8 digits takes 8 bytes of `out` all the same.
 size_t text_digits(char *out, uint64_t number);
 // Reads a number that is written in decimal digits alone, of which zeros may come first. False: the text is none, or
 // means more than `max`.
 bool text_read_digits(const void *text, size_t bytes, uint64_t max, uint64_t *number);
+
+// Returns the first offset from `at` to below `end` that has this byte, or `end`. Words are mostly short, so the first bytes are
+// looked at without a call.
+static inline uint32_t text_find(const uint8_t *text, uint32_t at, uint32_t end, uint8_t byte) {
+    uint32_t near = end - at > TEXT_FIND_NEAR_BYTES ? at + TEXT_FIND_NEAR_BYTES : end;
+    for (; at < near; at++)
+        if (text[at] == byte)
+            return at;
+    const uint8_t *found = at < end ? memchr(text + at, byte, end - at) : NULL;
+    return found ? (uint32_t)(found - text) : end;
+}
 
 // --- Units
 

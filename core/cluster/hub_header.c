@@ -26,21 +26,13 @@ static void take_pair(const uint8_t *bytes, struct span key, struct span value, 
         out->from = value;
 }
 
-// The word that begins at `at`, up to a blank or the line's end.
-static struct span word_at(const uint8_t *bytes, uint32_t at, uint32_t end) {
-    const uint8_t *blank = memchr(bytes + at, ' ', end - at);
-    return (struct span){at, blank ? (uint32_t)(blank - bytes) - at : end - at};
-}
-
+// Words have a blank between them. A word without a sign is no pair.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct hub_header *out) {
     while (at < end) {
-        struct span word = word_at(bytes, at, end);
-        const uint8_t *sign = word.bytes ? memchr(bytes + word.at, '=', word.bytes) : NULL;
-        uint32_t key_bytes = sign ? (uint32_t)(sign - bytes) - word.at : 0;
-        if (sign)
-            take_pair(bytes, (struct span){word.at, key_bytes},
-                      (struct span){word.at + key_bytes + 1, word.bytes - key_bytes - 1}, out);
-        at = word.at + word.bytes + 1;
+        uint32_t blank = text_find(bytes, at, end, ' '), sign = text_find(bytes, at, blank, '=');
+        if (sign < blank)
+            take_pair(bytes, (struct span){at, sign - at}, (struct span){sign + 1, blank - sign - 1}, out);
+        at = blank + 1;
     }
 }
 
@@ -56,33 +48,28 @@ void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_heade
     if (!feed || end == at || bytes[end - 1] != '\r')
         return;
     end--;
-    struct span hub = word_at(bytes, at, end);
-    out->is_present = hub_name_read(&out->hub, bytes + hub.at, hub.bytes);
+    uint32_t blank = text_find(bytes, at, end, ' ');
+    out->is_present = hub_name_read(&out->hub, bytes + at, blank - at);
     if (out->is_present)
-        take_words(bytes, hub.at + hub.bytes, end, out);
-}
-
-static char *put(char *to, const void *bytes, size_t count) {
-    memcpy(to, bytes, count);
-    return to + count;
+        take_words(bytes, blank, end, out);
 }
 
 size_t hub_header_write(char out[HUB_HEADER_BYTES_MAX], const struct hub_name *hub,
                         const struct hub_header_source *source) {
-    char *to = put(put(out, version, VERSION_BYTES), name, NAME_BYTES);
+    char *to = text_copy(text_copy(out, version, VERSION_BYTES), name, NAME_BYTES);
     assert(hub->bytes > 0);
-    to = put(to, hub->text, hub->bytes);
+    to = text_copy(to, hub->text, sizeof hub->text) - sizeof hub->text + hub->bytes; // one size costs less
     if (source->time_ms) {
-        to = put(to, " time=", 6);
+        to = text_copy(to, " time=", 6);
         to += text_digits(to, source->time_ms);
     }
     if (source->user)
-        to = put(put(to, " user=", 6), source->user, strlen(source->user));
+        to = text_copy(text_copy(to, " user=", 6), source->user, strlen(source->user));
     if (source->agent_bytes)
-        to = put(put(to, " agent=", 7), source->agent, source->agent_bytes);
+        to = text_copy(text_copy(to, " agent=", 7), source->agent, source->agent_bytes);
     if (source->offsets.is_known)
-        to = frame_offsets_write(put(to, " from=", 6), &source->offsets);
-    to = put(to, "\r\n\r\n", 4);
+        to = frame_offsets_write(text_copy(to, " from=", 6), &source->offsets);
+    to = text_copy(to, "\r\n\r\n", 4);
     assert(to <= out + HUB_HEADER_BYTES_MAX);
     return (size_t)(to - out);
 }

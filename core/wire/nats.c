@@ -43,13 +43,10 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
 // A server puts one blank between two words.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
     assert(at <= end);
-    while (at < end) {
-        uint32_t word = at;
-        const uint8_t *blank = memchr(bytes + at, ' ', end - at);
-        at = blank ? (uint32_t)(blank - bytes) : end;
+    for (uint32_t word = at; word < end; word = at + 1) {
+        at = text_find(bytes, word, end, ' ');
         if (at > word && line->count++ < WORDS_MAX)
             line->words[line->count - 1] = (struct span){word, at - word};
-        at += blank != NULL;
     }
 }
 

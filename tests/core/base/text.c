@@ -96,6 +96,35 @@ static void digits_are_read_up_to_a_bound(void **state) {
     }
 }
 
+// Eight digits are read at once: a byte that is none may stand in each place.
+static void each_byte_is_judged_among_digits(void **state) {
+    (void)state;
+    for (unsigned at = 0; at < 11; at++)
+        for (unsigned byte = 0; byte < 256; byte++) {
+            char text[] = "12345678901";
+            uint64_t number, expected = 0;
+            text[at] = (char)byte;
+            bool is_digit = byte >= '0' && byte <= '9';
+            for (unsigned digit = 0; digit < 11; digit++)
+                expected = expected * 10 + (uint64_t)(text[digit] - '0');
+            assert_int_equal(text_read_digits(text, 11, UINT64_C(1) << 54, &number), is_digit);
+            if (is_digit)
+                assert_int_equal(number, expected);
+        }
+}
+
+static void the_first_of_a_byte_is_found(void **state) {
+    static const uint8_t text[] = "0123456789 123456789 ";
+    (void)state;
+    for (uint32_t at = 0; at < 10; at++) {
+        assert_int_equal(text_find(text, at, 21, ' '), 10);
+        assert_int_equal(text_find(text, at, 10, ' '), 10);
+        assert_int_equal(text_find(text, at, at, ' '), at);
+    }
+    assert_int_equal(text_find(text, 11, 21, ' '), 20);
+    assert_int_equal(text_find(text, 11, 21, 'x'), 21);
+}
+
 static void it_grows(void **state) {
     (void)state;
     struct text text;
@@ -131,6 +160,8 @@ int main(void) {
         cmocka_unit_test(strings_are_escaped),
         cmocka_unit_test(numbers_of_all_lengths),
         cmocka_unit_test(digits_are_read_up_to_a_bound),
+        cmocka_unit_test(each_byte_is_judged_among_digits),
+        cmocka_unit_test(the_first_of_a_byte_is_found),
         cmocka_unit_test(it_grows),
         cmocka_unit_test(a_failure_stays),
     };
