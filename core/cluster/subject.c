@@ -84,15 +84,10 @@ bool subject_is_cluster(const char *name) {
     return bytes > 0 && bytes <= CLUSTER_NAME_BYTES_MAX;
 }
 
-static char *put(char *to, const void *bytes, size_t count) {
-    memcpy(to, bytes, count);
-    return to + count;
-}
-
 // "patchbay.CLUSTER."
 static char *put_root(char *to, const char *cluster) {
     assert(subject_is_cluster(cluster));
-    to = put(put(to, subject_root, ROOT_BYTES), cluster, strlen(cluster));
+    to = text_copy(text_copy(to, subject_root, ROOT_BYTES), cluster, strlen(cluster));
     *to++ = '.';
     return to;
 }
@@ -100,22 +95,22 @@ static char *put_root(char *to, const char *cluster) {
 size_t subject_write(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct realm *realm,
                      enum subject_kind kind, const char *token, size_t bytes) {
     assert(kind <= SUBJECT_NAME && realm->bytes && bytes > 0 && bytes <= SUBJECT_NAME_BYTES_MAX);
-    char *to = put(put_root(out, cluster), realm->text, realm->bytes);
+    char *to = text_copy(put_root(out, cluster), realm->text, realm->bytes);
     *to++ = '.';
-    to = put(to, kinds[kind].text, kinds[kind].bytes);
+    to = text_copy(to, kinds[kind].text, kinds[kind].bytes);
     *to++ = '.';
-    return (size_t)(put(to, token, bytes) - out);
+    return (size_t)(text_copy(to, token, bytes) - out);
 }
 
 size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const struct hub_name *hub,
                          enum subject_kind kind, uint64_t number) {
     assert(kind > SUBJECT_NAME && (kind <= SUBJECT_GONE) == (hub != NULL) && (!hub || hub->bytes));
-    char *to = put(put_root(out, cluster), hub ? "hub." : "hubs.", hub ? 4 : 5);
+    char *to = text_copy(put_root(out, cluster), hub ? "hub." : "hubs.", hub ? 4 : 5);
     if (hub) {
-        to = put(to, hub->text, hub->bytes);
+        to = text_copy(to, hub->text, hub->bytes);
         *to++ = '.';
     }
-    to = put(to, kinds[kind].text, kinds[kind].bytes);
+    to = text_copy(to, kinds[kind].text, kinds[kind].bytes);
     if (number) {
         *to++ = '.';
         to += text_digits(to, number);
@@ -125,10 +120,10 @@ size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const
 
 // Takes a token, and the dot behind it, off the front.
 static struct span take_token(const uint8_t *text, struct span *rest) {
-    const uint8_t *dot = rest->bytes ? memchr(text + rest->at, '.', rest->bytes) : NULL;
-    struct span token = {rest->at, dot ? (uint32_t)(dot - text) - rest->at : rest->bytes};
-    uint32_t taken = token.bytes + (dot != NULL);
-    *rest = (struct span){rest->at + taken, rest->bytes - taken};
+    uint32_t end = rest->at + rest->bytes, dot = text_find(text, rest->at, end, '.');
+    struct span token = {rest->at, dot - rest->at};
+    rest->at = dot + (dot < end);
+    rest->bytes = end - rest->at;
     return token;
 }
 
@@ -157,7 +152,7 @@ static enum subject_kind read_hub(const uint8_t *text, struct span rest, struct 
     enum subject_kind kind = kind_of(text, take_token(text, &rest), NAMED_KINDS, HUB_KINDS_END);
     out->number = read_number(text, rest);
     bool is_numbered = kind == SUBJECT_ANSWER || kind == SUBJECT_HELD;
-    return rest.bytes == 0 || (is_numbered && out->number) ? kind : SUBJECT_KINDS_COUNT;
+    return out->hub.bytes && (rest.bytes == 0 || (is_numbered && out->number)) ? kind : SUBJECT_KINDS_COUNT;
 }
 
 void subject_read(const char *cluster, const uint8_t *text, struct span subject, struct subject *out) {
@@ -180,4 +175,23 @@ void subject_read(const char *cluster, const uint8_t *text, struct span subject,
         if (rest.bytes == 0 || memchr(text + rest.at, '.', rest.bytes))
             out->kind = SUBJECT_KINDS_COUNT;
     }
+}
+
+void answer_subject_write(struct answer_subject *out, const char *cluster, const struct hub_name *hub) {
+    out->bytes = (uint32_t)subject_write_hub(out->text, cluster, hub, SUBJECT_ANSWER, 0);
+    out->text[out->bytes++] = '.';
+}
+
+size_t answer_subject_put(const struct answer_subject *answers, uint64_t number,
+                          char out[SUBJECT_BYTES_MAX]) {
+    assert(answers->bytes && number);
+    return (size_t)(text_copy(out, answers->text, answers->bytes) - out) +
+           text_digits(out + answers->bytes, number);
+}
+
+uint64_t answer_subject_number(const struct answer_subject *answers, const uint8_t *text,
+                               struct span subject) {
+    uint32_t before = answers->bytes;
+    bool is_there = subject.bytes > before && memcmp(text + subject.at, answers->text, before) == 0;
+    return is_there ? read_number(text, (struct span){subject.at + before, subject.bytes - before}) : 0;
 }

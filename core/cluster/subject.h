@@ -58,6 +58,12 @@ struct subject {
     uint64_t number;        // of an answer, of held; 0: none
 };
 
+// Where a hub takes answers: the subject up to their number. Written once, since each request and each answer has one.
+struct answer_subject {
+    uint32_t bytes;
+    char text[SUBJECT_BYTES_MAX];
+};
+
 // Writes a name as one token; returns its bytes, or 0 where it is empty, or would have more than
 // SUBJECT_NAME_BYTES_MAX of them.
 size_t subject_escape(char out[SUBJECT_NAME_BYTES_MAX], const char *name, size_t bytes);
@@ -75,3 +81,10 @@ size_t subject_write_hub(char out[SUBJECT_BYTES_MAX], const char *cluster, const
                          enum subject_kind kind, uint64_t number);
 // Reads a subject of this cluster.
 void subject_read(const char *cluster, const uint8_t *text, struct span subject, struct subject *out);
+
+void answer_subject_write(struct answer_subject *out, const char *cluster, const struct hub_name *hub);
+// Writes the subject of one answer; returns its bytes.
+size_t answer_subject_put(const struct answer_subject *answers, uint64_t number, char out[SUBJECT_BYTES_MAX]);
+// The number in the subject of an answer there; 0: the subject is another one.
+uint64_t answer_subject_number(const struct answer_subject *answers, const uint8_t *text,
+                               struct span subject);

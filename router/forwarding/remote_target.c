@@ -247,15 +247,6 @@ static void note_cuts(const struct shard *shard, const struct message *message, 
     }
 }
 
-static size_t put_reply(const struct shard *shard, uint64_t hub_id, char out[SUBJECT_BYTES_MAX]) {
-    const struct across *across = &shard->across;
-    if (!hub_id)
-        return 0;
-    memcpy(out, across->inbox, across->inbox_bytes);
-    out[across->inbox_bytes] = '.';
-    return across->inbox_bytes + 1 + text_digits(out + across->inbox_bytes + 1, hub_id);
-}
-
 enum error remote_target_address(struct shard *shard, const struct message *message, struct parcel *parcel,
                                  const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
                                  uint64_t *bytes) {
@@ -270,7 +261,7 @@ enum error remote_target_address(struct shard *shard, const struct message *mess
         note_cuts(shard, message, parcel, &envelope.source.offsets);
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)
                                      : subject_write(subject, cluster, realm, to->kind, to->token, to->bytes);
-    envelope.reply_bytes = put_reply(shard, hub_id, reply);
+    envelope.reply_bytes = hub_id ? answer_subject_put(&shard->across.answers, hub_id, reply) : 0;
     return remote_target_put_head(shard, parcel, &envelope, bytes);
 }
 

@@ -17,8 +17,7 @@ void shard_set_hub(struct shard *shard) {
     assert(hub->settings.cluster);
     hub_node(hub, node);
     hub_name_write(&across->hub, node, atomic_load_explicit(&hub->link_number, memory_order_relaxed));
-    across->inbox_bytes = (uint32_t)subject_write_hub(across->inbox, hub->settings.cluster->name,
-                                                      &across->hub, SUBJECT_ANSWER, 0);
+    answer_subject_write(&across->answers, hub->settings.cluster->name, &across->hub);
 }
 
 void shard_set_link(struct shard *shard, uint64_t connection) {

@@ -210,10 +210,9 @@ struct shard {
     struct journal *journal; // NULL: the hub keeps none
     // Requests of this shard to other hubs, and how they leave (router/forwarding/remote_target.c).
     struct across {
-        struct home home;    // of the link: what it owes; connection 0: it is down
-        struct hub_name hub; // this hub's name under that link
-        uint32_t inbox_bytes;
-        char inbox[SUBJECT_BYTES_MAX]; // where it takes answers, up to their numbers
+        struct home home;              // of the link: what it owes; connection 0: it is down
+        struct hub_name hub;           // this hub's name under that link
+        struct answer_subject answers; // where it takes answers
         uint64_t events_unknown;       // of hub.events_unknown, that this shard's subscribers have been told
         // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
         uint64_t source_connection, source_changes;

@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <string.h>
 
-void cluster_members_init(struct cluster_members *members, const struct siphash_key *key,
+void cluster_members_init(struct cluster_members *members, const char *cluster, const struct siphash_key *key,
                           struct quota *quota) {
-    *members = (struct cluster_members){.quota = quota};
+    *members = (struct cluster_members){.cluster = cluster, .quota = quota};
     name_map_init(&members->by_node, key, quota);
     list_init(&members->all);
 }
@@ -30,6 +30,7 @@ struct cluster_member *cluster_members_add(struct cluster_members *members, cons
     if (!fresh)
         return NULL;
     fresh->hub = *hub;
+    answer_subject_write(&fresh->answers, members->cluster, hub);
     fresh->received_ms = now_ms;
     fresh->is_new = true;
     if (!name_map_add(&members->by_node, fresh->hub.text, NODE_BYTES, fresh)) {

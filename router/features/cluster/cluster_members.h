@@ -17,6 +17,7 @@ struct cluster_member {
     struct list outbound,
         inbound; // struct outbound_request.link, inbound_request.by_hub: what it took, what it asked
     struct hub_name hub;
+    struct answer_subject answers; // of the hub
     uint64_t received_ms;
     bool is_served;        // it speaks this hub's protocol, and has its REALM
     bool has_beaten;       // and so it is known what it speaks
@@ -36,12 +37,13 @@ struct cluster_member {
 struct cluster_members {
     struct name_map by_node;
     struct cluster_member *found; // last: most messages are of the hub that said the one before; or NULL
+    const char *cluster;          // its name
     struct list all;              // who was heard longest ago is first
     uint32_t served, unserved, listeners, strict;
     struct quota *quota;
 };
 
-void cluster_members_init(struct cluster_members *members, const struct siphash_key *key,
+void cluster_members_init(struct cluster_members *members, const char *cluster, const struct siphash_key *key,
                           struct quota *quota);
 // All of them must have been removed.
 void cluster_members_deinit(struct cluster_members *members);

@@ -88,6 +88,7 @@ static void replace(struct link *link, struct cluster_member *member, const stru
     snprintf(what, sizeof what, "came back as %.*s", hub->bytes, hub->text);
     log_member(member, "replaced", what);
     member->hub = *hub;
+    answer_subject_write(&member->answers, link->members.cluster, hub);
     member->is_new = true;
     member->has_beaten = false;
     member->served_since = link->numbers;

@@ -56,9 +56,6 @@ const struct user *hub_message_user(const struct link *link, const struct hub_me
 }
 
 uint64_t hub_message_reply(const struct hub_message *message) {
-    const struct subject *reply = &message->reply;
-    const struct hub_name *hub = &message->header.hub;
-    bool is_its = reply->kind == SUBJECT_ANSWER && reply->hub.bytes == hub->bytes &&
-                  memcmp(message->bytes + reply->hub.at, hub->text, hub->bytes) == 0;
-    return message->header.is_present && is_its ? reply->number : 0;
+    const struct cluster_member *member = message->member;
+    return member ? answer_subject_number(&member->answers, message->bytes, message->said->reply) : 0;
 }

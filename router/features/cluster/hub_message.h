@@ -11,7 +11,7 @@ struct hub_message {
     const struct frame *arrival; // the server's words, with the payload as their body
     const struct nats_message *said;
     const uint8_t *bytes; // of the arrival: all spans are theirs but `json`
-    struct subject subject, reply;
+    struct subject subject;
     struct hub_header header;
     struct cluster_member *member; // the hub that says it; NULL: no hub does
     const uint8_t *body;           // the payload

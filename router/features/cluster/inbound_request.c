@@ -118,12 +118,10 @@ void inbound_request_deinit(struct inbound_requests *requests) {
 
 // --- Answers
 
-static size_t put_reply(const struct link *link, const struct reply_place *place,
-                        char out[SUBJECT_BYTES_MAX]) {
-    const char *cluster = link->shard->hub->settings.cluster->name;
+static size_t put_reply(const struct reply_place *place, char out[SUBJECT_BYTES_MAX]) {
     assert(!place->hub == !place->number);
     if (place->hub)
-        return subject_write_hub(out, cluster, &place->hub->hub, SUBJECT_ANSWER, place->number);
+        return answer_subject_put(&place->hub->answers, place->number, out);
     memcpy(out, place->reply, place->reply_bytes);
     return place->reply_bytes;
 }
@@ -133,7 +131,7 @@ static enum error send_answer(struct link *link, const struct reply_place *place
                               uint64_t *bytes) {
     char subject[SUBJECT_BYTES_MAX];
     struct hub_envelope envelope = {.subject = subject, .is_bare = !place->hub};
-    envelope.subject_bytes = put_reply(link, place, subject);
+    envelope.subject_bytes = put_reply(place, subject);
     enum error error = remote_target_put_head(link->shard, parcel, &envelope, bytes);
     if (!error)
         send_queue_required(link->shard, link->peer, parcel);
@@ -296,18 +294,16 @@ static enum error read_target(struct link *link, const struct hub_message *messa
 }
 
 static void read_origin(const struct link *link, const struct hub_message *message, struct origin *origin) {
-    struct span agent = message->header.agent;
-    *origin = (struct origin){.kind = message->subject.kind, .from = (const uint8_t *)"0", .from_bytes = 1};
-    if (!message->header.is_present)
-        return;
-    origin->from = message->bytes + message->header.from.at;
-    origin->from_bytes = message->header.from.bytes;
-    origin->hub = message->header.hub;
-    origin->user = hub_message_user(link, message);
-    if (agent.bytes <= AGENT_ID_BYTES_MAX) {
-        origin->agent_bytes = agent.bytes;
-        memcpy(origin->agent, message->bytes + agent.at, agent.bytes);
-    }
+    const struct hub_header *header = &message->header;
+    bool is_hub = header->is_present;
+    origin->kind = message->subject.kind;
+    origin->target = NULL;
+    origin->hub = header->hub;
+    origin->from = is_hub ? message->bytes + header->from.at : (const uint8_t *)"0";
+    origin->from_bytes = is_hub ? header->from.bytes : 1;
+    origin->user = is_hub ? hub_message_user(link, message) : NULL;
+    origin->agent_bytes = is_hub && header->agent.bytes <= AGENT_ID_BYTES_MAX ? header->agent.bytes : 0;
+    memcpy(origin->agent, message->bytes + header->agent.at, origin->agent_bytes);
 }
 
 static void refuse(struct link *link, const struct reply_place *place, enum error error, uint64_t excess) {

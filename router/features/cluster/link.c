@@ -320,7 +320,7 @@ static struct link *make(struct shard *shard, const struct transport *transport)
     link->target = (struct attachment *)(link + 1);
     timer_init(&link->timer, FEATURE_KIND(FEATURE_CLUSTER, CLUSTER_TIMER_LINK));
     nats_subscriptions_init(&link->subscriptions, key, &shard->quota);
-    cluster_members_init(&link->members, key, &shard->quota);
+    cluster_members_init(&link->members, shard->hub->settings.cluster->name, key, &shard->quota);
     outbound_request_init(&link->outbound, key, &shard->quota);
     inbound_request_init(&link->inbound, key, &shard->quota);
     return link;

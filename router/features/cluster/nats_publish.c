@@ -90,8 +90,7 @@ bool nats_publish(struct link *link, const struct hub_words *words, struct text 
     uint64_t bytes;
     envelope.subject_bytes = put_subject(link, words, subject);
     if (is_answered)
-        envelope.reply_bytes = subject_write_hub(reply, shard->hub->settings.cluster->name, &link->hub,
-                                                 SUBJECT_ANSWER, words->number);
+        envelope.reply_bytes = answer_subject_put(&shard->across.answers, words->number, reply);
     // A member that hears a hub that has left would take that hub for present again.
     struct parcel *parcel = envelope.subject_bytes && !link->has_left ? take_text(link, json) : NULL;
     if (parcel && remote_target_put_head(shard, parcel, &envelope, &bytes) == ERROR_NONE) {

@@ -172,9 +172,9 @@ static bool take_known(struct link *link, struct hub_message *message) {
     bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
     if (kind == SUBJECT_KINDS_COUNT)
         return nats_service_take(link, message->bytes, message->said);
-    bool is_ours = is_named
-                       ? is_realm(&link->realm, message) || is_realm(&link->former, message)
-                       : is_hubs || span_is(message, message->subject.hub, link->hub.text, link->hub.bytes);
+    bool is_ours = is_named ? is_realm(&link->realm, message) || is_realm(&link->former, message)
+                            : is_hubs || !message->subject.hub.bytes || // an answer, by answer_subject_number
+                                  span_is(message, message->subject.hub, link->hub.text, link->hub.bytes);
     if (link->state < LINK_JOINING || !is_ours)
         return false;
     if (kind == SUBJECT_HUBS_BEAT)
@@ -206,9 +206,11 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
                          const struct nats_message *said) {
     struct hub_message message = {
         .arrival = frame, .said = said, .bytes = frame->buffer->bytes + frame->at, .body = frame_body(frame)};
-    const char *cluster = shard->hub->settings.cluster->name;
-    subject_read(cluster, message.bytes, said->subject, &message.subject);
-    subject_read(cluster, message.bytes, said->reply, &message.reply);
+    assert(shard->across.answers.bytes > 0);
+    message.subject.kind = SUBJECT_ANSWER;
+    message.subject.number = answer_subject_number(&shard->across.answers, message.bytes, said->subject);
+    if (!message.subject.number)
+        subject_read(shard->hub->settings.cluster->name, message.bytes, said->subject, &message.subject);
     hub_header_read(message.bytes, said->headers, &message.header);
     if (message.subject.kind != SUBJECT_EVENT)
         events_flush(shard);

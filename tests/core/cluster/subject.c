@@ -131,6 +131,28 @@ static void subjects_of_hubs_are_written_and_read(void **state) {
     }
 }
 
+static void answers_to_a_hub_have_numbers(void **state) {
+    char out[SUBJECT_BYTES_MAX], expected[SUBJECT_BYTES_MAX];
+    struct answer_subject answers, others;
+    struct hub_name hub;
+    (void)state;
+    hub_name_write(&hub, "0123456789abcdef0123456789abcdef", 12);
+    answer_subject_write(&answers, "c", &hub);
+    hub_name_write(&hub, "0123456789abcdef0123456789abcdef", 13);
+    answer_subject_write(&others, "c", &hub);
+    uint32_t bytes = (uint32_t)answer_subject_put(&others, UINT64_C(9007199254740993), out);
+    assert_int_equal(bytes,
+                     subject_write_hub(expected, "c", &hub, SUBJECT_ANSWER, UINT64_C(9007199254740993)));
+    assert_memory_equal(out, expected, bytes);
+    struct span all = {0, bytes}, none = {0, others.bytes}, less = {0, others.bytes - 1};
+    assert_int_equal(answer_subject_number(&others, (uint8_t *)out, all), UINT64_C(9007199254740993));
+    assert_int_equal(answer_subject_number(&answers, (uint8_t *)out, all), 0);
+    assert_int_equal(answer_subject_number(&others, (uint8_t *)out, none), 0);
+    assert_int_equal(answer_subject_number(&others, (uint8_t *)out, less), 0);
+    out[others.bytes] = '0'; // hubs write no zero before a number
+    assert_int_equal(answer_subject_number(&others, (uint8_t *)out, all), 0);
+}
+
 static void other_subjects_are_none(void **state) {
     static const char *const bad[] = {"patchbay.c",
                                       "patchbay.c.",
@@ -141,6 +163,7 @@ static void other_subjects_are_none(void **state) {
                                       "patchbay.c.1.agent.x.y",
                                       "patchbay.c.hub.H",
                                       "patchbay.c.hub.H.x",
+                                      "patchbay.c.hub..answer.1",
                                       "patchbay.c.hub.H.taken.1",
                                       "patchbay.c.hub.H.answer.01",
                                       "patchbay.c.hub.H.answer.x",
@@ -176,6 +199,7 @@ int main(void) {
         cmocka_unit_test(other_spellings_mean_nothing),
         cmocka_unit_test(subjects_of_names_are_written_and_read),
         cmocka_unit_test(subjects_of_hubs_are_written_and_read),
+        cmocka_unit_test(answers_to_a_hub_have_numbers),
         cmocka_unit_test(other_subjects_are_none),
         cmocka_unit_test(clusters_have_names),
     };

@@ -20,7 +20,7 @@ static int open_all(void **state) {
     (void)state;
     atomic_store(&budget.bytes_max, 128 << 10);
     quota_init(&quota, &budget);
-    cluster_members_init(&cluster_members, &key, &quota);
+    cluster_members_init(&cluster_members, "c", &key, &quota);
     return 0;
 }
 
