@@ -14,7 +14,6 @@
     X(FEATURE_TRACE, trace_feature)                                                                          \
     X(FEATURE_OBSERVE, observe_feature)                                                                      \
     X(FEATURE_OBSERVE_WATCH, observe_watch_feature)                                                          \
-    X(FEATURE_APPROVALS, approvals_feature)                                                                  \
     X(FEATURE_HTTP, http_feature)                                                                            \
     X(FEATURE_AUDIT, audit_feature)
 

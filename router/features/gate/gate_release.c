@@ -44,6 +44,31 @@ void gate_release_route(struct shard *shard) {
     }
 }
 
+// --- Approvals, also in hubs that hold nothing
+
+// An approver must not decide on a message of the same connection. Where users are on, the hub that holds a message
+// knows whose it is.
+static bool decide_remote(struct shard *shard, const struct message *message) {
+    struct gate_place place;
+    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
+        return false;
+    if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
+        refuse_right(shard, message, RULE_OWN);
+    else
+        remote_route_decision(shard, message, &place.hub, place.checkpoint, place.bytes);
+    return true;
+}
+
+static bool take_decision(struct shard *shard, const struct message *message) {
+    return decide_remote(shard, message) || gate_methods_decide(shard, message);
+}
+
+static const struct feature_method approvals_methods[] = {
+    {.name = "hub/approvals", .answer = gate_methods_list, .result_grows = true},
+    {.name = "governance/approval", .take = take_decision, .refuse = gate_methods_refuse},
+    {.name = NULL},
+};
+
 // --- The registration
 
 static bool gate_is_on(const struct hub_settings *settings) {
@@ -134,6 +159,7 @@ static const struct stats_row gate_gauges[GATE_GAUGES + 1] = {
 
 const struct feature gate_feature = {
     .name = "gate",
+    .methods = approvals_methods,
     .gauges = gate_gauges,
     .shown = 4,
     .is_on = gate_is_on,
@@ -156,30 +182,3 @@ const struct feature gate_feature = {
     .has_request = gate_has_request,
     .cancel_request = gate_cancel_request,
 };
-
-// --- Approvals, in each hub
-
-// An approver must not decide on a message of the same connection. Where users are on, the hub that holds a message
-// knows whose it is.
-static bool decide_remote(struct shard *shard, const struct message *message) {
-    struct gate_place place;
-    if (!shard->hub->settings.cluster || !gate_methods_remote(shard, message, &place))
-        return false;
-    if (!shard->settings->users && remote_route_holds(message->peer, place.checkpoint, place.bytes))
-        refuse_right(shard, message, RULE_OWN);
-    else
-        remote_route_decision(shard, message, &place.hub, place.checkpoint, place.bytes);
-    return true;
-}
-
-static bool take_decision(struct shard *shard, const struct message *message) {
-    return decide_remote(shard, message) || gate_methods_decide(shard, message);
-}
-
-static const struct feature_method approvals_methods[] = {
-    {.name = "hub/approvals", .answer = gate_methods_list, .result_grows = true},
-    {.name = "governance/approval", .take = take_decision, .refuse = gate_methods_refuse},
-    {.name = NULL},
-};
-
-const struct feature approvals_feature = {.name = "approvals", .methods = approvals_methods};
