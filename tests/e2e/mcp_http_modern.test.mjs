@@ -1,6 +1,6 @@
 // MCP over HTTP, the era without sessions: each request is a client, and its head says what its body does.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -136,6 +136,22 @@ web('a user has one instance for all requests', EACH, async (hub) => {
   assert.equal((await ask(hub, 'where')).result.process, first);
   const session = await Session.open(hub);
   assert.notEqual((await session.ask('where')).result.process, first);
+});
+
+// The hub's question goes with the client in whose name it was asked, and is asked anew.
+const SHUT = join(directory, 'shut'), shut = `[child server]\ncommand = python3 -S -E ${program} --both --shut ${SHUT}\nprotocol = mcp\ninstances = each\n`;
+writeFileSync(join(directory, 'shut.ini'), shut);
+web('SIGHUP takes a server away while the hub asks of its era', { ...HUB, options: ['--config', join(directory, 'shut.ini')] }, async (hub) => {
+  const early = modern(hub, 'where');
+  await until('the question', () => new Promise((done) => setImmediate(() => done(existsSync(`${SHUT}.asked`)))));
+  writeFileSync(join(directory, 'shut.ini'), LEGACY);
+  hub.process.kill('SIGHUP');
+  await errorOf(await early, 503, -31052);
+  writeFileSync(SHUT, '');
+  writeFileSync(join(directory, 'shut.ini'), shut);
+  hub.process.kill('SIGHUP');
+  await until('the server', async () => (await (await modern(hub, 'where')).end()).status === 200);
+  for (const file of [SHUT, `${SHUT}.asked`]) rmSync(file, { force: true }); // for the next hub
 });
 
 const lists = fileURLToPath(new URL('mcp_lists.py', import.meta.url));

@@ -12,7 +12,7 @@
   where      its process and the era that it speaks
 
 It answers initialize with the protocol version VERSION of its environment, else 2025-11-25. With --modern it knows no sessions: initialize is refused, with --raw by an end. With --both it speaks the era of what comes first. Otherwise
-it refuses server/discover; --gate FILE has it answer initialize when that is there; with --brittle it ends at that, or at anything that no session was opened for.
+it refuses server/discover; with --shut FILE it makes FILE.asked instead of an answer as long as FILE isn't there; --gate FILE has it answer initialize when that is there; with --brittle it ends at that, or at anything that no session was opened for.
 """
 import json
 import os
@@ -51,6 +51,9 @@ for line in sys.stdin:
              "params": {"_meta": {"io.modelcontextprotocol/subscriptionId": message["id"]}, "notifications": {}}})
         sys.exit(3)
     if "id" not in message or method in (None, "wait", "subscriptions/listen"):
+        continue
+    if method == "server/discover" and "--shut" in sys.argv and not os.path.exists(sys.argv[sys.argv.index("--shut") + 1]):
+        open(sys.argv[sys.argv.index("--shut") + 1] + ".asked", "w").close()
         continue
     if method == "initialize" and "--raw" in sys.argv:
         sys.exit(1)

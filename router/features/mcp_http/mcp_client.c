@@ -40,6 +40,10 @@ static void end_calls(struct shard *shard, struct mcp_client *client) {
             call->exchange->inbound = NULL;
             call->exchange = NULL;
         }
+        if (call->is_question) { // requests wait for the end of the question
+            call->answered(shard, call, NULL);
+            continue;
+        }
         mcp_stream_end(shard, call);
         mcp_call_free(shard, call);
     }

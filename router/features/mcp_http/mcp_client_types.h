@@ -67,10 +67,11 @@ struct mcp_call {
     bool is_modern, logs;          // of that era; and asks for what is logged meanwhile
     bool is_listen;                // has no end of its own
     bool is_initialize;
-    bool is_parted;             // such a one is being ended
-    bool is_list;               // a tools/list
-    bool is_first_page;         // and without a cursor
-    struct mcp_gather *gather;  // the hub's own questions to servers, for which it waits; or NULL
+    bool is_question;          // the hub's own (mcp_era.h): the end of its client is an end without an answer
+    bool is_parted;            // such a one is being ended
+    bool is_list;              // a tools/list
+    bool is_first_page;        // and without a cursor
+    struct mcp_gather *gather; // the hub's own questions to servers, for which it waits; or NULL
     struct mcp_gather *part_of; // it is one of those; and of which part
     uint32_t part;
 };

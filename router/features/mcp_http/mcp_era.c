@@ -203,18 +203,22 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
     }
     directives.timeout_ms = (uint32_t)(mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000);
     call->answered = heard;
+    call->is_question = true;
     call->is_modern = true;
     mcp_call_send(shard, call, server->name, server->name_bytes, body,
                   heard == answered ? NULL : &directives);
     return true;
 }
 
+// False: nothing was asked. The answer may have come before this returns: a refusal by the hub itself.
 static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
     struct text body;
     put_question(&body, "server/discover", NULL, 0);
     server->is_asked = true;
-    server->is_asked = send_question(shard, server, user, &body, answered);
-    return server->is_asked;
+    if (send_question(shard, server, user, &body, answered))
+        return true;
+    server->is_asked = false;
+    return false;
 }
 
 // --- The tools
@@ -337,6 +341,7 @@ void mcp_era_close(struct shard *shard) {
     while (!list_empty(all)) {
         struct mcp_server *server = list_entry(all->next, struct mcp_server, link);
         server->era = MCP_ERA_UNKNOWN;
+        server->is_asked = server->lists = false;
         settle(shard, server, true);
         give(shard, server);
     }

@@ -35,7 +35,7 @@ struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user
 }
 
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client) {
-    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
+    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls) && !client->is_closed)
         mcp_table_close(shard, client);
 }
 
