@@ -54,6 +54,13 @@ web('all servers are one in a session', hub(TWO), async (on) => {
   assert.equal((await session.ask('sampling/createMessage')).error.code, -32601);
 });
 
+web('of two servers with one prefix the one that has the tool is called', hub(section('o.ne', 'first', 'a') + section('o_ne', 'second', 'b')), async (on) => {
+  const session = await Session.open(on, '/mcp');
+  await session.ask('tools/list');
+  for (const [name, answer] of [['o_ne__a', 'first:a'], ['o_ne__b', 'second:b']])
+    assert.equal(said(await session.ask('tools/call', { name })), answer);
+});
+
 web('a page without those before tells nothing of a list', hub(section('one', 'one', 'both,last') + section('two', 'two', 'both')), async (on) => {
   const one = await Session.open(on, '/mcp/one'), two = await Session.open(on, '/mcp/two'), all = await Session.open(on, '/mcp');
   await two.ask('tools/list');

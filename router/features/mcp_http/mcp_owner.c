@@ -7,17 +7,25 @@
 #include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 
-// Finds the server whose prefix the name begins with: of several the one with the longest prefix. False: there is none.
+// Finds the server whose prefix the name begins with: of several the one with the longest prefix, and of several with that
+// prefix the first that is known to have what stands behind. False: there is none.
 static bool find_prefixed(const struct shard *shard, const struct user *user, bool in_session,
-                          const char *name, size_t bytes, struct mcp_owner *owner) {
+                          enum mcp_list list, const char *name, size_t bytes, struct mcp_owner *owner) {
     char prefix[AGENT_ID_BYTES_MAX + 2];
+    bool has_it = false;
     *owner = (struct mcp_owner){0};
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
         if (!mcp_gather_serves(shard, child, user, in_session))
             continue;
         size_t own = strlen(child->name), count = mcp_catalog_prefix(child->name, own, prefix);
-        if (bytes > count && memcmp(name, prefix, count) == 0 && count > owner->skipped)
+        if (bytes <= count || memcmp(name, prefix, count) != 0)
+            continue;
+        bool is_known = mcp_inventory_has(shard, child->name, own, list, name + count, bytes - count);
+        if (count > owner->skipped || (count == owner->skipped && is_known && !has_it))
             *owner = (struct mcp_owner){child->name, (uint32_t)own, count};
+        else
+            continue;
+        has_it = is_known;
     }
     return owner->server != NULL;
 }
@@ -27,7 +35,7 @@ enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *
                                   struct mcp_owner *owner) {
     bool is_uri = list == MCP_RESOURCES, is_unknown = false, is_several = false;
     assert(shard->index == 0 && list < MCP_LISTS_COUNT);
-    if (!is_uri && find_prefixed(shard, user, in_session, name, bytes, owner))
+    if (!is_uri && find_prefixed(shard, user, in_session, list, name, bytes, owner))
         return MCP_OWNED;
     *owner = (struct mcp_owner){0};
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
