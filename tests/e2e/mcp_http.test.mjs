@@ -131,6 +131,12 @@ web('events alone are what some clients take', SHARED, async (hub) => {
   const answer = await (await session.call('where', {}, { Accept: 'text/event-stream' })).end();
   assert.ok(answer.isStream);
   assert.equal(answer.answer(1).result.era, 'legacy');
+  const all = await Session.open(hub, '/mcp');
+  for (const accept of ['text/event-stream', 'application/json;q=0, */*']) for (const one of [session, all]) {
+    const pong = await (await one.send({ jsonrpc: '2.0', id: 'p', method: 'ping' }, { Accept: accept })).end();
+    assert.ok(pong.isStream, accept);
+    assert.deepEqual(pong.answer('p').result, {});
+  }
   const json = await (await session.call('say', { message: { jsonrpc: '2.0', method: 'notifications/x' } }, { Accept: 'application/json' })).end();
   assert.deepEqual(json.json, { jsonrpc: '2.0', id: 2, result: {} });
 });

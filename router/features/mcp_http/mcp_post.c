@@ -10,7 +10,7 @@
 
 // --- The head
 
-// A weight of 0 takes what stands before it back (RFC 9110, section 12.4.2).
+// A weight of 0 refuses the type (RFC 9110, section 12.4.2).
 static bool has_weight(const uint8_t *text, size_t bytes) {
     for (size_t at = 0; at + 2 < bytes; at++) {
         if (text[at] != ';')
@@ -32,23 +32,45 @@ static bool range_is(const uint8_t *text, size_t bytes, const char *range) {
     return bytes == strlen(range) && strncasecmp((const char *)text, range, bytes) == 0;
 }
 
-static void take_range(const uint8_t *text, size_t bytes, bool *json, bool *events) {
+// Whether a type is taken: the most specific range that names the type says so (RFC 9110, section 12.5.1).
+struct taking {
+    int rank; // of that range: 0 is none, 1 all types, 2 a type and all its subtypes, 3 the type itself
+    bool is_taken;
+};
+
+static void note_range(struct taking *taking, int rank, bool is_taken) {
+    assert(rank >= 0 && rank <= 3);
+    if (rank > taking->rank)
+        *taking = (struct taking){rank, is_taken};
+    else if (rank == taking->rank)
+        taking->is_taken |= is_taken && rank > 0;
+}
+
+static void take_range(const uint8_t *text, size_t bytes, struct taking *json, struct taking *events) {
     assert(text);
     const uint8_t *end = bytes ? memchr(text, ';', bytes) : NULL;
     size_t type = end ? (size_t)(end - text) : bytes;
     while (type > 0 && (text[type - 1] == ' ' || text[type - 1] == '\t'))
         type--;
-    if (!has_weight(text, bytes))
-        return;
-    bool all = range_is(text, type, "*/*");
-    *json |= all || range_is(text, type, "application/*") || range_is(text, type, "application/json");
-    *events |= all || range_is(text, type, "text/*") || range_is(text, type, "text/event-stream");
+    bool is_taken = has_weight(text, bytes);
+    int all = range_is(text, type, "*/*");
+    note_range(json,
+               range_is(text, type, "application/json") ? 3
+               : range_is(text, type, "application/*")  ? 2
+                                                        : all,
+               is_taken);
+    note_range(events,
+               range_is(text, type, "text/event-stream") ? 3
+               : range_is(text, type, "text/*")          ? 2
+                                                         : all,
+               is_taken);
 }
 
 bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *events) {
     struct span name, value;
     uint32_t at = 0;
-    *json = *events = !http_has_field(&arrival->request, HTTP_ACCEPT);
+    bool takes_all = !http_has_field(&arrival->request, HTTP_ACCEPT);
+    struct taking of_json = {.is_taken = takes_all}, of_events = of_json;
     while (http_next_with(arrival->head, arrival->frame->unit, &at, "accept", &name, &value)) {
         if (name.bytes != sizeof "accept" - 1)
             continue;
@@ -58,10 +80,12 @@ bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *event
             const uint8_t *stop = comma ? comma : end;
             while (text < stop && (*text == ' ' || *text == '\t'))
                 text++;
-            take_range(text, (size_t)(stop - text), json, events);
+            take_range(text, (size_t)(stop - text), &of_json, &of_events);
             text = comma ? comma + 1 : end;
         }
     }
+    *json = of_json.is_taken;
+    *events = of_events.is_taken;
     return *json || *events;
 }
 

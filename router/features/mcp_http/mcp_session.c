@@ -180,6 +180,35 @@ static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *
     mcp_reply_status(shard, exchange, 202, NULL);
 }
 
+// The hub answers: on a stream where the client takes events alone.
+static void answer_ping(struct shard *shard, const struct mcp_post *post, struct mcp_client *session) {
+    struct text body;
+    if (post->takes_json) {
+        mcp_reply_result(shard, post->exchange, post->to, "{}", 2);
+        return;
+    }
+    struct mcp_call *call = mcp_call_begin(shard, session, post->exchange);
+    if (!call) {
+        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, "there is no memory for the request");
+        return;
+    }
+    call->takes_events = true;
+    text_init(&body);
+    text_put(&body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_add(&body, post->to.id, post->to.id_bytes);
+    text_put(&body, ",\"result\":{}}");
+    stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
+    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
+    if (parcel) {
+        mcp_stream_answer(shard, call, parcel, 200, NULL);
+    } else {
+        text_deinit(&body);
+        mcp_stream_end(shard, call);
+    }
+    mcp_call_settle(shard, call);
+    mcp_call_free(shard, call);
+}
+
 void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes) {
     assert(shard->index == 0 && post->head);
     bool is_request = post->message.lookup.kind == BODY_REQUEST;
@@ -191,7 +220,7 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
     if (!session)
         return;
     if (is_request && post->method == MCP_PING)
-        mcp_reply_result(shard, post->exchange, post->to, "{}", 2);
+        answer_ping(shard, post, session);
     else if (is_request && !bytes)
         mcp_all_ask(shard, post, session);
     else if (is_request)
