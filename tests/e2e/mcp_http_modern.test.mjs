@@ -49,8 +49,8 @@ web('a request needs no session', HUB, async (hub) => {
   assert.equal((await session.ask('where')).result.era, 'legacy');
   const ignored = await ask(hub, 'where', {}, { fields: { 'Mcp-Session-Id': 'x', 'Last-Event-ID': 'y' } });
   assert.equal(ignored.result.era, 'modern');
-  for (const method of ['GET', 'DELETE'])
-    assert.equal((await (await send(hub, method, '/mcp/server', { fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Session-Id': session.id } })).end()).status, 405);
+  for (const method of ['GET', 'DELETE']) for (const version of [VERSION, '2099-01-01', ['2025-11-25', '2025-11-25']])
+    assert.equal((await (await send(hub, method, '/mcp/server', { fields: { 'MCP-Protocol-Version': version, 'Mcp-Session-Id': session.id } })).end()).status, 405);
 });
 
 web('heads say what bodies do, in this order', HUB, async (hub) => {
@@ -190,6 +190,9 @@ for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/m
       + `"_meta":{"${META}protocolVersion":"${VERSION}","${META}clientCapabilities":{}}}}`;
     const fields = { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/call', 'Mcp-Name': tool, 'Mcp-Param-Region': 'us' };
     await errorOf(await send(on, 'POST', path, { body: twice, fields }), 400, -32020);
+    const other = twice.replace(',"region":"us"}', '},"arguments":{"region":"us"}');
+    for (const said of ['eu', 'us'])
+      await errorOf(await send(on, 'POST', path, { body: other, fields: { ...fields, 'Mcp-Param-Region': said } }), 400, -32020);
     const { asked } = (await (await callTool(on, '/mcp/one', 'listed', {})).end()).answer(1).result;
     assert.deepEqual(asked, { 'tools/list': 1 });
   });

@@ -275,9 +275,12 @@ static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
         mcp_session_post(shard, &post, name, place.bytes);
 }
 
+// Whether the head names a version, and none of sessions.
 static bool names_modern(const struct mcp_arrival *arrival) {
     struct span version = arrival->request.fields[HTTP_MCP_PROTOCOL_VERSION];
-    return http_span_is(arrival->head, version, MCP_MODERN_VERSION);
+    return http_has_field(&arrival->request, HTTP_MCP_PROTOCOL_VERSION) &&
+           (http_repeated(&arrival->request, HTTP_MCP_PROTOCOL_VERSION) ||
+            !mcp_legacy_version((const char *)arrival->head + version.at, version.bytes));
 }
 
 static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival, bool ends) {

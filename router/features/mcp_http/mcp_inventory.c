@@ -341,38 +341,50 @@ void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, en
 
 // --- Mirrors
 
-// The argument of a mirror. False: a key on the way is there twice, so that two readers could find two.
+// Finds the member of an object by its key; type JSON_NONE: there is none. False: the key is there twice, so that two readers
+// could find two.
+static bool find_member(const uint8_t *body, struct span object, const char *key, size_t bytes,
+                        struct json_item *out) {
+    struct json_walk walk;
+    char own[METHOD_BYTES_MAX];
+    *out = (struct json_item){0};
+    json_walk_begin(&walk, body, object);
+    for (struct json_item item; json_next(&walk, &item) == JSON_ITEM;) {
+        size_t count = json_string_decode(body, item.key, own, sizeof own);
+        if (count != bytes || memcmp(own, key, bytes) != 0)
+            continue;
+        if (out->type != JSON_NONE)
+            return false;
+        *out = item;
+    }
+    return true;
+}
+
+// Finds the argument of a mirror. False: a key on the way is there twice.
 static bool find_argument(const struct mirror *mirror, const uint8_t *body, struct json_item arguments,
                           struct json_item *out) {
     const char *path = mirror->text + mirror->tool_bytes + mirror->field_bytes;
     *out = arguments;
     for (uint32_t at = 0, bytes; at < mirror->path_bytes; at += (uint32_t)sizeof bytes + bytes) {
-        struct json_walk walk;
-        struct json_item item, found = {0};
-        char key[METHOD_BYTES_MAX];
         memcpy(&bytes, path + at, sizeof bytes);
         if (out->type != JSON_OBJECT) {
             *out = (struct json_item){0};
             return true;
         }
-        for (json_walk_begin(&walk, body, out->value); json_next(&walk, &item) == JSON_ITEM;) {
-            size_t count = json_string_decode(body, item.key, key, sizeof key);
-            if (count != bytes || memcmp(key, path + at + sizeof bytes, bytes) != 0)
-                continue;
-            if (found.type != JSON_NONE)
-                return false;
-            found = item;
-        }
-        *out = found;
+        if (!find_member(body, out->value, path + at + sizeof bytes, bytes, out))
+            return false;
     }
     return true;
 }
 
-static const char *fault_of(const struct mirror *mirror, const struct mcp_post *post,
-                            struct json_item arguments) {
-    struct json_item argument;
+static const char *fault_of(const struct mirror *mirror, const struct mcp_post *post) {
+    struct json_item arguments = {0}, argument;
+    const struct lookup *lookup = &post->message.lookup;
     const char *field = mirror->text + mirror->tool_bytes;
-    if (!find_argument(mirror, post->message.body, arguments, &argument))
+    bool has_params = lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT;
+    if ((has_params && !find_member(post->message.body, lookup->value[KEY_PARAMS], "arguments",
+                                    sizeof "arguments" - 1, &arguments)) ||
+        !find_argument(mirror, post->message.body, arguments, &argument))
         return "an argument that a field mirrors must be there once";
     return mcp_header_mirrors(post, field, mirror->field_bytes, &argument)
                ? NULL
@@ -382,18 +394,14 @@ static const char *fault_of(const struct mirror *mirror, const struct mcp_post *
 const char *mcp_inventory_mismatch(const struct shard *shard, const char *server, size_t bytes,
                                    const char *tool, size_t tool_bytes, const struct mcp_post *post) {
     const struct mcp_inventory *inventory = find(shard, server, bytes);
-    const struct lookup *lookup = &post->message.lookup;
     const char *fault = NULL;
-    struct json_item arguments = {0};
     if (!inventory || mcp_inventory_state(shard, server, bytes, MCP_TOOLS) != MCP_INVENTORY_KNOWN)
         return NULL;
-    if (lookup_has(lookup, KEY_PARAMS) && lookup->type[KEY_PARAMS] == JSON_OBJECT)
-        arguments = json_member(post->message.body, lookup->value[KEY_PARAMS], "arguments");
     for (const struct list *node = inventory->mirrors.next; node != &inventory->mirrors && !fault;
          node = node->next) {
         const struct mirror *mirror = list_entry(node, struct mirror, link);
         if (mirror->tool_bytes == tool_bytes && memcmp(mirror->text, tool, tool_bytes) == 0)
-            fault = fault_of(mirror, post, arguments);
+            fault = fault_of(mirror, post);
     }
     return fault;
 }
