@@ -12,7 +12,8 @@ static void hide(struct secret_filter *filter) {
     assert(used <= SECRET_FILTER_BYTES);
     for (; secret < end; secret += strlen(secret) + 1)
         used = log_hide_secret(filter->bytes, used, secret, strlen(secret), false);
-    filter->used = (uint32_t)log_hide_credentials(filter->bytes, used);
+    used = log_hide_credentials(filter->bytes, used);
+    filter->used = (uint32_t)log_hide_named(filter->bytes, used);
 }
 
 // Hands on the first `count` bytes.

@@ -123,6 +123,89 @@ size_t log_hide_credentials(char *text, size_t bytes) {
     return bytes;
 }
 
+// --- Values by their name
+
+// What a name of a secret ends with, in lower case. `_` stands for `-`, `_` or a blank, or for nothing.
+static const char *const secret_names[] = {"password",   "passwd",     "passphrase",  "secret",
+                                           "token",      "api_key",    "access_key",  "private_key",
+                                           "secret_key", "credential", "credentials", "authorization"};
+
+static bool is_letter_of(char letter, char byte) {
+    return (byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte) == letter;
+}
+
+// Whether the text up to `end` ends with the name, at whose beginning no letter may stand in its way: `DB_PASSWORD`.
+static bool ends_with_name(const char *text, size_t end, const char *name) {
+    size_t left = strlen(name);
+    for (; left > 0 && end > 0; left--) {
+        bool is_gap = name[left - 1] == '_';
+        if (is_gap && text[end - 1] != '-' && text[end - 1] != '_' && text[end - 1] != ' ')
+            continue;
+        if (!is_gap && !is_letter_of(name[left - 1], text[end - 1]))
+            return false;
+        end--;
+    }
+    return left == 0;
+}
+
+// Whether `=` or `:` at `at` stands behind a name of a secret, which may be in quotes, also escaped ones.
+static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
+    size_t end = at;
+    assert(text[at] == '=' || text[at] == ':');
+    while (end > 0 && at - end < 4 && strchr(" \t\"'\\", text[end - 1]))
+        end--;
+    size_t count = sizeof secret_names / sizeof *secret_names, index = 0;
+    while (index < count && !ends_with_name(text, end, secret_names[index]))
+        index++;
+    *has_scheme = index == count - 1;
+    return index < count;
+}
+
+// How many bytes the value at `at` has. In quotes it may have blanks.
+static size_t value_bytes(const char *text, size_t bytes, size_t at, char quote) {
+    size_t end = at;
+    while (end < bytes && text[end] != '\n' &&
+           (quote ? text[end] != quote : !is_blank_or_quote(text[end]) && !strchr(",;&)}]", text[end])))
+        end++;
+    return end - at;
+}
+
+// Moves behind blanks, and behind a quote, which is returned; 0: there is none.
+static char skip_to_value(const char *text, size_t bytes, size_t *at) {
+    while (*at < bytes && (text[*at] == ' ' || text[*at] == '\t'))
+        ++*at;
+    if (*at + 1 < bytes && text[*at] == '\\' && text[*at + 1] == '"')
+        ++*at;
+    bool is_quote = *at < bytes && (text[*at] == '"' || text[*at] == '\'');
+    return is_quote ? text[(*at)++] : '\0';
+}
+
+// Moves behind a scheme of HTTP and its blank. Another first word is the credential itself.
+static size_t skip_scheme(const char *text, size_t bytes, size_t at) {
+    static const char *const schemes[] = {"bearer ", "basic ", "digest ", "token ", "apikey ", "negotiate "};
+    for (size_t index = 0; index < sizeof schemes / sizeof *schemes; index++) {
+        size_t count = strlen(schemes[index]);
+        if (bytes - at > count && strncasecmp(text + at, schemes[index], count) == 0)
+            return at + count;
+    }
+    return at;
+}
+
+size_t log_hide_named(char *text, size_t bytes) {
+    for (size_t at = 0; at < bytes; at++) {
+        bool has_scheme;
+        if ((text[at] != '=' && text[at] != ':') || !is_behind_name(text, at, &has_scheme))
+            continue;
+        size_t begin = at + 1;
+        char quote = skip_to_value(text, bytes, &begin);
+        begin = has_scheme ? skip_scheme(text, bytes, begin) : begin;
+        size_t count = value_bytes(text, bytes, begin, quote);
+        if (count >= LOG_SECRET_BYTES_MIN)
+            at = put_stars(text, &bytes, begin, count) - 1;
+    }
+    return bytes;
+}
+
 // How many bytes of the text's end are the beginning of the secret.
 static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes) {
     size_t count = bytes < secret_bytes ? bytes : secret_bytes;

@@ -48,6 +48,16 @@ static void secrets_however_they_are_cut(void **state) {
     }
 }
 
+static void values_by_their_name(void **state) {
+    (void)state;
+    const char *text = "password=hunter2 x\n{\"token\": \"abcd\"}\n";
+    for (size_t at_a_time = 1; at_a_time <= strlen(text); at_a_time++) {
+        begin("", 0);
+        add(text, strlen(text), at_a_time);
+        assert_string_equal(passed, "password=*** x\n{\"token\": \"***\"}\n");
+    }
+}
+
 // A line that has no end, with the secret at each place of a stretch around the filter's bounds.
 static void lines_without_an_end(void **state) {
     (void)state;
@@ -86,6 +96,7 @@ static void without_secrets(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_however_they_are_cut),
+        cmocka_unit_test(values_by_their_name),
         cmocka_unit_test(lines_without_an_end),
         cmocka_unit_test(without_secrets),
     };

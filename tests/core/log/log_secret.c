@@ -44,6 +44,38 @@ static void credentials_by_their_form(void **state) {
     }
 }
 
+static void values_by_their_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } table[] = {
+        {"password=hunter2 user=bob", "password=*** user=bob"},
+        {"DB_PASSWORD = 'two words', x", "DB_PASSWORD = '***', x"},
+        {"{\"access_token\": \"abcd\", \"user\": \"bob\"}", "{\"access_token\": \"***\", \"user\": \"bob\"}"},
+        {"\"{\\\"apiKey\\\":\\\"abcd\\\"}\"", "\"{\\\"apiKey\\\":\\\"***\"}\""},
+        {"GET /x?api-key=abcd&b=1", "GET /x?api-key=***&b=1"},
+        {"--secret-key=abcd --port=8080", "--secret-key=*** --port=8080"},
+        {"token: abcdef", "token: ***"},
+        {"Authorization: Token abcdef", "Authorization: Token ***"},
+        {"authorization: abcdef from here", "authorization: *** from here"},
+        {"Proxy-Authorization: Bearer ***", "Proxy-Authorization: Bearer ***"},
+        {"tokens: 12345, max_tokens=4096", "tokens: 12345, max_tokens=4096"},
+        {"password: on", "password: on"},
+        {"the password was wrong", "the password was wrong"},
+        {"password=", "password="},
+        {"=", "="},
+        {"token=\"", "token=\""},
+    };
+    for (size_t at = 0; at < sizeof table / sizeof *table; at++) {
+        char text[256];
+        strcpy(text, table[at].before);
+        text[log_hide_named(text, strlen(text))] = '\0';
+        assert_string_equal(text, table[at].after);
+        text[log_hide_named(text, strlen(text))] = '\0'; // what is hidden stays so
+        assert_string_equal(text, table[at].after);
+    }
+}
+
 static void a_secret_that_is_known(void **state) {
     (void)state;
     static const struct {
@@ -73,12 +105,15 @@ static void a_secret_that_is_known(void **state) {
 // Nothing is read or written outside, however short the text is.
 static void each_beginning(void **state) {
     (void)state;
-    const char *all = "x nats://u:p@h Bearer abcdefghijk eyJabcdefghijklmnopqrstuvw s3cret";
+    const char *all = "x nats://u:p@h Bearer abcdefghijk eyJabcdefghijklmnopqrstuvw \"password\": \"abcd\" "
+                      "authorization: token abcd s3cret";
     for (size_t bytes = 0; bytes <= strlen(all); bytes++) {
         char *text = malloc(bytes + 1);
         assert_non_null(text);
         memcpy(text, all, bytes);
         size_t left = log_hide_credentials(text, bytes);
+        assert_true(left <= bytes);
+        left = log_hide_named(text, left);
         assert_true(left <= bytes);
         left = log_hide_secret(text, left, "s3cret", 6, true);
         assert_true(left <= bytes);
@@ -89,6 +124,7 @@ static void each_beginning(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credentials_by_their_form),
+        cmocka_unit_test(values_by_their_name),
         cmocka_unit_test(a_secret_that_is_known),
         cmocka_unit_test(each_beginning),
     };
