@@ -91,12 +91,13 @@ static int make_directory(const struct address *address, const char **why) {
     char directory[URI_BYTES_MAX];
     directory_of(address, directory);
     if (mkdir(directory, S_IRWXU) < 0 && errno != EEXIST) {
-        *why = "the default socket's directory can't be made";
+        *why = "the default socket's folder can't be made, and --listen names no other address";
         return -errno;
     }
     int result = check_directory(directory);
     if (result < 0)
-        *why = "the default socket's directory is not this user's alone";
+        *why =
+            "expected a folder of this user's alone for the default socket, or --listen with another address";
     return result;
 }
 
@@ -104,7 +105,7 @@ static int make_directory(const struct address *address, const char **why) {
 static int check_abandoned(const struct address *address, const char **why) {
     struct stat status;
     if (lstat(path_of(address), &status) < 0 || !S_ISSOCK(status.st_mode)) {
-        *why = "a file that is no socket is in the way";
+        *why = "expected a path without a file, or with a socket that nobody uses";
         return -EEXIST;
     }
     int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -116,7 +117,7 @@ static int check_abandoned(const struct address *address, const char **why) {
     close(probe);
     if (refused)
         return 0;
-    *why = "another process uses this socket";
+    *why = "expected a free path: another process uses this socket";
     return -EADDRINUSE;
 }
 
@@ -462,12 +463,12 @@ static bool is_own(const struct address *address) {
 static int check_tcp(const struct address *address, bool shared, const char **why) {
     bool is_picked = address_port(address) == 0;
     if (!is_own(address)) {
-        *why = "it is no address of this machine";
+        *why = "expected an address of this machine";
         return -EADDRNOTAVAIL;
     }
     bool is_used = !is_picked && !shared &&
                    (is_taken(address, "/proc/net/tcp", false) || is_taken(address, "/proc/net/tcp6", true));
-    *why = "another process uses this port";
+    *why = "expected a free port: another process uses this port";
     return is_used ? -EADDRINUSE : 0;
 }
 
@@ -498,7 +499,7 @@ static int check_folder(const char *path, const char **why) {
     const char *end = strrchr(path, '/');
     assert(end && (size_t)(end - path) < sizeof folder);
     snprintf(folder, sizeof folder, "%.*s", end == path ? 1 : (int)(end - path), path);
-    *why = "the socket's folder can't be written to";
+    *why = "expected a folder that can be written, in which the socket is made";
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 
@@ -516,10 +517,10 @@ static int check_unix(const char *path, bool shared, const char **why) {
         return folder == -ENOENT && is_default_path(path) ? 0 : folder; // the hub makes it
     if (lstat(path, &status) < 0)
         return 0;
-    *why = "a file that is no socket is in the way";
+    *why = "expected a path without a file, or with a socket that nobody uses";
     if (!S_ISSOCK(status.st_mode))
         return -EEXIST;
-    *why = "another process uses this socket";
+    *why = "expected a free path: another process uses this socket";
     return !shared && is_listened_on(path) ? -EADDRINUSE : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -65,18 +66,23 @@ static void forget_environment(void) {
 
 int passed_sockets_take(const char **why) {
     const char *process = getenv("LISTEN_PID"), *sockets = getenv("LISTEN_FDS");
+    static char refused[96];
     int result = 0;
     if (!process || !sockets || read_number(process) != (long)getpid()) {
         forget_environment();
         return 0;
     }
     long count = read_number(sockets);
-    *why = count < 0 ? "LISTEN_FDS: expected a number" : "LISTEN_FDS: expected 16 sockets at most";
+    *why = count < 0 ? "LISTEN_FDS: expected a number from 0 to 16"
+                     : "LISTEN_FDS: expected a number from 0 to 16, as the hub serves 16 addresses at most";
     if (count < 0 || count > PASSED_SOCKETS_MAX)
         result = -EINVAL;
     for (long at = 0; at < count && result == 0; at++) {
         result = take_one(&passed[at], FIRST + (int)at);
-        *why = "LISTEN_FDS: expected stream sockets that listen";
+        if (result < 0)
+            snprintf(refused, sizeof refused,
+                     "LISTEN_FDS: descriptor %d: expected a stream socket that listens", FIRST + (int)at);
+        *why = refused;
     }
     passed_count = result == 0 ? (uint32_t)count : 0;
     take_names(getenv("LISTEN_FDNAMES"));

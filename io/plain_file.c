@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,11 @@ static int plain_file_kind(int descriptor) {
     if (fstat(descriptor, &status) < 0)
         return -errno;
     return S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? -EISDIR : -EOPNOTSUPP;
+}
+
+const char *plain_file_why(int error) {
+    assert(error > 0);
+    return error == EOPNOTSUPP || error == ENXIO ? "it is no regular file" : strerror(error);
 }
 
 // A FIFO would wait for who writes to it, a terminal might become the hub's.

@@ -9,5 +9,7 @@
 int plain_file_open(const char *path);
 // Reads on to the file's end, `room` bytes at most. 0, or -errno. `bytes` tells how many came, also where it fails.
 int plain_file_read(int file, char *text, size_t room, size_t *bytes);
+// Why it can't be read, in words, for an errno of these functions.
+const char *plain_file_why(int error);
 // Whether it can be opened so: 0 or -errno. For libraries that open it themselves.
 int plain_file_check(const char *path);

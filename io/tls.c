@@ -492,23 +492,37 @@ static const char *load(struct tls_context *made, const struct tls_files *files)
     return good ? NULL : files->clients;
 }
 
-static void explain(const char *file, char *why, size_t capacity) {
+// What a file is expected to hold; NULL: it is none of these.
+static const char *expected_of(const struct tls_files *files, const char *file) {
+    return !files                       ? "certificates of authorities in PEM"
+           : file == files->certificate ? "a certificate in PEM, and behind it those that it was signed by"
+           : file == files->key         ? "the certificate's private key in PEM, without a password"
+           : file == files->clients     ? "certificates of authorities in PEM"
+                                        : NULL;
+}
+
+static void explain(const struct tls_files *files, const char *file, char *why, size_t capacity) {
+    const char *expected = expected_of(files, file);
     unsigned long error = ERR_peek_error();
     const char *reason =
-        ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
-    snprintf(why, capacity, "%s: %s", file, reason ? reason : "can't be used");
+        ERR_SYSTEM_ERROR(error) ? plain_file_why(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
+    snprintf(why, capacity, "%s: %s%s%s", file, expected ? "expected " : "", expected ? expected : "",
+             expected ? ": " : "");
+    size_t used = strlen(why);
+    snprintf(why + used, capacity - used, "%s", reason ? reason : "it can't be used");
     ERR_clear_error();
 }
 
 // Returns the finished source. On a fault says why, frees `made` and returns NULL.
-static struct secure_source *finish(struct tls_context *made, const struct cipher *cipher, const char *fault,
-                                    char *why, size_t capacity) {
+static struct secure_source *finish(struct tls_context *made, const struct cipher *cipher,
+                                    const struct tls_files *files, const char *fault, char *why,
+                                    size_t capacity) {
     if (!fault) {
         made->source.cipher = cipher;
         atomic_init(&made->source.references, 1);
         return &made->source;
     }
-    explain(fault, why, capacity);
+    explain(files, fault, why, capacity);
     if (made)
         SSL_CTX_free(made->context);
     memory_give(made);
@@ -527,7 +541,7 @@ struct secure_source *tls_context_read(const struct cipher *cipher, const struct
                                        size_t capacity) {
     struct tls_context *made = begin_context(TLS_server_method());
     const char *fault = made && made->context && set_rules(made->context) ? load(made, files) : "TLS";
-    return finish(made, cipher, fault, why, capacity);
+    return finish(made, cipher, files, fault, why, capacity);
 }
 
 // --- Peers that are connected
@@ -586,7 +600,7 @@ struct secure_source *tls_context_read_authorities(const struct cipher *cipher, 
         fault = from;
     if (!fault)
         SSL_CTX_set_verify(made->context, SSL_VERIFY_PEER, NULL);
-    return finish(made, cipher, fault, why, capacity);
+    return finish(made, cipher, NULL, fault, why, capacity);
 }
 
 bool tls_context_dial(SSL *ssl, const char *server) {

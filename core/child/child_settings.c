@@ -345,6 +345,16 @@ static const char *set_key(struct child_settings *settings, const char *key, con
     return "a key of children; patchbay.conf(5) lists them";
 }
 
+bool child_settings_may_show(const char *key) {
+    static const char *const keys[] = {
+        "protocol",      "framing",   "start", "ask-clients", "cancel", "instances", "max-instances",
+        "restart-limit", "directory", "data",  "user",        "level",  NULL};
+    for (size_t index = 0; index < sizeof times / sizeof *times; index++)
+        if (strcmp(times[index].key, key) == 0)
+            return true;
+    return one_of(key, keys) >= 0;
+}
+
 // Returns the thing that two keys mustn't both set: a variable, whichever way it is set, or the key itself.
 static const char *thing_of(const char *key, bool *sets_variable) {
     size_t word = begins_with_word(key, "set") ? 3 : begins_with_word(key, "secret") ? 6 : 0;

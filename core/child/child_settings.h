@@ -86,6 +86,8 @@ void child_settings_drop(const struct child_settings *settings);
 // Drops a reference of the settings and of all that are linked behind them; NULL is allowed.
 void child_settings_drop_all(struct child_settings *first);
 
+// Whether a fault may show the value that a key has: no other value of the section can hold a secret.
+bool child_settings_may_show(const char *key);
 // Takes a key and its value. NULL when all is well, else what was expected: static text.
 const char *child_settings_set(struct child_settings *settings, const char *key, const char *value);
 // All keys have come: fills in what wasn't given. NULL, or what is missing.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/child/log_line.h"
+#include "core/log/log_secret.h"
 #include "core/rights/digest.h"
 #include "core/wire/ini.h"
 #include "io/log.h"
@@ -102,11 +103,13 @@ static const char *lack_of(const struct config *config, const struct address *ad
     if (config->insecure || (local && !shared))
         return NULL;
     if (!config->users[0])
-        return local ? "by all users of this machine and there is no authentication"
-                     : "from other machines and there is no authentication";
+        return local
+                   ? "by all users of this machine and there is no authentication: expected --users beside it"
+                   : "from other machines and there is no authentication: expected --users beside it";
     return local || address->secure
                ? NULL
-               : "from other machines and there is no TLS, so that credentials could be read on their way";
+               : "from other machines and there is no TLS, so that credentials could be read on their way: "
+                 "expected tls:// or https://";
 }
 
 const char *config_option_of_listener(const struct config *config, uint32_t index) {
@@ -141,7 +144,8 @@ static void judge_listeners(struct config *config) {
         if (is_repeated(config, index, uri))
             config_complain_of(config, option, "%s: expected an address that is given once", uri);
         if (lack)
-            config_complain_of(config, option, "%s can be reached %s; --insecure serves it all the same", uri,
+            config_complain_of(config, option,
+                               "%s can be reached %s, or --insecure, which serves it all the same", uri,
                                lack);
     }
 }
@@ -166,8 +170,8 @@ static void check_memory(struct config *config) {
     assert(config->settings.shard_count > 0 && config->settings.shard_count <= SHARDS_MAX);
     uint64_t least = limits_memory_bytes_least(config->settings.shard_count);
     if (config->settings.limits.memory_bytes_max < least)
-        config_complain_of(config, "max-memory", "%u shards need %lluM at least",
-                           config->settings.shard_count, (unsigned long long)(least >> 20));
+        config_complain_of(config, "max-memory", "expected %lluM or more for %u shards",
+                           (unsigned long long)(least >> 20), config->settings.shard_count);
 }
 
 static void choose_io(struct config *config) {
@@ -339,12 +343,20 @@ static bool note_child(struct config *config, const char *child, const char *key
     return true;
 }
 
-// Whether this source has given the option before.
-static bool is_given_here(const struct config *config, const struct option *option) {
+// The line of this file that has given the option before; 0: none has.
+static uint32_t line_given_here(const struct config *config, const struct option *option) {
     for (const struct config_given *given = config->given; given; given = given->next)
         if (given->option == option && given->source == config->source)
-            return true;
-    return false;
+            return given->line;
+    return 0;
+}
+
+// The line that gave a key of a child's section, or with the key "" began the section; NULL: none did.
+static const struct config_given *find_key(const struct config *config, const char *child, const char *key) {
+    const struct config_given *given = config->given;
+    while (given && !(given->child && strcmp(given->child, child) == 0 && strcmp(given->key, key) == 0))
+        given = given->next;
+    return given;
 }
 
 // --- Lines
@@ -353,25 +365,53 @@ static void take_key(struct config *config, const struct ini_line *line) {
     assert(line->kind == INI_KEY && line->value);
     const struct option *option = option_find(line->key);
     const char *value = ini_unquote(line->value);
-    if (!option || option->traits & OPTION_ARGUMENT) {
+    uint32_t given_line = option && !(option->traits & OPTION_REPEATS) ? line_given_here(config, option) : 0;
+    if (!option) {
         config_complain(config, line->key, "expected a key that there is; patchbayd --help lists them");
-    } else if (!(option->traits & OPTION_REPEATS) && is_given_here(config, option)) {
-        config_complain(config, line->key, "expected a key that is given once");
-    } else if (option->traits & OPTION_SECRET && config_print_hides(value)) {
+    } else if (option->traits & OPTION_ARGUMENT) {
+        config_complain(config, line->key, "expected --%s on the command line: no file may have the key",
+                        line->key);
+    } else if (given_line > 0) {
+        config_complain(config, line->key, "expected a key that is given once: line %u gives it, too",
+                        given_line);
+    } else if (option->traits & OPTION_SECRET && config_is_hidden(value)) {
         config_complain(config, line->key, "expected a value: *** stands for a secret that was not shown");
     } else if (config_note(config, option, value)) {
         config_set(config, option, value);
     }
 }
 
+// Whether a key of a child's section is the value of a variable.
+static bool is_variable(const char *key) {
+    return strncmp(key, "set", 3) == 0 && (key[3] == ' ' || key[3] == '\t');
+}
+
+// Whether a ` ;` may stand in the value of a key of a child's section: in a command it means something to a shell, in a variable to
+// the program.
+static bool may_have_semicolon(const char *key) {
+    return strcmp(key, "command") == 0 || is_variable(key);
+}
+
+static bool was_hidden(const char *key, const char *value) {
+    return is_variable(key) ? strcmp(value, CONFIG_HIDDEN) == 0
+                            : !strcmp(key, "command") && config_is_hidden(value);
+}
+
 static void take_child_key(struct config *config, const struct ini_line *line) {
     assert(config->children.child && line->kind == INI_KEY);
-    bool is_hidden = strncmp(line->key, "set", 3) == 0 && strcmp(line->value, "***") == 0;
-    const char *expected = is_hidden ? "a value: *** stands for one that was not shown"
-                                     : config_children_set(&config->children, line->key, line->value);
-    if (expected)
-        config_complain(config, line->key, "expected %s", expected);
-    note_child(config, config->children.child->name, line->key);
+    const char *child = config->children.child->name;
+    const struct config_given *given = find_key(config, child, line->key);
+    const char *value = may_have_semicolon(line->key) ? line->value : ini_unquote(line->value);
+    const char *expected = was_hidden(line->key, value)
+                               ? "a value: " CONFIG_HIDDEN " stands for one that was not shown"
+                               : config_children_set(&config->children, line->key, value);
+    if (expected && given)
+        config_complain(config, line->key, "expected a key that is given once: line %u gives it, too",
+                        given->line);
+    else if (expected)
+        config_complain_of_value(config, line->key, child_settings_may_show(line->key) ? value : NULL,
+                                 expected);
+    note_child(config, child, line->key);
 }
 
 static void end_section(struct reading *reading) {
@@ -401,6 +441,12 @@ static void begin_section(struct reading *reading, const char *section) {
         return;
     }
     const char *name = section + sizeof kind - 1 + blanks;
+    const struct config_given *given = find_key(config, name, "");
+    if (given) {
+        config_complain(config, section, "expected a child that is named once: line %u%s names it, too",
+                        given->line, given->source == config->source ? "" : " of another file");
+        return;
+    }
     const char *expected = config_children_begin(&config->children, name);
     if (expected) {
         config_complain(config, section, "expected %s", expected);
@@ -458,12 +504,12 @@ bool config_read_file(struct config *config, const char *path) {
     if (file >= 0)
         close(file);
     config->files_read[config->files] = path;
+    if (error)
+        config_complain(config, "config", "%s: expected a regular file of up to 4M that can be read: %s",
+                        path, error == EFBIG ? "it is larger" : plain_file_why(error));
     config->source = ++config->files;
     config->line = 0;
-    if (error)
-        config_complain(config, NULL, "can't read it: %s",
-                        error == EFBIG ? "it has more than 4M" : strerror(error));
-    else
+    if (!error)
         read_lines(config, text, bytes);
     config->source = config->line = 0;
     if (text)
@@ -474,13 +520,7 @@ bool config_read_file(struct config *config, const char *path) {
 
 // --- The configuration in force
 
-#define HIDDEN "***"
-
 enum { PLACE_BYTES = 512, VALUE_BYTES = 16 << 10 };
-
-bool config_print_hides(const char *value) {
-    return strstr(value, HIDDEN) != NULL;
-}
 
 // --- Where a value is from
 
@@ -509,9 +549,9 @@ static void hide_credentials(const char *urls, char *out, size_t capacity) {
         bytes = strcspn(urls, ",");
         const char *scheme = memmem(urls, bytes, "://", 3), *begin = scheme ? scheme + 3 : urls;
         const char *at = memrchr(begin, '@', bytes - (size_t)(begin - urls)), *rest = at ? at : begin;
-        used +=
-            (size_t)snprintf(out + used, capacity - used, "%s%.*s%s%.*s", used ? "," : "",
-                             (int)(begin - urls), urls, at ? HIDDEN : "", (int)(urls + bytes - rest), rest);
+        used += (size_t)snprintf(out + used, capacity - used, "%s%.*s%s%.*s", used ? "," : "",
+                                 (int)(begin - urls), urls, at ? CONFIG_HIDDEN : "",
+                                 (int)(urls + bytes - rest), rest);
     }
 }
 
@@ -526,14 +566,26 @@ static bool needs_quotes(const char *value) {
     return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
 }
 
+// A copy of a command line, for the caller to free, without what is a credential by its form; NULL: memory is used up.
+static char *hide_in_command(const char *command) {
+    char *shown = strdup(command);
+    if (shown)
+        shown[log_hide_credentials(shown, strlen(shown))] = '\0';
+    return shown;
+}
+
 static void print_value(const struct option *option, const char *value, const char *place) {
-    char hidden[VALUE_BYTES];
+    char hidden[VALUE_BYTES], *command = NULL;
     if (option->traits & OPTION_SECRET) {
         hide_credentials(value, hidden, sizeof hidden);
         value = hidden;
+    } else if (option->kind == OPTION_EXTENSION) {
+        command = hide_in_command(value);
+        value = command ? command : CONFIG_HIDDEN;
     }
     const char *quote = needs_quotes(value) ? "\"" : "";
     printf("%s = %s%s%s ; %s\n", option->name, quote, value, quote, place);
+    free(command);
 }
 
 // --- Options
@@ -598,23 +650,19 @@ static void print_default(const struct config *config, const struct option *opti
 
 // --- Children
 
-static const struct config_given *find_key(const struct config *config, const char *child, const char *key) {
-    const struct config_given *given = config->given;
-    while (given && !(given->child && strcmp(given->child, child) == 0 && strcmp(given->key, key) == 0))
-        given = given->next;
-    return given;
-}
-
 static void print_key(const struct config *config, const struct child_settings *child, const char *key,
                       const char *value) {
     char place[4 * PLACE_BYTES + 16];
     const struct config_given *given = find_key(config, child->name, key);
-    bool is_secret = strncmp(key, "set", 3) == 0 && (key[3] == ' ' || key[3] == '\t');
+    char *command = strcmp(key, "command") == 0 ? hide_in_command(value) : NULL;
+    const char *quote = !may_have_semicolon(key) && needs_quotes(value) ? "\"" : "";
+    const char *shown = strcmp(key, "command") == 0 ? command : is_variable(key) ? NULL : value;
     if (given) {
         write_place(config, given->source, given->line, place);
         printf("; %s\n", place);
     }
-    printf("%s = %s\n", key, is_secret ? HIDDEN : value);
+    printf("%s = %s%s%s\n", key, quote, shown ? shown : CONFIG_HIDDEN, quote);
+    free(command);
 }
 
 // One of --extension is among the options.

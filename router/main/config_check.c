@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/listener.h"
@@ -30,7 +31,7 @@ static bool check_listener(struct config *config, const struct address *address,
     if (failed)
         config_complain_of(config, option, "%s: %s: %s", uri, why, strerror(-failed));
     if (!listener_has_group(address))
-        config_complain_of(config, option, "%s: expected a group that is there", uri);
+        config_complain_of(config, option, "%s: expected a group of this machine behind group=", uri);
     if (failed == -EADDRINUSE) // it may be free when the hub is started
         config->faults--;
     return failed != -EADDRINUSE;
@@ -48,25 +49,31 @@ static bool check_listeners(struct config *config) {
 
 enum { EXECUTES = 1, WRITES = 2, READS = 4 };
 
-// Whether a user may do so, by the mode of a file alone: as the hub will, once it is that user.
-static bool may(const struct privdrop_user *user, const struct stat *status, unsigned bits) {
-    if (user->user == 0)
-        return !(bits & EXECUTES) || S_ISDIR(status->st_mode) || (status->st_mode & 0111);
-    bool in_group = user->group == status->st_gid;
-    for (int at = 0; at < user->group_count; at++)
-        in_group |= user->groups[at] == status->st_gid;
-    unsigned shift = user->user == status->st_uid ? 6 : in_group ? 3 : 0;
-    return (status->st_mode >> shift & bits) == bits;
+// Returns whether a user may use a path so, as the kernel judges: with lists of access, and with the folders above. A process that
+// becomes the user tries it. 0 or an errno.
+static int try_as(const struct privdrop_user *user, const char *path, int mode) {
+    int status = 0;
+    pid_t process = fork();
+    if (process == 0) {
+        int failed = -privdrop_become(user);
+        _exit(failed ? failed : access(path, mode) < 0 ? errno : 0);
+    }
+    if (process < 0)
+        return errno;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EACCES;
 }
 
 // 0 or an errno: whether whoever runs the hub, or the user that it becomes, may use a file or folder so.
 static int check_use(const char *path, const struct privdrop_user *user, unsigned bits) {
-    struct stat status;
     int mode = (bits & READS ? R_OK : 0) | (bits & WRITES ? W_OK : 0) | (bits & EXECUTES ? X_OK : 0);
     assert(mode);
-    if (stat(path, &status) < 0 || (!user && access(path, mode) < 0))
+    if (access(path, F_OK) < 0) // which is told before what a user may
         return errno;
-    return !user || may(user, &status, bits) ? 0 : EACCES;
+    if (user && user->user != geteuid())
+        return try_as(user, path, mode);
+    return access(path, mode) < 0 ? errno : 0;
 }
 
 // 0 or an errno: a file that is there must take more, or its folder a new one.
@@ -83,29 +90,37 @@ static int check_writable(const char *path, const struct privdrop_user *user) {
     return errno != ENOENT ? errno : check_use(folder, user, WRITES | EXECUTES);
 }
 
-// Returns the user that the hub becomes, in `room`. NULL: the hub stays the user that it is, or the user isn't known.
-static const struct privdrop_user *find_user(const struct config *config, struct privdrop_user *room) {
-    return config->user[0] && privdrop_find(room, config->user) == 0 ? room : NULL;
+// Returns the user that the hub becomes, in `room`. NULL: the hub stays the user that it is, or, which is a fault, can't become that
+// one.
+static const struct privdrop_user *find_user(struct config *config, struct privdrop_user *room) {
+    int failed = config->user[0] ? privdrop_find(room, config->user) : 0;
+    if (config->user[0] && !failed && geteuid() != 0 && geteuid() != room->user)
+        failed = -EPERM;
+    if (failed)
+        config_complain_of(config, "user", "%s: %s", config->user,
+                           failed == -ENOENT ? "expected a user of this machine: there is no such user"
+                           : failed == -EPERM
+                               ? "expected root, which alone can become another user, to start the hub"
+                               : strerror(-failed));
+    return config->user[0] && !failed ? room : NULL;
 }
 
 static void check_journal(struct config *config, const struct privdrop_user *user) {
     int error = config->journal[0] ? check_writable(config->journal, user) : 0;
-    if (error == EOPNOTSUPP)
-        config_complain_of(config, "audit", "%s: expected a regular file", config->journal);
-    else if (error)
-        config_complain_of(config, "audit", "%s: %s%s%s", config->journal, strerror(error),
-                           user ? " for the user " : "", user ? config->user : "");
+    if (error)
+        config_complain_of(
+            config, "audit", "%s: expected a regular file that can be written%s%s, or be made: %s",
+            config->journal, user ? " by the user " : "", user ? config->user : "", plain_file_why(error));
 }
 
 // --- Children
 
 static void complain(struct config *config, const struct child_settings *child, const char *key,
-                     const char *what, int error) {
+                     const char *what, const char *expected, int error) {
     const struct config_place place = config_place_of_child(config, child->name, key);
-    if (config->check)
-        config_fault(&place, "child %s: %s: %s", child->name, what, strerror(error));
-    else
-        config_warn(&place, "child %s: %s: %s", child->name, what, strerror(error));
+    void (*say)(const struct config_place *place, const char *format, ...) =
+        config->check ? config_fault : config_warn;
+    say(&place, "child %s: %s: expected %s: %s", child->name, what, expected, plain_file_why(error));
     config->faults += config->check;
 }
 
@@ -170,7 +185,7 @@ static void check_secrets(struct config *config, const struct child_settings *ch
         if (path)
             snprintf(key, sizeof key, "secret %.*s", (int)(path - at - 2), at + 1);
         if (error)
-            complain(config, child, key, path, error);
+            complain(config, child, key, path, "a regular file that can be read", error);
     }
 }
 
@@ -197,11 +212,13 @@ static void check_data(struct config *config, const struct child_settings *child
                        const struct privdrop_user *user) {
     char *data;
     int failed = child_data_directory(child, &data);
-    const char *what = data ? data : "neither XDG_DATA_HOME nor HOME says where its data are to be";
     int error = failed ? -failed : data ? check_folder(data, user) : 0;
     assert(!data || child->protocol == CHILD_HERMES);
     if (error)
-        complain(config, child, "data", what, error);
+        complain(config, child, "data", data ? data : "no folder",
+                 data ? "a folder that can be written, or be made"
+                      : "the key data, or XDG_DATA_HOME or HOME in the hub's environment",
+                 error);
     memory_give(data);
 }
 
@@ -214,10 +231,10 @@ static void check_child(struct config *config, const struct child_settings *chil
     if (directory && !error && (stat(directory, &status) < 0 || !S_ISDIR(status.st_mode)))
         error = ENOTDIR;
     if (error)
-        complain(config, child, "directory", directory, error);
+        complain(config, child, "directory", directory, "a folder that can be entered", error);
     error = find_program(child, program, user);
     if (error)
-        complain(config, child, "command", program, error);
+        complain(config, child, "command", program, "a program that can be run", error);
     check_data(config, child, user);
     check_secrets(config, child, user);
 }
@@ -243,8 +260,8 @@ bool config_check(struct config *config) {
 
 bool config_check_start(struct config *config) {
     struct privdrop_user room;
-    const struct privdrop_user *user = find_user(config, &room);
     uint32_t before = config->faults;
+    const struct privdrop_user *user = find_user(config, &room);
     check_journal(config, user);
     check_children(config, user);
     return config->faults == before;

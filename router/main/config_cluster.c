@@ -35,7 +35,7 @@ static bool read_server(struct config *config, const char *text, size_t bytes) {
                          : nats_url_read_as(text, bytes, server[-1].url.secure, &server->url)) {
     case NATS_URL_BAD_SCHEME:
         return fail(config, "servers as nats:// or tls:// and HOST:PORT, with USER:PASSWORD or TOKEN and an "
-                            "at sign before HOST");
+                            "at sign before HOST, and a comma without blanks between two servers");
     case NATS_URL_BAD_CREDENTIAL:
         return fail(config,
                     "a server's USER:PASSWORD or TOKEN of 1 to 255 bytes each, in which %XX is a byte");
@@ -82,8 +82,11 @@ static bool are_safe(struct config *config) {
         if (config->insecure || cluster_server_is_safe(cluster, &cluster->servers[at]))
             continue;
         return config_complain_of(
-            config, "nats", "%s:%u isn't on this machine and %s; --insecure joins it all the same", url->host,
-            url->port, url->secure ? "there are no credentials for it" : "is spoken to without TLS");
+            config, "nats", "%s:%u isn't on this machine and %s, or --insecure, which joins it all the same",
+            url->host, url->port,
+            url->secure ? "there are no credentials for it: expected USER:PASSWORD or TOKEN before its HOST, "
+                          "--nats-credentials"
+                        : "is spoken to without TLS: expected tls://");
     }
     return true;
 }
@@ -104,35 +107,34 @@ static bool is_display_name(const char *name) {
 }
 
 // The machine's name where none is given, as far as that can be one.
-static bool name_hub(struct config *config) {
+static void name_hub(struct config *config) {
     char name[256] = "";
     struct hub_cluster *cluster = &config->cluster;
     if (cluster->hub_name[0])
-        return is_display_name(cluster->hub_name) ||
-               config_complain_of(config, "hub-name",
-                                  "expected 1 to 64 printable ASCII characters without quotes");
+        return;
     bool is_good = gethostname(name, sizeof name - 1) == 0 && is_display_name(name);
     strcpy(cluster->hub_name, is_good ? name : "hub");
-    return true;
 }
 
 bool config_check_cluster(struct config *config) {
     struct cluster_settings *settings = &config->cluster_settings;
     bool has_name = config->cluster.name[0] != '\0';
+    if (config->cluster.hub_name[0] && !is_display_name(config->cluster.hub_name))
+        config_complain_of(config, "hub-name",
+                           "expected 1 to 64 printable ASCII characters without quotes and backslashes");
     if (settings->server_count > 0 && !has_name)
         return config_complain_of(config, "nats", "expected --cluster NAME beside it");
     if (settings->server_count == 0 && has_name)
         return config_complain_of(config, "cluster", "expected --nats URL beside it");
     if (!has_name && config->nats_creds[0])
-        return config_complain_of(config, "nats-credentials", "expected --nats beside it");
+        return config_complain_of(config, "nats-credentials", "expected --nats and --cluster beside it");
     if (!has_name && config->nats_authorities[0])
-        return config_complain_of(config, "nats-ca", "expected --nats beside it");
+        return config_complain_of(config, "nats-ca", "expected --nats and --cluster beside it");
     if (!has_name)
         return true;
     settings->insecure = config->insecure;
     settings->creds = config->nats_creds[0] ? config->nats_creds : NULL;
-    if (!name_hub(config))
-        return false;
+    name_hub(config);
     config->cluster.settings = settings;
     config->settings.cluster = &config->cluster;
     config->settings.sandbox.may_dial = true;

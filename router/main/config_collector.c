@@ -32,7 +32,8 @@ bool config_check_collector(struct config *config) {
         return true;
     return config_complain_of(
         config, "otlp",
-        "%s:%u isn't on this machine and is spoken to without TLS; --insecure sends spans there all the same",
+        "%s:%u isn't on this machine and is spoken to without TLS: expected a collector on this machine, or "
+        "--insecure, which sends spans there all the same",
         url->host, url->port);
 }
 

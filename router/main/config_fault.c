@@ -9,7 +9,7 @@
 #include "io/log.h"
 #include "router/main/config_options.h"
 
-enum { FAULT_BYTES_MAX = 2048 };
+enum { FAULT_BYTES_MAX = 2048, SHOWN_BYTES_MAX = 128 };
 
 __attribute__((format(printf, 3, 0))) static void
 print(enum log_event event, const struct config_place *place, const char *format, va_list arguments) {
@@ -57,6 +57,18 @@ bool config_complain(struct config *config, const char *key, const char *format,
     va_end(arguments);
     config->faults++;
     return false;
+}
+
+bool config_is_hidden(const char *value) {
+    return strstr(value, CONFIG_HIDDEN) != NULL;
+}
+
+bool config_complain_of_value(struct config *config, const char *key, const char *value,
+                              const char *expected) {
+    // What stands before an @ may be a credential of a server, where no server is expected.
+    bool is_shown = value && strlen(value) < SHOWN_BYTES_MAX && !strchr(value, '@');
+    return config_complain(config, key, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
+                           is_shown ? value : "", is_shown ? "'" : "");
 }
 
 bool config_is_given(const struct config *config, const char *option) {

@@ -3,6 +3,12 @@
 
 #include "router/main/config_types.h"
 
+// What --print-config puts in the place of a secret.
+#define CONFIG_HIDDEN "***"
+
+// Whether a value has that, so that the hub can't read the value again.
+bool config_is_hidden(const char *value);
+
 struct config_place {
     const char *file; // NULL: the command line
     uint32_t line;    // 0: of no line
@@ -18,6 +24,9 @@ void config_warn(const struct config_place *place, const char *format, ...)
 // Names and counts a fault of the option that is being read. Returns false.
 bool config_complain(struct config *config, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+// Likewise: `expected`, and the value that stands there instead, where the value may be shown; NULL: it may not.
+bool config_complain_of_value(struct config *config, const char *key, const char *value,
+                              const char *expected);
 // Names and counts a fault of an option that has been read, at the place where that option was given last. Returns
 // false.
 bool config_complain_of(struct config *config, const char *option, const char *format, ...)

@@ -199,6 +199,8 @@ const char *option_expected(const struct option *option, char *out, size_t capac
                                          [OPTION_TIME] = "a time such as 250ms, 5s or 10m",
                                          [OPTION_SPIN] = "a time such as 50us or 1ms"};
     char min[32], max[32];
+    uint64_t shortest = option->kind == OPTION_SPIN ? 1000 : OPTION_MS;
+    bool may_be_off = (option->kind == OPTION_TIME || option->kind == OPTION_SPIN) && option->min == 0;
     switch (option->kind) {
     case OPTION_CHOICE:
         return join_choices(option, out, capacity);
@@ -212,8 +214,9 @@ const char *option_expected(const struct option *option, char *out, size_t capac
     case OPTION_SIZE:
     case OPTION_TIME:
     case OPTION_SPIN:
-        snprintf(out, capacity, "%s, from %s to %s", things[option->kind],
-                 show_number(option, option->min, min), show_number(option, option->max, max));
+        snprintf(out, capacity, "%s%s, from %s to %s", may_be_off ? "off, or " : "", things[option->kind],
+                 show_number(option, may_be_off ? shortest : option->min, min),
+                 show_number(option, option->max, max));
         return out;
     default:
         snprintf(out, capacity, "%s of 1 to %zu bytes without control characters", option->value,

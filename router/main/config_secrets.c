@@ -1,6 +1,7 @@
 #include "router/main/config_secrets.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <unistd.h>
 
 #include "core/rights/digest.h"
@@ -16,14 +17,18 @@ static const char *parse_creds(int file, struct nats_creds *out) {
     int failed = plain_file_read(file, text, sizeof text, &bytes);
     bool good = !failed && nats_creds_read(text, bytes, out);
     digest_wipe(text, sizeof text);
-    return good ? NULL : failed ? "it can't be read" : "it has no seed of a user's nkey, or more than one";
+    return good     ? NULL
+           : failed ? "expected a file that can be read"
+                    : "expected one seed of a user's nkey in it: SU and 56 letters and digits";
 }
 
 static const char *read_creds(const char *path, struct nats_creds *out) {
     assert(path && *path);
     int file = plain_file_open(path);
     if (file < 0)
-        return "it can't be opened";
+        return file == -ENOENT                          ? "expected a file that is there"
+               : file == -EISDIR || file == -EOPNOTSUPP ? "expected a regular file"
+                                                        : "expected a file that can be read";
     const char *fault = parse_creds(file, out);
     close(file);
     return fault;
@@ -38,7 +43,7 @@ static bool are_creds_good(struct config *config) {
         return true;
     if (!fault &&
         !nats_creds_sign(&creds, "", 0, signature)) // what the library needs for it is there from now on
-        fault = "nothing can be signed with it";
+        fault = "expected a seed that signs: the library for TLS refuses this one";
     nats_creds_wipe(&creds);
     if (fault)
         config_complain_of(config, "nats-credentials", "%s: %s", cluster->creds, fault);

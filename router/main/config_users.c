@@ -37,7 +37,8 @@ static char *read_text(const struct config *config, size_t *bytes) {
     if (text && !error)
         return text;
     const struct config_place place = config_place_of(config, "users");
-    config_fault(&place, "can't read %s: %s", path, strerror(error));
+    config_fault(&place, "%s: expected a regular file of up to 16M that can be read: %s", path,
+                 error == EFBIG ? "it is larger" : plain_file_why(error));
     if (text)
         digest_wipe(text, *bytes);
     free(text);
@@ -51,7 +52,8 @@ static bool are_known(const struct config *config, const struct users *users) {
         if (!child->user || users_by_name(users, child->user, strlen(child->user)))
             continue;
         const struct config_place place = config_place_of_child(config, child->name, "user");
-        config_fault(&place, "child %s: its user isn't in %s", child->name, config->users);
+        config_fault(&place, "child %s: expected a user of %s, not '%s'", child->name, config->users,
+                     child->user);
         known = false;
     }
     return known;
@@ -74,7 +76,8 @@ static void warn_of_gate(const struct config *config, const struct users *users,
         index++;
     if (has_gate && index == count)
         log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_text(config->users), log_unknown(), log_text("admin")),
-                  "%s: nobody is admin: what --gate holds can't be approved", config->users);
+                  "%s: expected a user with admin = yes: nobody can approve what --gate holds",
+                  config->users);
 }
 
 struct users *config_users(const struct config *config, const struct siphash_key *key,

@@ -18,17 +18,14 @@
 #define DEFAULT_TCP  "tcp://127.0.0.1:7411"
 #define DEFAULT_HTTP "127.0.0.1:7412"
 
-enum { EXPECTED_BYTES = 256, SHOWN_BYTES = 128 };
+enum { EXPECTED_BYTES = 256 };
 
 // --- Fields
 
 static bool refuse(struct config *config, const struct option *option, const char *text,
                    const char *expected) {
-    const char *url = strstr(text, "://");
-    bool bears_credential = url && strchr(url, '@'); // of a server, where no server is expected
-    bool is_shown = !(option->traits & OPTION_SECRET) && !bears_credential && strlen(text) < SHOWN_BYTES;
-    return config_complain(config, option->name, "expected %s%s%s%s", expected, is_shown ? ", not '" : "",
-                           is_shown ? text : "", is_shown ? "'" : "");
+    return config_complain_of_value(config, option->name, option->traits & OPTION_SECRET ? NULL : text,
+                                    expected);
 }
 
 static bool refuse_value(struct config *config, const struct option *option, const char *text) {
@@ -79,8 +76,7 @@ static bool set_listener(struct config *config, const struct option *option, con
     if (!transport || transport->option)
         return refuse(config, option, uri,
                       "tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines behind the "
-                      "scheme, with a port "
-                      "from 0 to 65535");
+                      "scheme, with a port from 0 to 65535, and a path of up to 107 bytes");
     config->listener_count++;
     return true;
 }
@@ -187,6 +183,9 @@ static bool set_allowed(struct config *config, const struct option *option, cons
 // --- Others
 
 static bool set_extension(struct config *config, const struct option *option, const char *text) {
+    if (config_is_hidden(text))
+        return config_complain(config, option->name,
+                               "expected a command: *** stands for a credential that was not shown");
     const char *expected = config_children_extend(&config->children, text);
     return !expected || config_complain(config, option->name, "expected %s", expected);
 }

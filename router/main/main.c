@@ -361,7 +361,8 @@ static bool are_files_there(const struct config *config) {
         int failed = config_is_given(config, files[at].option) ? plain_file_check(files[at].path) : 0;
         const struct config_place place = config_place_of(config, files[at].option);
         if (failed)
-            config_fault(&place, "TLS: %s: %s", files[at].path, strerror(-failed));
+            config_fault(&place, "TLS: %s: expected a regular file that can be read: %s", files[at].path,
+                         plain_file_why(-failed));
         all = all && !failed;
     }
     return all;
@@ -388,7 +389,8 @@ static bool is_valid_now(const struct config *config, struct secure_source *secu
     const struct config_place place = config_place_of(config, "tls-certificate");
     assert(config->tls_certificate[0]);
     if (fault)
-        (config->check ? config_fault : config_warn)(&place, "TLS: %s: %s", config->tls_certificate, fault);
+        (config->check ? config_fault : config_warn)(
+            &place, "TLS: %s: expected a certificate that is valid now: %s", config->tls_certificate, fault);
     return !fault || !config->check;
 }
 
@@ -608,9 +610,18 @@ static bool fork_helpers(struct program *program, struct config *config) {
     return !failed;
 }
 
+// A SIGHUP that comes while the hub starts waits until the hub has started: logrotate knows nothing of starts.
+static void hold_reloads(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+}
+
 int main(int argc, char **argv) {
     static struct program program;
     struct config *config = &program.config;
+    hold_reloads();
     if (process_fill_streams())
         return STATUS_FAILED;
     log_begin();

@@ -91,25 +91,18 @@ bool sandbox_plan(struct sandbox *sandbox, const struct config *config) {
     sandbox->mode = config->settings.sandbox.mode;
     sandbox->secret = config->tls_certificate[0] || config->users[0] || config_cluster_is_secret(config);
     if (!add_files(sandbox, config)) {
-        log_write(LOG_FAILED, LOG_NO_FIELDS, "too many files, or too long a path, for --sandbox");
+        log_write(LOG_FAILED, LOG_NO_FIELDS,
+                  "--sandbox: expected at most 32 files in 64 folders, each with a path of up to 4095 bytes");
         return false;
     }
     if (!config->user[0])
         return true;
     sandbox->user_name = config->user;
-    int failed = privdrop_find(&sandbox->user, config->user);
-    if (!failed && geteuid() != 0 && geteuid() != sandbox->user.user)
-        failed = -EPERM;
-    if (!failed) {
+    int failed = privdrop_find(&sandbox->user, config->user); // config_check has named why not
+    assert(!failed);
+    if (!failed)
         privdrop_tell(&sandbox->user, config->user);
-        return true;
-    }
-    const struct config_place place = config_place_of(config, "user");
-    config_fault(&place, "%s: %s", config->user,
-                 failed == -ENOENT  ? "there is no such user"
-                 : failed == -EPERM ? "only root can become another user"
-                                    : strerror(-failed));
-    return false;
+    return !failed;
 }
 
 const struct privdrop_user *sandbox_user(const struct sandbox *sandbox) {

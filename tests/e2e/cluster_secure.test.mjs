@@ -223,13 +223,13 @@ test('what the hub was started with shows no secret of a server\'s, and is read 
 test('servers on other machines need TLS and credentials, or --insecure; what can\'t be used is said at start', async () => {
   const creds = written('good', SEED);
   const refused = [
-    [['--nats', 'nats://u:s3cret@192.0.2.1:4222'], /192\.0\.2\.1:4222 isn't on this machine and is spoken to without TLS; --insecure/],
-    [['--nats', 'tls://192.0.2.1:4222'], /there are no credentials for it; --insecure/],
-    [['--nats', 'nats://127.0.0.1:1,nats://192.0.2.1:4222', '--nats-credentials', creds], /spoken to without TLS; --insecure/],
+    [['--nats', 'nats://u:s3cret@192.0.2.1:4222'], /192\.0\.2\.1:4222 isn't on this machine and is spoken to without TLS: expected tls:\/\/, or --insecure/],
+    [['--nats', 'tls://192.0.2.1:4222'], /there are no credentials for it: expected .*, or --insecure/],
+    [['--nats', 'nats://127.0.0.1:1,nats://192.0.2.1:4222', '--nats-credentials', creds], /spoken to without TLS: expected tls:\/\/, or --insecure/],
     [['--nats', 'tls://127.0.0.1:1', '--nats-ca', join(folder, 'none')], /TLS: .*none/],
-    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', join(folder, 'none')], /--nats-credentials: .*none: it can't be opened/],
-    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', written('bad', 'SUACSs3cret')], /--nats-credentials: .*bad: it has no seed/],
-    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', folder], /it can't be opened/],
+    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', join(folder, 'none')], /--nats-credentials: .*none: expected a file that is there/],
+    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', written('bad', 'SUACSs3cret')], /--nats-credentials: .*bad: expected one seed/],
+    [['--nats', 'nats://127.0.0.1:1', '--nats-credentials', folder], /expected a regular file/],
     [['--nats', 'nats://s3cret@127.0.0.1:x'], /--nats: expected a server's HOST:PORT/],
     [['--nats', 'nats://s3cret%@127.0.0.1:1'], /--nats: expected a server's USER:PASSWORD/],
     [['--nats', 'http://s3cret@127.0.0.1:1'], /--nats: expected servers as nats:/],

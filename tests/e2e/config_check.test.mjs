@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,9 +45,9 @@ test('all faults are named, in all files and on the command line, each with its 
     'hub.ini:2: max-qeue: expected a key that there is; patchbayd --help lists them',
     'hub.ini:3: expected KEY = VALUE',
     "hub.ini:4: gate: expected off, human-in-the-loop or manual, not 'sometimes'",
-    'hub.ini:6: max-batch: expected a key that is given once',
+    'hub.ini:6: max-batch: expected a key that is given once: line 5 gives it, too',
     "hub.ini:7: nats: expected a server's HOST:PORT: a name or a numeric address, and a port from 1 to 65535",
-    'hub.ini:10: restart-limit: expected a number from 0 to 1000000',
+    "hub.ini:10: restart-limit: expected a number from 0 to 1000000, not 'many'",
     'hub.ini:11: comand: expected a key of children; patchbay.conf(5) lists them',
     'hub.ini:12: hubs: expected [child NAME]: there are no other sections',
     'hub.ini:14: b: expected a command',
@@ -56,7 +56,7 @@ test('all faults are named, in all files and on the command line, each with its 
     'users:3: rate: expected a number a second from 1/s to 1000000000/s, such as 1000/s',
     'users:4: cal: expected a key of users and roles; patchbay-users(5) lists them',
     'users:5: expected a name that no other section has',
-    '--tls-certificate: TLS: none.pem: No such file or directory',
+    '--tls-certificate: TLS: none.pem: expected a regular file that can be read: No such file or directory',
   ]);
   assert.doesNotMatch(stderr, /s3cret/);
 }));
@@ -88,18 +88,18 @@ test('what a start would not find is named where the key stands', inFolder(async
   const faulty = check('--config', config, '--listen', `unix://${folder}/none/socket`, '--listen', 'tcp://192.0.2.1:0', '--insecure');
   assert.equal(faulty.status, 2);
   assert.deepEqual(linesOf(faulty.stderr, folder), [
-    "--listen: unix://none/socket: the socket's folder can't be written to: No such file or directory",
-    '--listen: tcp://192.0.2.1:0: it is no address of this machine: Cannot assign requested address',
-    'hub.ini:1: audit: none/journal: No such file or directory',
-    'hub.ini:4: directory: child a: nowhere: No such file or directory',
-    'hub.ini:3: command: child a: program: No such file or directory',
-    'hub.ini:5: secret TOKEN: child a: secret: No such file or directory',
-    'hub.ini:7: command: child b: sh: No such file or directory',
+    "--listen: unix://none/socket: expected a folder that can be written, in which the socket is made: No such file or directory",
+    '--listen: tcp://192.0.2.1:0: expected an address of this machine: Cannot assign requested address',
+    'hub.ini:1: audit: none/journal: expected a regular file that can be written, or be made: No such file or directory',
+    'hub.ini:4: directory: child a: nowhere: expected a folder that can be entered: No such file or directory',
+    'hub.ini:3: command: child a: program: expected a program that can be run: No such file or directory',
+    'hub.ini:5: secret TOKEN: child a: secret: expected a regular file that can be read: No such file or directory',
+    'hub.ini:7: command: child b: sh: expected a program that can be run: No such file or directory',
   ]);
   // An address in use is no fault of the configuration: a hub may run there.
   const used = check('--listen', `tcp://127.0.0.1:${port}`);
   assert.equal(used.status, 1);
-  assert.match(used.stderr, new RegExp(`^--listen: tcp://127.0.0.1:${port}: another process uses this port`));
+  assert.match(used.stderr, new RegExp(`^--listen: tcp://127.0.0.1:${port}: expected a free port: another process uses this port`));
   assert.equal(check('--listen', `tcp://127.0.0.1:${port}`, '--share-addresses').status, 0);
   assert.equal(check('--listen', `tcp://[::1]:${port}`).status, 0);
   taken.close();
@@ -108,13 +108,13 @@ test('what a start would not find is named where the key stands', inFolder(async
 test('a start, and SIGHUP, name what --check names: the journal as a fault, programs as warnings', inFolder(async (folder, write) => {
   const child = ['[child a]', 'command = no-such-program', `directory = ${folder}/nowhere`, 'secret KEY = /no-such-secret', '[child b]', 'command = /etc/passwd', ''];
   const start = (...options) => spawn(process.env.PATCHBAYD, [...ANY, '--http', 'off', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const told = (line) => [`hub.ini:${line + 2}: directory: child a: nowhere: No such file or directory`, `hub.ini:${line + 1}: command: child a: no-such-program: No such file or directory`,
-    `hub.ini:${line + 3}: secret KEY: child a: /no-such-secret: No such file or directory`, `hub.ini:${line + 5}: command: child b: /etc/passwd: Permission denied`];
+  const told = (line) => [`hub.ini:${line + 2}: directory: child a: nowhere: expected a folder that can be entered: No such file or directory`, `hub.ini:${line + 1}: command: child a: no-such-program: expected a program that can be run: No such file or directory`,
+    `hub.ini:${line + 3}: secret KEY: child a: /no-such-secret: expected a regular file that can be read: No such file or directory`, `hub.ini:${line + 5}: command: child b: /etc/passwd: expected a program that can be run: Permission denied`];
   const faulty = write('hub.ini', [`audit = ${folder}/none/journal`, 'users = /no-such-users', 'tls-certificate = /no-such-certificate', 'tls-key = /no-such-key', ...child].join('\n'));
   const ended = spawnSync(process.env.PATCHBAYD, [...ANY, '--config', faulty], { encoding: 'utf8' });
   assert.equal(ended.status, 2);
-  const expected = ['hub.ini:1: audit: none/journal: No such file or directory', "hub.ini:2: users: can't read /no-such-users: No such file or directory",
-    'hub.ini:3: tls-certificate: TLS: /no-such-certificate: No such file or directory', 'hub.ini:4: tls-key: TLS: /no-such-key: No such file or directory'];
+  const expected = ['hub.ini:1: audit: none/journal: expected a regular file that can be written, or be made: No such file or directory', 'hub.ini:2: users: /no-such-users: expected a regular file of up to 16M that can be read: No such file or directory',
+    'hub.ini:3: tls-certificate: TLS: /no-such-certificate: expected a regular file that can be read: No such file or directory', 'hub.ini:4: tls-key: TLS: /no-such-key: expected a regular file that can be read: No such file or directory'];
   assert.deepEqual(linesOf(ended.stderr, folder).map((line) => line.replace(/^patchbayd: /, '')).sort(), [...expected, ...told(5)].sort());
   assert.deepEqual(linesOf(check('--config', faulty).stderr, folder).sort(), [...expected, ...told(5)].sort());
   const hub = start('--config', write('hub.ini', '# no child yet\n'));
@@ -145,11 +145,11 @@ test('programs, folders and secrets of children are tried as the user that the h
   const child = ['user = nobody', '[child a]', `command = ${only('program', 0o700)}`, `directory = ${closed}`, `secret KEY = ${only('secret', 0o600)}`,
     '[child b]', `command = ${only('all', 0o755)}`, `directory = ${folder}`, `secret KEY = ${only('read', 0o644)}`, ''];
   const { status, stderr } = check(...ANY, '--config', write('hub.ini', child.join('\n')));
-  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:4: directory: child a: closed: Permission denied', 'hub.ini:3: command: child a: program: Permission denied',
-    'hub.ini:5: secret KEY: child a: secret: Permission denied']]);
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:4: directory: child a: closed: expected a folder that can be entered: Permission denied', 'hub.ini:3: command: child a: program: expected a program that can be run: Permission denied',
+    'hub.ini:5: secret KEY: child a: secret: expected a regular file that can be read: Permission denied']]);
   for (const user of ['', 'user = root']) assert.equal(check(...ANY, '--config', write('hub.ini', [user, ...child.slice(1)].join('\n'))).status, 0);
   const plain = write('hub.ini', `user = root\n[child a]\ncommand = ${join(folder, 'read')}\n`);
-  assert.deepEqual(linesOf(check(...ANY, '--config', plain).stderr, folder), ['hub.ini:3: command: child a: read: Permission denied']);
+  assert.deepEqual(linesOf(check(...ANY, '--config', plain).stderr, folder), ['hub.ini:3: command: child a: read: expected a program that can be run: Permission denied']);
 }));
 
 test('a users file that cannot be read is named once, and the status is 2', inFolder((folder, write) => {
@@ -159,7 +159,7 @@ test('a users file that cannot be read is named once, and the status is 2', inFo
     for (const more of [['--sandbox', 'on'], ['--sandbox', 'off'], ['--check'], ...process.getuid() ? [] : [['--user', 'nobody']]]) {
       const { status, stderr } = spawnSync(process.env.PATCHBAYD, [...ANY, '--http', 'off', ...options, ...more], { encoding: 'utf8' });
       const file = why.startsWith('Is') ? folder : 'none';
-      assert.deepEqual([status, linesOf(stderr, folder)], [2, [`${place}: can't read ${file}: ${why}`]], more.join(' '));
+      assert.deepEqual([status, linesOf(stderr, folder)], [2, [`${place}: ${file}: expected a regular file of up to 16M that can be read: ${why}`]], more.join(' '));
     }
   }
 }));
@@ -172,15 +172,15 @@ test("an extension's folder for data that can be neither made nor written to is 
   const good = [...section('new', `${folder}/a/b/c`), ...section('old', folder), ...section('ends', `${folder}/d/`), '[child plain]', 'command = cat', `data = ${file}`];
   assert.equal(check(...ANY, '--config', write('hub.ini', good.join('\n'))).status, 0);
   const faulty = write('hub.ini', [...section('a', file), ...section('b', `${file}/data`), ...section('c', `${folder}/link`), ''].join('\n'));
-  const told = ['hub.ini:4: data: child a: file: Not a directory', 'hub.ini:8: data: child b: file/data: Not a directory', 'hub.ini:12: data: child c: link: No such file or directory'];
+  const told = ['hub.ini:4: data: child a: file: expected a folder that can be written, or be made: Not a directory', 'hub.ini:8: data: child b: file/data: expected a folder that can be written, or be made: Not a directory', 'hub.ini:12: data: child c: link: expected a folder that can be written, or be made: No such file or directory'];
   const { status, stderr } = check(...ANY, '--config', faulty);
   assert.deepEqual([status, linesOf(stderr, folder)], [2, told]);
   const homeless = spawnSync(process.env.PATCHBAYD, [...ANY, '--extension', 'e=cat', '--check', '--sandbox', 'off'], { encoding: 'utf8', env: { PATH: process.env.PATH } });
   assert.equal(homeless.status, 2);
-  assert.match(homeless.stderr, /child e: neither XDG_DATA_HOME nor HOME says where its data are to be: No such file or directory/);
+  assert.match(homeless.stderr, /child e: no folder: expected the key data, or XDG_DATA_HOME or HOME in the hub's environment: No such file or directory/);
   if (!process.getuid()) {
     const as = check(...ANY, '--config', write('as.ini', ['user = nobody', ...section('a', `${own}/data`), ''].join('\n')));
-    assert.deepEqual([as.status, linesOf(as.stderr, folder)], [2, ['as.ini:5: data: child a: own/data: Permission denied']]);
+    assert.deepEqual([as.status, linesOf(as.stderr, folder)], [2, ['as.ini:5: data: child a: own/data: expected a folder that can be written, or be made: Permission denied']]);
   }
   assert.deepEqual(readdirSync(folder).sort(), [...process.getuid() ? [] : ['as.ini'], 'file', 'hub.ini', 'link', 'own']);
   const hub = spawn(process.env.PATCHBAYD, [...ANY, '--http', 'off', '--config', faulty], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -271,15 +271,15 @@ test('what the hub would find out only at its start, or later, is named with its
   const users = write('users', '[role r]\ncall = a\n[user a]\nroles = nobody\n');
   const cases = [
     [`listen = ${twice}\nlisten = ${twice}`, `hub.ini:3: listen: ${twice}: expected an address that is given once`],
-    [`listen = unix://${folder}/s?group=no-such-group`, 'hub.ini:2: listen: unix://s: expected a group that is there'],
-    [`audit = ${fifo}`, 'hub.ini:2: audit: fifo: expected a regular file'],
-    ['user = nobody-at-all', 'hub.ini:2: user: nobody-at-all: there is no such user'],
-    [`users = ${folder}/none`, "hub.ini:2: users: can't read none: No such file or directory"],
+    [`listen = unix://${folder}/s?group=no-such-group`, 'hub.ini:2: listen: unix://s: expected a group of this machine behind group='],
+    [`audit = ${fifo}`, 'hub.ini:2: audit: fifo: expected a regular file that can be written, or be made: it is no regular file'],
+    ['user = nobody-at-all', 'hub.ini:2: user: nobody-at-all: expected a user of this machine: there is no such user'],
+    [`users = ${folder}/none`, 'hub.ini:2: users: none: expected a regular file of up to 16M that can be read: No such file or directory'],
     [`users = ${users}`, 'users:4: roles: expected roles that are there'],
     ['allow-host =', "hub.ini:2: allow-host: expected a host such as hub.example, 192.0.2.1 or [2001:db8::1], not ''"],
-    ['extension = b=/no-such-program\nextension = a=/no-such-program', 'hub.ini:2: extension: child b: /no-such-program: No such file or directory', 'hub.ini:3: extension: child a: /no-such-program: No such file or directory'],
+    ['extension = b=/no-such-program\nextension = a=/no-such-program', 'hub.ini:2: extension: child b: /no-such-program: expected a program that can be run: No such file or directory', 'hub.ini:3: extension: child a: /no-such-program: expected a program that can be run: No such file or directory'],
     ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's"],
-    ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: Permission denied for the user nobody']],
+    ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: expected a regular file that can be written by the user nobody, or be made: Permission denied']],
   ];
   for (const [text, ...faults] of cases) {
     const options = text.startsWith('listen') ? [] : ANY;
@@ -287,8 +287,88 @@ test('what the hub would find out only at its start, or later, is named with its
     assert.deepEqual(linesOf(stderr, folder), faults);
     assert.equal(status, 2);
   }
-  assert.deepEqual(linesOf(check(...ANY, '--extension', 'a=/no-such-program').stderr), ['--extension: child a: /no-such-program: No such file or directory']);
+  assert.deepEqual(linesOf(check(...ANY, '--extension', 'a=/no-such-program').stderr), ['--extension: child a: /no-such-program: expected a program that can be run: No such file or directory']);
   assert.equal(check('--listen', 'tcp://127.0.0.1:0', '--listen', 'tcp://127.0.0.1:0').status, 0);
+}));
+
+// --- What a fault shows, and where
+
+test('a credential is not shown where no server is expected, nor in the command of a child', inFolder((folder, write) => {
+  for (const [option, value] of [['--http', 'u:s3cret@h:1'], ['--max-batch', 'https://u:s3cret@h'], ['--gate', 's3cret@h']]) {
+    const { status, stderr } = check(...ANY, `${option}=${value}`);
+    assert.equal(status, 2);
+    assert.doesNotMatch(stderr, /s3cret/, option);
+  }
+  const commands = ['cat https://u:s3cret@h/x', "cat --header 'Authorization: Bearer s3cret-s3cret'"];
+  const config = write('hub.ini', commands.map((command, at) => `[child c${at}]\ncommand = ${command}\n`).join(''));
+  const first = print('--config', config, '--extension', 'e=cat postgres://u:s3cret@h/db');
+  assert.equal(first.status, 0);
+  assert.doesNotMatch(first.stdout, /s3cret/);
+  assert.match(first.stdout, /^command = cat https:\/\/\*\*\*@h\/x$/m);
+  const again = check(...ANY, '--config', write('again.ini', first.stdout));
+  assert.equal(again.status, 2);
+  assert.equal(again.stderr.match(/: command: expected a value: \*\*\* stands for one that was not shown$/gm)?.length, 2, again.stderr);
+  assert.match(again.stderr, /: extension: expected a command: \*\*\* stands for a credential that was not shown$/m);
+}));
+
+test('a child that is named twice, a key that is given twice, and a value that cannot be are named with what there is', inFolder((folder, write) => {
+  const config = write('hub.ini', ['[child a]', 'command = cat', 'idle = soon', '[child a]', 'command = cat', '[child b]', 'command = cat', 'level = high', 'level = low',
+    'token = s3cret', 'set T =', 'set T = s3cret', ''].join('\n'));
+  const { status, stderr } = check(...ANY, '--config', config, '--hub-name', 'caf\u00e9', '--user', 'nobody-at-all', '--idle-timeout', '1us');
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, [
+    "hub.ini:3: idle: expected off, or a time such as 250ms, 5s or 10m, from 1ms to 24h, not 'soon'",
+    'hub.ini:4: child a: expected a child that is named once: line 1 names it, too',
+    "hub.ini:8: level: expected autonomous, supervised, human-in-the-loop or manual, not 'high'",
+    'hub.ini:9: level: expected a key that is given once: line 8 gives it, too',
+    'hub.ini:10: token: expected a key of children; patchbay.conf(5) lists them',
+    'hub.ini:12: set T: expected a key that is given once: line 11 gives it, too',
+    "--idle-timeout: expected off, or a time such as 250ms, 5s or 10m, from 1ms to 24h, not '1us'",
+    '--hub-name: expected 1 to 64 printable ASCII characters without quotes and backslashes',
+    '--user: nobody-at-all: expected a user of this machine: there is no such user',
+  ]]);
+}));
+
+test('a comment stands behind each value but a command and a variable, which may have a semicolon', inFolder((folder, write) => {
+  const config = write('hub.ini', ['[child a] ; a section', "command = sh -c 'true ; cat' ; of the command", 'idle = 5s ; a comment', `directory = "${folder} ; x" ; a comment`,
+    'set V = x ; y', ''].join('\n'));
+  mkdirSync(`${folder} ; x`);
+  const { status, stdout, stderr } = print('--config', config);
+  rmSync(`${folder} ; x`, { recursive: true });
+  assert.deepEqual([status, stderr], [0, '']);
+  const lines = stdout.split('\n');
+  for (const line of ["command = sh -c 'true ; cat' ; of the command", 'idle = 5s', `directory = "${folder} ; x"`]) assert.ok(lines.includes(line), stdout);
+}));
+
+// The mode of the file alone would let the user in, and keep out a user whom a list of access names.
+test('what a user may use is judged by the folders above and by lists of access, too', { skip: process.getuid() ? 'only root can become another user' : false }, inFolder((folder, write) => {
+  chmodSync(folder, 0o711);
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0o700 });
+  chmodSync(write('closed/inner', 'x'), 0o644);
+  chmodSync(write('listed', 'x'), 0o600);
+  const acl = `import os, pwd, struct, sys
+entry = lambda tag, mode, number: struct.pack('<HHI', tag, mode, number)
+os.setxattr(sys.argv[1], 'system.posix_acl_access', struct.pack('<I', 2) + entry(1, 6, 0xffffffff) + entry(2, 4, pwd.getpwnam('nobody').pw_uid) +
+            entry(4, 0, 0xffffffff) + entry(16, 4, 0xffffffff) + entry(32, 0, 0xffffffff))`;
+  const hasLists = spawnSync('python3', ['-c', acl, join(folder, 'listed')]).status === 0; // not each file system has
+  const config = write('hub.ini', ['user = nobody', '[child a]', 'command = cat', `secret INNER = ${closed}/inner`, ...hasLists ? [`secret LISTED = ${folder}/listed`] : [], ''].join('\n'));
+  const { status, stderr } = check(...ANY, '--config', config);
+  assert.deepEqual([status, linesOf(stderr, folder)], [2, ['hub.ini:4: secret INNER: child a: closed/inner: expected a regular file that can be read: Permission denied']]);
+}));
+
+// logrotate sends one whenever it runs, and a hub that has died of SIGHUP isn't started again by its unit.
+test('a SIGHUP that comes while the configuration is read waits until the hub has started', inFolder(async (folder, write) => {
+  const long = write('hub.ini', '; a comment\n'.repeat(340000));
+  const hub = spawn(process.env.PATCHBAYD, [...ANY, '--http', 'off', ...Array(16).fill(['--config', long]).flat()], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  hub.stderr.setEncoding('utf8').on('data', (text) => { said += text; });
+  const bytesRead = () => Number(/^rchar: (\d+)/m.exec(readFileSync(`/proc/${hub.pid}/io`, 'utf8'))[1]);
+  while (bytesRead() < 12e6);
+  hub.kill('SIGHUP');
+  for (let tries = 0; tries < 1000 && hub.exitCode === null && hub.signalCode === null && !said.includes('was read again'); tries++)
+    await new Promise((done) => { setTimeout(done, 25); });
+  assert.match(said, /^listening .*\n(.*\n)*patchbayd: the configuration was read again$/m);
+  hub.kill('SIGTERM');
 }));
 
 const ALLOWED = {

@@ -190,7 +190,7 @@ test('a gate that nobody may decide at is told where the configuration is read',
     const { status, stderr } = spawnSync(process.env.PATCHBAYD, ['--check', '--sandbox', 'off', ...gate, '--users', path], { encoding: 'utf8' });
     return [status, stderr];
   };
-  assert.deepEqual(said('no', '--gate', 'manual'), [0, `patchbayd: ${path}: nobody is admin: what --gate holds can't be approved\n`]);
+  assert.deepEqual(said('no', '--gate', 'manual'), [0, `patchbayd: ${path}: expected a user with admin = yes: nobody can approve what --gate holds\n`]);
   assert.deepEqual(said('yes', '--gate', 'manual'), [0, '']);
   assert.deepEqual(said('no'), [0, '']);
 });

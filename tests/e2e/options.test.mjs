@@ -249,7 +249,7 @@ test('--require-initialize: any other request gets -32054 before it', async () =
 });
 
 test('--max-memory must suffice for what the shards lend to the kernel', async () => {
-  await refuses(['--listen', ANY, '--max-memory', '16M', '--shards', '6'], /--max-memory: 6 shards need 18M at least/);
+  await refuses(['--listen', ANY, '--max-memory', '16M', '--shards', '6'], /--max-memory: expected 18M or more for 6 shards/);
   const hub = await Hub.launch(['--listen', ANY, '--max-memory', '16M', '--shards', '5']);
   await pings(hub.uris[0]);
   await hub.stop();

@@ -296,7 +296,7 @@ for (const io of IOS) {
     rmSync(config);
     symlinkSync(join(elsewhere, 'hub.ini'), config);
     hub.process.kill('SIGHUP');
-    await says(hub, /hub\.ini: can't read it: Permission denied/, 'the refusal');
+    await says(hub, /hub\.ini: expected a regular file .*: Permission denied/, 'the refusal');
     assert.ok((await log(3)).result);
     peer.drop();
     await ends(hub);
@@ -408,10 +408,10 @@ test('--user: what SIGHUP reads again must be readable', asRoot, async () => {
 test('--user: nobody of this name, and nobody but root', asRoot, async () => {
   const none = await launch('', ['--user', 'nobody-at-all']);
   assert.equal((await none.exit).code, 2);
-  assert.match(none.stderr, /--user: nobody-at-all: there is no such user/);
+  assert.match(none.stderr, /--user: nobody-at-all: expected a user of this machine: there is no such user/);
   const other = await launch('', ['--user', 'daemon'], { under: asNobody() });
   assert.equal((await other.exit).code, 2);
-  assert.match(other.stderr, /--user: daemon: only root can become another user/);
+  assert.match(other.stderr, /--user: daemon: expected root, which alone can become another user/);
 });
 
 test('who isn’t root has the same walls', asRoot, async () => {

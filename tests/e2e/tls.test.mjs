@@ -362,7 +362,7 @@ test('SIGHUP reads the files again; a fault changes nothing', async () => {
     };
     assert.equal(await subject(), 'hub');
     copyFileSync(file('later.pem'), file('now.pem'));
-    assert.match(await again('goes on as before'), /now\.key: key values mismatch/);
+    assert.match(await again('goes on as before'), /now\.key: expected .*: key values mismatch/);
     assert.equal(await subject(), 'hub');
     writeFileSync(file('now.pem'), 'nothing');
     assert.match(await again('goes on as before'), /now\.pem: /);
@@ -386,7 +386,7 @@ test('with users it is served beyond loopback, and plain TCP is not', async () =
 test('a certificate that has expired is a fault with --check, and a warning at start and SIGHUP', async () => {
   certificate('past', 'authority', 'IP:127.0.0.1', -1);
   const options = ['--listen', 'tls://127.0.0.1:0', '--tls-certificate', file('past.pem'), '--tls-key', file('past.key')];
-  const told = /^(patchbayd: )?--tls-certificate: TLS: \S+past\.pem: the certificate has expired$/gm;
+  const told = /^(patchbayd: )?--tls-certificate: TLS: \S+past\.pem: expected a certificate that is valid now: the certificate has expired$/gm;
   const checked = said(process.env.PATCHBAYD, [...options, '--check', '--sandbox', 'off']);
   assert.equal(checked.status, 2);
   assert.equal(checked.stderr.match(told)?.length, 1, checked.stderr);
@@ -410,8 +410,8 @@ test('what TLS needs is said before the hub starts', async () => {
   await refused(['--http', 'https://127.0.0.1:0'], /--tls-certificate: expected a file: an address is served over TLS/);
   await refused(['--tls-clients', file('authority.pem')], /--tls-clients: expected --tls-certificate beside it/);
   await refused([...serving, '--listen', 'tls://0.0.0.0:0'], /other machines/);
-  await refused(['--tls-certificate', file('hub.pem'), '--tls-key', file('ci.key')], /^--tls-key: TLS: \S+ci\.key: key values mismatch$/m);
+  await refused(['--tls-certificate', file('hub.pem'), '--tls-key', file('ci.key')], /^--tls-key: TLS: \S+ci\.key: expected the certificate's private key in PEM, without a password: key values mismatch$/m);
   await refused([...serving, '--tls-clients', file('ci.key')], /^--tls-clients: TLS: \S+ci\.key: \S/m);
   await refused(['--tls-certificate', file('hub.key'), '--tls-key', file('hub.key')], /^--tls-certificate: TLS: \S+hub\.key: \S/m);
-  await refused(['--tls-certificate', file('none.pem')], /none\.pem: No such file/);
+  await refused(['--tls-certificate', file('none.pem')], /none\.pem: expected .*: No such file/);
 });
