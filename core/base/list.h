@@ -17,6 +17,14 @@ struct list {
 
 #define list_entry(node, type, member) ((type *)((char *)(node)-offsetof(type, member)))
 
+// Goes through the entries of a list, from the first to the last: `entry` is a new variable, a pointer to `type`, which has its
+// place in the list in `member`. The loop's body may take out this entry, but not the one behind it.
+#define LIST_EACH(type, entry, list, member)                                                                 \
+    for (type *entry = list_entry((list)->next, type, member),                                               \
+              *entry##_next = list_entry(entry->member.next, type, member);                                  \
+         &entry->member != (list);                                                                           \
+         entry = entry##_next, entry##_next = list_entry(entry->member.next, type, member))
+
 static inline void list_init(struct list *list) {
     list->next = list->prev = list;
 }

@@ -5,9 +5,7 @@
 #include <openssl/evp.h>
 #include <string.h>
 
-#include "core/base/text.h"
-
-enum { PORT_MAX = 65535 };
+#include "core/wire/http_request.h"
 
 // --- Credentials
 
@@ -51,27 +49,21 @@ static bool is_of_name(char letter) {
            (letter >= '0' && letter <= '9') || letter == '-' || letter == '.' || letter == '_';
 }
 
-static bool is_of_v6(char letter) {
-    return OPENSSL_hexchar2int((unsigned char)letter) >= 0 || letter == ':' || letter == '.';
-}
-
 bool nats_url_place(const char *text, size_t bytes, struct nats_url *out) {
-    assert(text || bytes == 0);
-    bool bracketed = bytes > 0 && text[0] == '[';
-    const char *begin = text + bracketed, *end = memchr(text, bracketed ? ']' : ':', bytes);
-    size_t count = end ? (size_t)(end - begin) : 0, behind = count + 2 * bracketed;
-    if (count == 0 || count > NATS_URL_HOST_BYTES_MAX || behind == bytes || text[behind] != ':')
+    struct http_authority place;
+    struct span all = {0, bytes < UINT32_MAX ? (uint32_t)bytes : 0};
+    if (!http_authority_read((const uint8_t *)text, all, &place) || place.port == 0)
         return false;
-    for (size_t at = 0; at < count; at++)
-        if (!(bracketed ? is_of_v6(begin[at]) : is_of_name(begin[at])))
+    bool bracketed = text[0] == '[';
+    const char *host = text + bracketed;
+    size_t count = place.host.bytes - (bracketed ? 2 : 0);
+    for (size_t at = 0; at < count && !bracketed; at++)
+        if (!is_of_name(host[at]))
             return false;
-    uint64_t port;
-    if (bytes - behind > 1 + 5 || !text_read_digits(text + behind + 1, bytes - behind - 1, PORT_MAX, &port) ||
-        port == 0)
+    if (count > NATS_URL_HOST_BYTES_MAX)
         return false;
-    out->port = (uint16_t)port;
-    assert(count < sizeof out->host);
-    memcpy(out->host, begin, count);
+    out->port = (uint16_t)place.port;
+    memcpy(out->host, host, count);
     out->host[count] = '\0';
     out->is_v6 = bracketed;
     return true;

@@ -55,8 +55,7 @@ void cluster_members_seen(struct cluster_members *members, struct cluster_member
 
 void cluster_members_count(struct cluster_members *members) {
     members->served = members->unserved = members->listeners = members->strict = 0;
-    for (const struct list *node = members->all.next; node != &members->all; node = node->next) {
-        const struct cluster_member *member = list_entry(node, struct cluster_member, link);
+    LIST_EACH (const struct cluster_member, member, &members->all, link) {
         members->served += member->is_served;
         members->strict += member->is_strict;
         members->listeners += member->listens && (member->is_served || !member->has_beaten);

@@ -239,10 +239,8 @@ void heartbeat_goodbye(struct shard *shard) {
 }
 
 void heartbeat_realm(struct link *link) {
-    struct list *all = &link->members.all;
     assert(link->state == LINK_UP);
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct cluster_member *member = list_entry(node, struct cluster_member, link);
+    LIST_EACH (struct cluster_member, member, &link->members.all, link) {
         member->logged_ms = 0;
         if (member->has_beaten)
             take_served(link, member);

@@ -447,9 +447,8 @@ void inbound_request_lose(struct link *link, struct cluster_member *member) {
 
 void inbound_request_end(struct link *link, struct cluster_member *member) {
     assert(link->peer);
-    for (struct list *node = member->inbound.next; node != &member->inbound; node = node->next)
-        send_error(link, &list_entry(node, struct inbound_request, by_hub)->place, ERROR_TARGET_DISCONNECTED,
-                   NULL);
+    LIST_EACH (const struct inbound_request, request, &member->inbound, by_hub)
+        send_error(link, &request->place, ERROR_TARGET_DISCONNECTED, NULL);
     inbound_request_lose(link, member);
 }
 
@@ -459,15 +458,12 @@ enum { TAKEN_NUMBERS_MAX = 2000 }; // in one message
 
 // All that this hub has asked and isn't told of: of those that came long enough ago.
 static void tell_hub(struct link *link, struct cluster_member *hub, uint64_t until_ms) {
-    struct list *untold = &link->inbound.untold;
     uint32_t count = 0;
     struct text json;
     assert(!list_empty(&link->inbound.untold));
     text_init(&json);
-    for (struct list *node = untold->next, *next; node != untold && count < TAKEN_NUMBERS_MAX; node = next) {
-        struct inbound_request *request = list_entry(node, struct inbound_request, untold);
-        next = node->next;
-        if (request->came_ms > until_ms)
+    LIST_EACH (struct inbound_request, request, &link->inbound.untold, untold) {
+        if (request->came_ms > until_ms || count == TAKEN_NUMBERS_MAX)
             break;
         if (request->place.hub != hub)
             continue;

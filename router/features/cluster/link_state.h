@@ -16,21 +16,27 @@
 #include "router/features/cluster/nats_subscriptions.h"
 #include "router/features/feature_list.h"
 
-// The feature's own counters and gauges (nats_receive.c).
+// The feature's own counters: X(enumerator, name behind "cluster_", help, the engine's counter behind which it is shown).
+// clang-format off
+#define CLUSTER_EACH_COUNTER(X)                                                                                                                \
+    X(LINKS_OPENED, "links_opened", "Links to a NATS server that came to be.", COUNT_APPROVALS_REFUSED)                                        \
+    X(LINKS_LOST, "links_lost", "Links to a NATS server that were lost.", COUNT_APPROVALS_REFUSED)                                             \
+    X(DIALS_FAILED, "dials_failed", "Tries to reach a NATS server that came to nothing.", COUNT_APPROVALS_REFUSED)                             \
+    X(FAULTS, "server_faults", "What the NATS server called a fault.", COUNT_APPROVALS_REFUSED)                                                \
+    X(REQUESTS_SENT, "requests_sent", "Requests that went to other hubs.", COUNT_APPROVALS_REFUSED)                                            \
+    X(REQUESTS_UNHEARD, "requests_unheard", "Requests to other hubs for which nobody was there.", COUNT_APPROVALS_REFUSED)                     \
+    X(REQUESTS_NOT_TAKEN, "requests_not_taken", "Requests to other hubs that none has said to have in time.", COUNT_APPROVALS_REFUSED)         \
+    X(REQUESTS_LOST, "requests_lost", "Requests whose hub was gone before it answered.", COUNT_APPROVALS_REFUSED)                              \
+    X(REQUESTS_RECEIVED, "requests_received", "Requests and notifications that came from other hubs.", COUNT_APPROVALS_REFUSED)                \
+    X(ANSWERS_LATE, "answers_late", "Answers of other hubs to what had ended, or from one that hasn't the request.", COUNT_EVENTS_DROPPED)     \
+    X(NAMES_YIELDED, "names_yielded", "Agents that were held at another hub, too, and given up here.", COUNT_EVENTS_DROPPED)                   \
+    X(UNREADABLE, "messages_unreadable", "Messages of the NATS server that could not be read, or were for nobody here.", COUNT_EVENTS_DROPPED)
+// clang-format on
 enum cluster_counter {
-    CLUSTER_COUNT_LINKS_OPENED,
-    CLUSTER_COUNT_LINKS_LOST,
-    CLUSTER_COUNT_DIALS_FAILED,
-    CLUSTER_COUNT_FAULTS,
-    CLUSTER_COUNT_REQUESTS_SENT,
-    CLUSTER_COUNT_REQUESTS_UNHEARD,
-    CLUSTER_COUNT_REQUESTS_NOT_TAKEN,
-    CLUSTER_COUNT_REQUESTS_LOST,
-    CLUSTER_COUNT_REQUESTS_RECEIVED,
-    CLUSTER_COUNT_ANSWERS_LATE,
-    CLUSTER_COUNT_NAMES_YIELDED,
-    CLUSTER_COUNT_UNREADABLE,
-    CLUSTER_COUNTERS
+#define X(name, ...) CLUSTER_COUNT_##name,
+    CLUSTER_EACH_COUNTER(X)
+#undef X
+        CLUSTER_COUNTERS
 };
 
 enum cluster_gauge { CLUSTER_GAUGE_NATS, CLUSTER_GAUGE_HUBS, CLUSTER_GAUGE_HUBS_UNSERVED, CLUSTER_GAUGES };

@@ -18,10 +18,6 @@ static struct order *order_at(struct list *node) {
     return list_entry(node, struct order, by_table);
 }
 
-static struct attach_query *attach_at(struct list *node) {
-    return list_entry(node, struct attach_query, link);
-}
-
 // --- Saying
 
 static void begin_words(struct text *json, const char *id, size_t bytes) {
@@ -191,11 +187,10 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
 // --- Answered
 
 static struct attach_query *attach_of(const struct shard *shard, uint64_t number) {
-    const struct list *all = &shard->attach_queries;
-    struct list *node = all->next;
-    while (node != all && attach_at(node)->number != number)
-        node = node->next;
-    return node == all ? NULL : attach_at(node);
+    LIST_EACH (struct attach_query, query, &shard->attach_queries, link)
+        if (query->number == number)
+            return query;
+    return NULL;
 }
 
 void name_claim_answer(struct link *link, const struct hub_message *message) {
@@ -242,10 +237,8 @@ static struct list *first_unasked(const struct shard *shard) {
 }
 
 static void ask_attachments(struct link *link) {
-    struct list *all = &link->shard->attach_queries;
     assert(link_is_open(link));
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct attach_query *query = attach_at(node);
+    LIST_EACH (struct attach_query, query, &link->shard->attach_queries, link) {
         struct text json;
         if (query->number)
             continue;
@@ -262,7 +255,7 @@ static void close_all(struct shard *shard) {
     while (!list_empty(orders))
         registry_claimed(shard, order_at(orders->next), false);
     while (!list_empty(queries))
-        remote_attach_over(shard, attach_at(queries->next), ATTACH_DOWN);
+        remote_attach_over(shard, list_entry(queries->next, struct attach_query, link), ATTACH_DOWN);
 }
 
 // --- The answer to a registration waits for the server
@@ -292,9 +285,8 @@ static void follow_confirmations(struct link *link) {
 }
 
 void name_claim_link_stands(struct link *link) {
-    const struct list *orders = &link->shard->barrier;
-    for (struct list *node = orders->next; node != orders; node = node->next)
-        list_entry(node, struct order, by_barrier)->barrier_ping = 0;
+    LIST_EACH (struct order, order, &link->shard->barrier, by_barrier)
+        order->barrier_ping = 0;
     link->claimed_serial = link->late_serial = link->shard->agents.serials; // lists are compared
 }
 
@@ -332,24 +324,17 @@ void name_claim_follow(struct link *link) {
 
 static void expire(struct link *link) {
     struct shard *shard = link->shard;
-    struct list *asked = &shard->claims->orders, *registrations = &shard->barrier,
-                *attach = &shard->attach_queries;
+    struct list *asked = &shard->claims->orders;
     uint64_t now_ms = shard_now_ms(shard);
     while (!list_empty(asked) && order_at(asked->next)->claim_number &&
            now_ms - order_at(asked->next)->claimed_ms >= CLUSTER_CLAIM_MS)
         registry_claimed(shard, order_at(asked->next), false);
-    for (struct list *node = registrations->next, *next; node != registrations; node = next) {
-        struct order *order = list_entry(node, struct order, by_barrier);
-        next = node->next;
+    LIST_EACH (struct order, order, &shard->barrier, by_barrier)
         if (now_ms - order->barrier_ms >= CLUSTER_CONFIRM_MS)
             registry_confirmed(shard, order);
-    }
-    for (struct list *node = attach->next, *next; node != attach; node = next) {
-        struct attach_query *query = attach_at(node);
-        next = node->next;
+    LIST_EACH (struct attach_query, query, &shard->attach_queries, link)
         if (query->number && now_ms - query->asked_ms >= CLUSTER_CLAIM_MS)
             remote_attach_over(shard, query, ATTACH_NOBODY);
-    }
 }
 
 // Agents stand in the order of their serials, and have been held in that order.
@@ -377,11 +362,9 @@ static void claim_again(struct link *link, uint64_t *said, uint64_t age_ms) {
 
 // The lesser NODE asks a hub that it first hears, or again, what it holds.
 static void compare_new(struct link *link) {
-    struct list *all = &link->members.all;
-    for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
-        struct cluster_member *member = list_entry(node, struct cluster_member, link);
-        bool is_asked = member->is_new && member->is_served && is_lesser(link, member);
-        if (member->is_served)
+    LIST_EACH (struct cluster_member, member, &link->members.all, link) {
+        bool is_asked = link_is_open(link) && member->is_new && member->is_served && is_lesser(link, member);
+        if (link_is_open(link) && member->is_served)
             member->is_new = false;
         if (is_asked)
             remote_directory_ask(link, member, "{\"brief\":true}");

@@ -440,43 +440,10 @@ static bool cluster_holds_phase(const struct shard *shard) {
 }
 
 static const struct stats_row cluster_counters[CLUSTER_COUNTERS + 1] = {
-    [CLUSTER_COUNT_LINKS_OPENED] = {"cluster_links_opened", "cluster_links_opened_total", NULL,
-                                    "Links to a NATS server that came to be.",
-                                    STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_LINKS_LOST] = {"cluster_links_lost", "cluster_links_lost_total", NULL,
-                                  "Links to a NATS server that were lost.",
-                                  STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_DIALS_FAILED] = {"cluster_dials_failed", "cluster_dials_failed_total", NULL,
-                                    "Tries to reach a NATS server that came to nothing.",
-                                    STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_FAULTS] = {"cluster_server_faults", "cluster_server_faults_total", NULL,
-                              "What the NATS server called a fault.", STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_REQUESTS_SENT] = {"cluster_requests_sent", "cluster_requests_sent_total", NULL,
-                                     "Requests that went to other hubs.",
-                                     STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_REQUESTS_UNHEARD] = {"cluster_requests_unheard", "cluster_requests_unheard_total", NULL,
-                                        "Requests to other hubs for which nobody was there.",
-                                        STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_REQUESTS_NOT_TAKEN] = {"cluster_requests_not_taken", "cluster_requests_not_taken_total",
-                                          NULL, "Requests to other hubs that none has said to have in time.",
-                                          STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_REQUESTS_LOST] = {"cluster_requests_lost", "cluster_requests_lost_total", NULL,
-                                     "Requests whose hub was gone before it answered.",
-                                     STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_REQUESTS_RECEIVED] = {"cluster_requests_received", "cluster_requests_received_total", NULL,
-                                         "Requests and notifications that came from other hubs.",
-                                         STATS_BEHIND(COUNT_APPROVALS_REFUSED)},
-    [CLUSTER_COUNT_ANSWERS_LATE] =
-        {"cluster_answers_late", "cluster_answers_late_total", NULL,
-         "Answers of other hubs to what had ended, or from one that hasn't the request.",
-         STATS_BEHIND(COUNT_EVENTS_DROPPED)},
-    [CLUSTER_COUNT_NAMES_YIELDED] = {"cluster_names_yielded", "cluster_names_yielded_total", NULL,
-                                     "Agents that were held at another hub, too, and given up here.",
-                                     STATS_BEHIND(COUNT_EVENTS_DROPPED)},
-    [CLUSTER_COUNT_UNREADABLE] =
-        {"cluster_messages_unreadable", "cluster_messages_unreadable_total", NULL,
-         "Messages of the NATS server that could not be read, or were for nobody here.",
-         STATS_BEHIND(COUNT_EVENTS_DROPPED)},
+#define X(name, text, help, behind)                                                                          \
+    {("cluster_" text), ("cluster_" text "_total"), NULL, help, STATS_BEHIND(behind)},
+    CLUSTER_EACH_COUNTER(X)
+#undef X
 };
 
 static const struct stats_row cluster_gauges[CLUSTER_GAUGES + 1] = {

@@ -48,13 +48,11 @@ static void put_endpoint(struct text *out, const struct nats_subscription *prese
 
 // As many as the server lets pass in one message.
 static void put_endpoints(struct text *out, const struct link *link, enum verb verb) {
-    const struct list *all = &link->subscriptions.all;
     uint64_t max = atomic_load_explicit(&link->shard->hub->link_payload_bytes_max, memory_order_relaxed);
     max = max < ANSWER_BYTES_MAX ? max : ANSWER_BYTES_MAX;
     const char *between = "";
     text_put(out, ",\"endpoints\":[");
-    for (const struct list *node = all->next; node != all; node = node->next) {
-        const struct nats_subscription *present = list_entry(node, struct nats_subscription, link);
+    LIST_EACH (const struct nats_subscription, present, &link->subscriptions.all, link) {
         if (present->kind > SUBJECT_COMMAND) // nobody there answers
             continue;
         if (out->length + 2 * present->bytes + ENDPOINT_BYTES > max)

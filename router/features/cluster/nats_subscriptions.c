@@ -112,12 +112,11 @@ static void count_all(struct nats_subscriptions *presence, const struct agents *
     assert(agents);
     // One copy of every event comes to this hub. Subscriptions of peers change too often, on all shards, to be told the server.
     count_at(presence, scope, scope->realm, SUBJECT_EVENT, any, sizeof any - 1);
-    for (const struct list *node = agents->all.next; node != &agents->all; node = node->next)
-        count_agent(presence, scope, list_entry(node, struct agent, link));
-    for (struct list *node = claims ? claims->next : NULL; claims && node != claims; node = node->next) {
-        const struct order *order = list_entry(node, struct order, by_table);
-        count(presence, scope, SUBJECT_NAME, order->agent_id, order->agent_id_bytes);
-    }
+    LIST_EACH (const struct agent, agent, &agents->all, link)
+        count_agent(presence, scope, agent);
+    if (claims)
+        LIST_EACH (const struct order, order, claims, by_table)
+            count(presence, scope, SUBJECT_NAME, order->agent_id, order->agent_id_bytes);
 }
 
 static void put_subscription(struct text *lines, const struct nats_subscription *present,
@@ -158,13 +157,11 @@ void nats_subscriptions_follow(struct nats_subscriptions *presence, const struct
                                struct text *lines) {
     presence->changes = agents ? agents->changes : presence->changes;
     presence->is_behind = false;
-    for (struct list *node = presence->all.next; node != &presence->all; node = node->next)
-        list_entry(node, struct nats_subscription, link)->members = 0;
+    LIST_EACH (struct nats_subscription, subscription, &presence->all, link)
+        subscription->members = 0;
     if (agents)
         count_all(presence, agents, claims, scope);
-    for (struct list *node = presence->all.next, *next; node != &presence->all; node = next) {
-        next = node->next;
-        settle(presence, list_entry(node, struct nats_subscription, link), scope->hub, lines);
-    }
+    LIST_EACH (struct nats_subscription, subscription, &presence->all, link)
+        settle(presence, subscription, scope->hub, lines);
     assert(agents || list_empty(&presence->all));
 }

@@ -10,10 +10,6 @@
 
 enum { QUERIES_MAX = 16 }; // at a time
 
-static struct directory_query *query_at(struct list *node) {
-    return list_entry(node, struct directory_query, link);
-}
-
 // --- Asking
 
 static void finish(struct link *link, struct directory_query *query, bool is_partial) {
@@ -51,12 +47,9 @@ uint64_t remote_directory_ask(struct link *link, const struct cluster_member *me
 }
 
 void remote_directory_follow(struct link *link) {
-    struct list *all = &link->shard->directory_queries;
     assert(link->shard->index == 0);
     unsigned count = 0;
-    for (struct list *node = all->next, *next; node != all; node = next) {
-        struct directory_query *query = query_at(node);
-        next = node->next;
+    LIST_EACH (struct directory_query, query, &link->shard->directory_queries, link) {
         if (!link_is_open(link)) {
             finish(link, query, true);
         } else if (++count > QUERIES_MAX) {
@@ -69,18 +62,14 @@ void remote_directory_follow(struct link *link) {
 }
 
 void remote_directory_tick(struct link *link) {
-    struct list *all = &link->shard->directory_queries;
     uint64_t now_ms = shard_now_ms(link->shard);
-    for (struct list *node = all->next, *next; node != all; node = next) {
-        struct directory_query *query = query_at(node);
-        next = node->next;
+    LIST_EACH (struct directory_query, query, &link->shard->directory_queries, link)
         if (query->number && now_ms - query->asked_ms + CLUSTER_TICK_MS > CLUSTER_LIST_MS)
             finish(link, query, true);
-    }
 }
 
 void remote_directory_take(struct link *link, const struct hub_message *message, struct span agents) {
-    struct list *all = &link->shard->directory_queries, *node = all->next;
+    struct directory_query *query = NULL;
     struct cluster_member *member = message->member;
     bool is_cut = json_member_true(message->body, message->json, "cut"),
          is_last = !json_member_true(message->body, message->json, "more");
@@ -89,11 +78,11 @@ void remote_directory_take(struct link *link, const struct hub_message *message,
                              is_last && !is_cut);
         return;
     }
-    while (node != all && query_at(node)->number != message->subject.number)
-        node = node->next;
-    if (node == all) // it comes too late
+    LIST_EACH (struct directory_query, one, &link->shard->directory_queries, link)
+        if (one->number == message->subject.number)
+            query = one;
+    if (!query) // the answer comes too late
         return;
-    struct directory_query *query = query_at(node);
     directory_query_add(link->shard, query, message->body + agents.at, agents.bytes);
     query->partial |= is_cut;
     // The query doesn't wait for members that came later.
@@ -155,12 +144,10 @@ static bool put_one(void *context, const struct text *agent) {
 // Writes the names that the hub holds, and for how long.
 static bool put_names(struct link *link, struct parts *parts) {
     const struct shard *shard = link->shard;
-    const struct list *all = &shard->agents.all;
     bool good = true;
-    for (const struct list *node = all->next; good && node != all; node = node->next) {
-        const struct agent *agent = list_entry(node, struct agent, link);
+    LIST_EACH (const struct agent, agent, &shard->agents.all, link) {
         struct text json;
-        if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
+        if (!good || (agent->pool_bytes && agent->pool_bytes != agent->id_bytes))
             continue;
         text_init(&json);
         reply_data_string(&json, "agentId", agent->id, agent->id_bytes);
