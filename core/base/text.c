@@ -120,6 +120,16 @@ static void escaped(struct text *text, unsigned char byte) {
     }
 }
 
+size_t text_string_bytes(const char *string, size_t bytes) {
+    assert(string || bytes == 0);
+    size_t count = bytes + 2;
+    for (size_t at = 0; at < bytes; at++) {
+        unsigned char byte = (unsigned char)string[at];
+        count += byte < 0x20 ? 5 : byte == '"' || byte == '\\';
+    }
+    return count;
+}
+
 void text_string(struct text *text, const char *string, size_t bytes) {
     assert(string || bytes == 0);
     text_add(text, "\"", 1);

@@ -31,6 +31,8 @@ void text_put(struct text *text, const char *string);
 void text_number(struct text *text, int64_t number);
 // A JSON string with its quotes: quote, backslash and control characters escaped, all else as it is.
 void text_string(struct text *text, const char *string, size_t bytes);
+// The number of bytes that text_string adds.
+size_t text_string_bytes(const char *string, size_t bytes);
 
 // Copies bytes; returns where the next ones go.
 static inline char *text_copy(char *to, const void *bytes, size_t count) {

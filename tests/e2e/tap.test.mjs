@@ -2,7 +2,8 @@
 // lines in the journal; and `patchbay tap` (PATCHBAY). `--slow-request`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -234,6 +235,58 @@ scenario('past its rate entries are missed, and that is told', { shards: [1, 2] 
   assert.ok(tap.entries.length >= 5 && tap.entries.length <= 30, `${tap.entries.length} entries`);
 });
 
+scenario('a large body passes a tap that reads, and is whole', { shards: [1, 2] }, async (hub) => {
+  (await hub.agent('b')).serve(() => 1);
+  const tap = await Tap.open(hub, { body: 16 << 20 });
+  const source = await hub.peer();
+  const bodies = [700_000, 3_000_000, 6_000_000].map((bytes) => JSON.stringify(work(bytes, 'b', { filler: '\\é\u0001"'.repeat(bytes / 8) })));
+  for (const [at, body] of bodies.entries()) {
+    source.send(body);
+    await source.next();
+    const entries = await tap.of(2 * (at + 1));
+    assert.equal(entries[2 * at].body, body);
+  }
+  assert.equal(tap.missed, 0);
+});
+
+scenario('what is refused names the agent that it was for, and with body has two entries', { shards: [1, 2], options: ['--max-pending', '1', '--gate', 'manual', '--gate-wait', '100ms'] }, async (hub) => {
+  await hub.agent('b');
+  const tap = await Tap.open(hub, { agent: 'b', body: 1000 });
+  const source = await hub.peer();
+  source.send(work('under way', 'b'));
+  source.send(work('held', 'b'), 'Governance-Level: manual');
+  await source.next(); // nobody has decided on it
+  source.send(work('overloaded', 'b'));
+  await source.next();
+  source.send(work('too strict', 'b'), 'Governance-Level: supervised');
+  await source.next();
+  source.send(work('nobody', 'c'));
+  await source.next();
+  const note = JSON.stringify({ jsonrpc: '2.0', method: 'work', params: { targetAgent: 'b' } });
+  source.send(note, 'Governance-Level: supervised');
+  const entries = await tap.of(8);
+  const of = (id) => entries.filter(({ sourceId }) => sourceId === id).map(({ target, outcome, code, body }) => [target, outcome, code, body && JSON.parse(body).id]);
+  assert.deepEqual(of('held'), [['b', null, undefined, 'held'], ['b', 'refused', -32012, undefined]]);
+  assert.deepEqual(of('overloaded'), [['b', null, undefined, 'overloaded'], ['b', 'refused', -32052, undefined]]);
+  assert.deepEqual(of('too strict'), [['b', null, undefined, 'too strict'], ['b', 'refused', -32011, undefined]]);
+  assert.deepEqual(of('nobody'), []);
+  const [{ target, outcome, code, body }] = entries.filter(({ kind }) => kind === 'notification');
+  assert.deepEqual([target, outcome, code, body], ['b', 'refused', -32011, note]);
+});
+
+scenario('a body is shown as its source sent it, whose span ever stands in it', { shards: [1, 2], options: ['--otlp', 'http://127.0.0.1:9', '--trace-parent', 'hub', '--max-pending', '2'] }, async (hub) => {
+  const target = await hub.agent('b');
+  const tap = await Tap.open(hub, { body: 1000 });
+  const source = await hub.peer();
+  const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+  const bodies = [1, 2, 3].map((id) => JSON.stringify(work(id, 'b', { _meta: { traceparent } })));
+  for (const body of bodies) source.send(body);
+  assertError((await source.next()).json, -32052, 3);
+  for (const _ of [1, 2]) assert.notEqual((await target.next()).json.params._meta.traceparent, traceparent);
+  const entries = await tap.of(4);
+  assert.deepEqual(entries.filter(({ outcome }) => outcome === null).map(({ body }) => body), bodies);
+});
+
 scenario('one who does not read costs nobody anything', { shards: [1, 2], options: ['--max-queue', '256K'] }, async (hub) => {
   (await hub.agent('b')).serve(() => 1);
   const tap = await Tap.open(hub, { rate: 100000, body: 4096 });
@@ -268,9 +321,29 @@ scenario('taps come and go while requests are under way', { shards: [1, 2, 4] },
   await Promise.all(load);
 });
 
+const withUser = (name, more) => `[user ${name}]\ntoken = sha256:${createHash('sha256').update(name).digest('hex')}\n${more}\n`;
+
+test('a tap shows nothing of a body that came before a credential', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-tap-')), file = join(directory, 'users');
+  writeFileSync(file, withUser('ops', 'admin = yes\n'));
+  const hub = await Hub.start(['--users', file, '--shards', '2']);
+  try {
+    const ops = await hub.peer(), stranger = await hub.peer();
+    await ops.ask('initialize', { token: 'ops', capabilities: {}, processId: null });
+    const tap = await Tap.open(hub, { body: 1000 }, ops);
+    assertError(await stranger.ask('Initialize', { token: 'ops' }), -32054);
+    stranger.notify('Initialize', { token: 'ops' });
+    await tap.of(3);
+    assert.deepEqual(tap.entries.map(({ method, outcome, body }) => [method, outcome, body]),
+      [['Initialize', null, undefined], ['Initialize', 'refused', undefined], ['Initialize', 'refused', undefined]]);
+  } finally {
+    await hub.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test('with users a tap needs admin, and has lines in the journal', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-tap-'));
-  const { createHash } = await import('node:crypto');
   const token = (name) => createHash('sha256').update(name).digest('hex');
   const user = (name, more) => `[user ${name}]\ntoken = sha256:${createHash('sha256').update(token(name)).digest('hex')}\n${more}\n`;
   const file = join(directory, 'users'), journal = join(directory, 'journal');

@@ -10,6 +10,7 @@
 #include "router/audit/audit.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/send/send.h"
+#include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
 #include "router/features/observe/observe_types.h"
@@ -157,19 +158,19 @@ static void miss(struct tap *tap, uint64_t count) {
     atomic_fetch_add_explicit(&tap->missed, count, memory_order_relaxed);
 }
 
+// As in any queue, what waits before an entry counts, and not the entry itself: a large one passes a tap that reads.
 static bool has_room(struct shard *shard, const struct tap *tap, uint64_t bytes) {
-    return atomic_load_explicit(&tap->waiting, memory_order_relaxed) + bytes <=
-               shard_limits(shard)->queue_bytes_max &&
+    return atomic_load_explicit(&tap->waiting, memory_order_relaxed) < shard_limits(shard)->queue_bytes_max &&
            buffer_budget_has_room(&shard->hub->budget, 4 * bytes, BUDGET_PLENTY);
 }
 
 static void flush_share(struct shard *shard, struct tap_share *share);
 
-// A control character of a body takes six bytes.
-static uint64_t bound_of(const struct observation *observation, size_t body_bytes) {
-    return ENTRY_BYTES_MAX +
+// The most bytes that the entry takes. A control character of a name takes six. What the body takes is counted.
+static uint64_t bound_of(const struct observation *observation, const char *body, size_t body_bytes) {
+    return ENTRY_BYTES_MAX + (body ? text_string_bytes(body, body_bytes) : 0) +
            6 * (uint64_t)(observation->method_bytes + observation->source_bytes + observation->target_bytes +
-                          observation->event_bytes + body_bytes);
+                          observation->event_bytes);
 }
 
 static void add_entry(struct shard *shard, struct tap_share *share, const struct observation *observation,
@@ -185,7 +186,7 @@ static void add_entry(struct shard *shard, struct tap_share *share, const struct
         body = observation->body;
         bytes = json_cut_at_character(body, observation->body_bytes, tap->body_bytes);
     }
-    uint64_t room = bound_of(observation, bytes);
+    uint64_t room = bound_of(observation, body, bytes);
     if (room > shard_limits(shard)->frame_bytes_max - ENTRY_BYTES_MAX || !is_within_rate(shard, tap) ||
         !has_room(shard, tap, room)) {
         miss(tap, 1);
@@ -293,13 +294,19 @@ static bool may_receive(struct shard *shard, const struct peer *peer) {
     return !user || rights_admin(user).allowed;
 }
 
+// Whether so many bytes more don't have the connection closed for what waits for it.
+static bool fits(const struct shard *shard, const struct peer *peer, size_t bytes) {
+    return connection_waiting(&peer->connection) + bytes + ENTRY_BYTES_MAX < slow_reader_bytes_max(shard);
+}
+
 // False: none of it was sent.
 static bool send_entries(struct shard *shard, struct tap *tap, const struct text *entries) {
     assert(home_of(tap) == shard->index);
     struct peer *peer = peer_find(shard, tap->mail.connection);
     if (!peer || peer->state != PEER_OPEN || tap->is_closing)
         return false;
-    bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer);
+    bool can = may_receive(shard, peer) && queue_limit_has_room(shard, peer) &&
+               (!entries || fits(shard, peer, entries->length));
     struct parcel *parcel = can ? notice_of(shard, tap, entries) : NULL;
     if (parcel)
         send_queue(shard, peer, parcel);
