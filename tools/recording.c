@@ -11,6 +11,10 @@
 #include "core/base/siphash.h"
 #include "core/base/text.h"
 
+enum { ANSWER_BYTES_MAX = 1 << 30 }; // as large a frame as a hub can be told to take
+
+static const uint64_t TIME_US_MAX = UINT64_C(366) * 24 * 3600 * 1000000;
+
 // The second entry of a request, until it is put to the first one.
 struct recorded_end {
     uint64_t number;
@@ -107,6 +111,14 @@ static struct recorded_peer *peer_of(struct recording *recording, const struct l
 
 // --- Entries
 
+// Whether the entry has no such member, or a whole number up to `most`.
+static bool is_number_or_none(const struct line *line, struct span entry, const char *key, uint64_t most) {
+    uint64_t number;
+    struct json_item item = json_member(line->bytes, entry, key);
+    return item.type == JSON_NONE || (item.type == JSON_NUMBER &&
+                                      json_number_whole(line->bytes, item.value, &number) && number <= most);
+}
+
 static bool has_number(const struct line *line, struct span entry, const char *key) {
     uint64_t number;
     struct json_item item = json_member(line->bytes, entry, key);
@@ -172,6 +184,15 @@ static const char *add_message(struct recording *recording, const struct line *l
 
 static const char *add_end(struct recording *recording, const struct line *line, struct span entry,
                            const struct recorded_peer *target, bool is_error) {
+    static const char *const times[] = {"queueUs", "targetUs", "hubUs"};
+    for (size_t at = 0; at < sizeof times / sizeof *times; at++) {
+        if (!is_number_or_none(line, entry, times[at], TIME_US_MAX)) {
+            return "a time of the entry can't be";
+        }
+    }
+    if (!is_number_or_none(line, entry, "answerBytes", ANSWER_BYTES_MAX)) {
+        return "the entry has no such number of answerBytes";
+    }
     struct recorded_end *ends =
         grow(recording->ends, &recording->end_capacity, recording->end_count, sizeof *ends);
     if (ends == NULL) {
@@ -184,13 +205,26 @@ static const char *add_end(struct recording *recording, const struct line *line,
         .number = json_member_whole(line->bytes, entry, "n"),
         .target = target != NULL ? target->index : RECORDING_NONE,
         .is_error = is_error,
-        .answer_bytes = answer_bytes < UINT32_MAX ? (uint32_t)answer_bytes : UINT32_MAX,
+        .answer_bytes = (uint32_t)answer_bytes,
         .code = signed_member(line, entry, "code"),
         .target_us = target_us,
         .whole_us = target_us + json_member_whole(line->bytes, entry, "queueUs") +
                     json_member_whole(line->bytes, entry, "hubUs"),
     };
     return NULL;
+}
+
+static bool is_kind(const struct line *line, struct json_item kind) {
+    static const char *const kinds[] = {"request", "notification", "event"};
+    bool is_known = false;
+    for (size_t at = 0; kind.type == JSON_STRING && at < sizeof kinds / sizeof *kinds; at++) {
+        is_known |= json_string_is(line->bytes, kind.value, kinds[at]);
+    }
+    return is_known;
+}
+
+static bool is_text_or_none(struct json_item item) {
+    return item.type == JSON_NONE || item.type == JSON_STRING;
 }
 
 // A request has two entries, the first of which has the body and no outcome. All else has one. NULL, or the fault.
@@ -200,8 +234,9 @@ static const char *take_entry(struct recording *recording, const struct line *li
     struct json_item body = json_member(line->bytes, entry, "body");
     struct json_item kind = json_member(line->bytes, entry, "kind");
     bool is_known = outcome.type == JSON_STRING || outcome.type == JSON_NULL;
-    if (!has_number(line, entry, "time") || !has_number(line, entry, "n") || kind.type != JSON_STRING ||
-        !is_known) {
+    is_known &= is_kind(line, kind) && is_text_or_none(body) &&
+                is_text_or_none(json_member(line->bytes, entry, "target"));
+    if (!has_number(line, entry, "time") || !has_number(line, entry, "n") || !is_known) {
         return no_entry;
     }
     const struct recorded_peer *target = peer_of(recording, line, entry, "target", &fault);

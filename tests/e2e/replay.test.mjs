@@ -124,6 +124,9 @@ scenario('files that are no recording, and arguments that mean nothing', { shard
     [`${HEAD}\n${request} x\n`, 2, /no entry/], [`${HEAD}\n${entry({ bytes: body.length, body, source: undefined })}\n`, 2, /no entry/],
     [`${HEAD}\n${entry({ bytes: 9, body })}\n`, 2, /isn't whole/], [`${HEAD}\n${entry({ bytes: 2, body: '{}' })}\n`, 2, /no request/],
     [`${HEAD}\n{"recorded":0,"missed":0}\n${request}\n`, 3, /has ended/],
+    ...[{ answerBytes: 2 ** 40 }, { answerBytes: -1 }, { answerBytes: 'x' }, { targetUs: -1 }, { queueUs: 1e18 }, { hubUs: 1.5 }]
+      .map((more) => [`${HEAD}\n${request}\n${entry({ outcome: 'result', ...more })}\n`, 3, /can't be|no such number/]),
+    ...[{ kind: 'x' }, { kind: 7 }, { body: 7 }, { target: 7 }].map((more) => [`${HEAD}\n${entry({ outcome: 'result', ...more })}\n`, 2, /no entry/]),
   ]) {
     writeFileSync(file, text);
     const { status, out, told: said } = await replay(hub, file);
