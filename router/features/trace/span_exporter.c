@@ -174,6 +174,8 @@ static uint64_t refused_spans(const struct span_exporter *exporter) {
     uint64_t number = 0;
     if (body.bytes == 0 || !json_valid(text, body.bytes))
         return 0;
+    uint32_t space = json_skip_space(text, 0, body.bytes);
+    body = (struct span){space, body.bytes - space};
     struct json_item partial = json_member(text, body, "partialSuccess"), item = {0};
     if (partial.type == JSON_OBJECT)
         item = json_member(text, partial.value, "rejectedSpans");
