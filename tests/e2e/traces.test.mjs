@@ -29,6 +29,15 @@ const traced = (name, { options = [], shards = [1, 3], transport = 'tcp', collec
     });
 };
 
+// Waits until all spans of what was asked have come: they come in the order in which their requests ended.
+async function allSpans(peer, collector) {
+  const id = `marker ${collector.markers = (collector.markers ?? 0) + 1}`;
+  peer.send(asked(id, 'nobody-at-all', { _meta: { traceparent: `00-${'e'.repeat(32)}-${PARENT}-01` } }));
+  await peer.find(({ json }) => json.id === id, 'the marker');
+  await collector.span((span) => attributes(span)['jsonrpc.request.id'] === id, 'the marker');
+  return collector.spans.filter((span) => !attributes(span)['jsonrpc.request.id'].startsWith('marker'));
+}
+
 const asked = (id, target, more = {}, method = 'work') => ({ jsonrpc: '2.0', id, method, params: { targetAgent: target, ...more } });
 
 traced('a span tells all of a request', { options: ['--trace-sample', '1'] }, async (hub, collector) => {
@@ -93,10 +102,9 @@ traced('the context is the member of _meta, else the field, and one that is inva
     assert.deepEqual(json, { jsonrpc: '2.0', id: at, result: 1 });
   }
   const wanted = rows.flatMap(([, , trace], at) => (trace ? [[`${at}`, trace]] : []));
-  await collector.until(({ spans }) => spans.length >= wanted.length, 'all spans');
-  await sleep(1200);
-  assert.deepEqual(collector.spans.map((span) => [attributes(span)['jsonrpc.request.id'], span.traceId]).sort(), wanted.sort());
-  assert.ok(collector.spans.every(({ parentSpanId }) => [PARENT, '2'.repeat(16)].includes(parentSpanId)));
+  const spans = await allSpans(asker, collector);
+  assert.deepEqual(spans.map((span) => [attributes(span)['jsonrpc.request.id'], span.traceId]).sort(), wanted.sort());
+  assert.ok(spans.every(({ parentSpanId }) => [PARENT, '2'.repeat(16)].includes(parentSpanId)));
 });
 
 traced('without a context chance decides, and each span begins a trace', { options: ['--trace-sample', '0.25'], shards: [3] }, async (hub, collector) => {
@@ -171,9 +179,8 @@ traced('notifications, events, responses and the hub\'s own methods have no span
   asker.send({ jsonrpc: '2.0', id: 1, method: 'hub/nothing' });
   asker.send(asked('last', 'none'));
   await asker.find(({ json }) => json.id === 'last', 'the refusal');
-  await collector.until(({ spans }) => spans.length > 0, 'a span');
-  await sleep(1200);
-  assert.deepEqual(collector.spans.map((span) => attributes(span)['jsonrpc.request.id']), ['last']);
+  const spans = await allSpans(asker, collector);
+  assert.deepEqual(spans.map((span) => attributes(span)['jsonrpc.request.id']), ['last']);
 });
 
 traced('ids, names and texts of any kind are told as texts, cut at 256 bytes', { options: ['--trace-sample', '1'], shards: [1] }, async (hub, collector) => {
@@ -190,18 +197,20 @@ traced('ids, names and texts of any kind are told as texts, cut at 256 bytes', {
     ['c3', 'tools/call', { name: tool }, 'c3', Buffer.from(`tools/call ${tool}`).subarray(0, 256).toString().replace(/\ufffd+$/, '')],
     ['c4', 'tool/integration', { tool: 'sort' }, 'c4', 'tool/integration sort'],
     ['c5', 'prompts/get', { name: 'greet' }, 'c5', 'prompts/get'],
+    ['m1', 'ä'.repeat(128), {}, 'm1', 'ä'.repeat(128)],
+    ['m2', `${'m'.repeat(255)}ä`, {}, 'm2', 'm'.repeat(255)],
   ];
   for (const [id, method, params] of rows) {
     asker.send(asked(id, 'worker', params, method));
     await asker.next();
   }
   await collector.until(({ spans }) => spans.length === rows.length, 'all spans');
-  for (const [at, [, method, , text, name]] of rows.entries()) {
+  for (const [at, [id, method, , text, name]] of rows.entries()) {
     const span = collector.spans[at];
     assert.equal(span.name, name);
     const all = attributes(span);
     assert.equal(all['jsonrpc.request.id'], text);
-    assert.equal(all['rpc.method'], method);
+    assert.equal(all['rpc.method'], id === 'm2' ? name : method);
     assert.ok(!('mcp.method.name' in all) && !('patchbay.source' in all), 'no MCP server, and no agent that asks');
     assert.equal(all['patchbay.target'], 'worker');
   }
@@ -242,6 +251,7 @@ traced('what was held has one span, from its taking in on, however it ends', { o
     assert.equal(more.length, 0, id);
     assert.equal(attributes(span)['error.type'], codes[id], id);
     assert.equal(attributes(span)['patchbay.ended_by'], codes[id] && 'hub', id);
+    assert.equal(attributes(span)['patchbay.target'], 'worker', id);
     assert.ok(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano) >= 140n * NS, id);
   }
 });

@@ -184,3 +184,57 @@ test('through two hubs each span stands below the one before', async () => {
     await collector.close();
   }
 });
+
+// The agent here supports too little, so other hubs are asked first: nobody is there.
+test('a request that other hubs have returned and that is held then has one span', async () => {
+  const broker = await Broker.start();
+  const collector = await Collector.open();
+  const hub = await Hub.start(['--otlp', collector.url, ...HUB, '--gate', 'manual', '--half-close', 'leave', ...joining(broker)]);
+  try {
+    await linked(hub);
+    const target = await hub.agent('worker', { methods: ['work/hard'] }), source = await hub.agent('asker'), human = await hub.peer();
+    const tap = await hub.peer();
+    await tap.ask('hub/tap', { body: 1000 });
+    await human.ask('hub/subscribe', { events: ['approval-needed'] });
+    const hold = async (id) => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'work/hard', params: { _meta: { traceparent: SAMPLED } } });
+      source.send(body, 'Governance-Level: manual');
+      const { json } = await human.find(({ json: one }) => one.params?.event === 'approval-needed', 'approval-needed');
+      return { body, checkpoint: json.params.data.checkpoint };
+    };
+    const decide = (checkpoint, decision) => human.ask('governance/approval', { checkpoint, decision });
+    const approved = await hold('approved');
+    await decide(approved.checkpoint, 'approved');
+    const frame = await target.next();
+    target.reply(frame.json.id, 1);
+    assert.equal((await source.next()).json.result, 1);
+    const rejected = await hold('rejected');
+    await decide(rejected.checkpoint, 'rejected');
+    assert.equal((await source.next()).json.error.code, -32011);
+    await hold('cancelled');
+    source.notify('$/cancelRequest', { id: 'cancelled' });
+    assert.equal((await source.next()).json.error.code, -32800);
+    await hold('left');
+    source.drop();
+    const ids = ['approved', 'rejected', 'cancelled', 'left'];
+    const names = () => collector.spans.map((span) => attributes(span)['jsonrpc.request.id']);
+    const asker = await hub.peer();
+    await collector.until(() => names().includes('left'), 'the last span');
+    asker.send({ jsonrpc: '2.0', id: 'marker', method: 'none', params: { _meta: { traceparent: SAMPLED } } });
+    await collector.until(() => names().includes('marker'), 'the marker');
+    assert.deepEqual(names(), [...ids, 'marker']);
+    const [first, second, third, fourth] = collector.spans;
+    assert.deepEqual([first, second, third, fourth].map((span) => attributes(span)['error.type']), [undefined, '-32011', '-32800', undefined]);
+    assert.equal(frame.json.params._meta.traceparent, replaced(first));
+    const shown = [];
+    while (shown.length < 10) shown.push(...(await tap.find(({ json }) => json.method === 'hub/tapped', 'entries')).json.params.entries);
+    assert.deepEqual(shown.filter(({ outcome }) => outcome).map(({ sourceId, outcome }) => [sourceId, outcome]),
+      [['approved', 'result'], ['rejected', 'refused'], ['cancelled', 'cancelled'], ['left', 'source_left'], ['marker', 'refused']]);
+    assert.deepEqual(shown.filter(({ outcome }) => outcome === null).map(({ sourceId }) => sourceId), [...ids, 'marker']);
+    assert.equal(shown[0].body, approved.body);
+  } finally {
+    await hub.stop();
+    await broker.kill();
+    await collector.close();
+  }
+});

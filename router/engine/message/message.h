@@ -45,6 +45,13 @@ struct remote_retry;
 // other agents have gone before (MESSAGE_APPROVED_FOR_ONE).
 enum message_approval { MESSAGE_UNAPPROVED, MESSAGE_APPROVED, MESSAGE_APPROVED_FOR_ONE };
 
+// What is kept of a message while it is held.
+struct message_hold {
+    uint64_t since_ms; // by the shards' clock
+    struct observation
+        *observation; // of a request that other hubs have returned, until the request goes on; or NULL
+};
+
 struct message {
     struct peer *peer;
     struct exchange *exchange; // that it is a member of, or NULL
@@ -53,7 +60,7 @@ struct message {
     struct lookup lookup;
     enum message_audit audit;
     enum message_approval approved;   // it was held, and may go now (router/features/gate)
-    uint64_t since_ms;                // when it was held, by the shards' clock; 0: it never was
+    struct message_hold *hold;        // it was held; or NULL
     const struct origin *origin;      // who sent it through another hub; NULL: its peer did
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
     // An equal call that was just judged as allowed, so that rights aren't judged again (router/rights/authz_cache.h); or NULL.
@@ -73,7 +80,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
     message->approved = MESSAGE_UNAPPROVED;
-    message->since_ms = 0;
+    message->hold = NULL;
     message->origin = NULL;
     message->retry = NULL;
     message->again = NULL;

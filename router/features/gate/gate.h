@@ -11,6 +11,7 @@
 #include "core/requests/checkpoint.h"
 #include "core/rights/digest.h"
 #include "core/send/parcel.h"
+#include "router/engine/message/message.h"
 #include "router/engine/shard/peer.h"
 #include "router/features/feature_list.h"
 
@@ -35,8 +36,8 @@ struct held_message {
     struct unit unit;
     struct frame frame;                           // of its unit; one reference on its buffer
     struct span id, method, target, source_agent; // of the body; bytes 0: it has none
-    struct attachment *attachment;  // by which it has a target, as it was when it came; NULL: it has none
-    uint64_t since_ms;              // by the shard's clock
+    struct attachment *attachment; // by which it has a target, as it was when it came; NULL: it has none
+    struct message_hold hold;
     uint64_t until_ms;              // in milliseconds since 1970
     enum governance governance : 8; // that it requires
     uint8_t audit;                  // enum message_audit

@@ -147,7 +147,7 @@ static void describe(struct shard *shard, struct held_message *held, const struc
     held->source_agent = string_at(message, KEY_SOURCE_AGENT);
     held->governance = message->frame->unit->directives.governance;
     held->audit = (uint8_t)message->audit;
-    held->since_ms = shard_now_ms(shard);
+    held->hold.since_ms = shard_now_ms(shard);
     held->until_ms = io_wall_ms(shard->io) + wait_ms(shard);
     held->bytes = gate_quota_bytes(message->frame);
 }
@@ -199,6 +199,7 @@ static struct held_message *make(struct shard *shard, const struct message *mess
 
 static void destroy(struct shard *shard, struct held_message *held) {
     assert(list_empty(&held->by_age) && list_empty(&held->by_source) && !timer_armed(&held->timer));
+    assert(!held->hold.observation);
     gate_quota_uncount(shard, held->user, held->bytes);
     buffer_drop(held->frame.buffer);
     quota_give(&shard->quota, held->attachment);
@@ -262,7 +263,7 @@ static void enter(struct shard *shard, struct held_message *held, struct peer *p
     source->count++;
     source->bytes += held->bytes;
     peer->awaited += held->is_request;
-    wheel_arm(&shard->wheel, &held->timer, held->since_ms + wait_ms(shard));
+    wheel_arm(&shard->wheel, &held->timer, held->hold.since_ms + wait_ms(shard));
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_HELD));
     stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_HELD), 1);
     stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_GATE, GATE_GAUGE_BYTES), held->bytes);
@@ -340,8 +341,8 @@ static void look_up(struct message *message, const struct held_message *held) {
     assert(message_is_request(message) == held->is_request);
 }
 
-void gate_hold_message(const struct held_message *held, struct peer *peer, struct unit *unit,
-                       struct frame *frame, struct message *message) {
+void gate_hold_message(struct held_message *held, struct peer *peer, struct unit *unit, struct frame *frame,
+                       struct message *message) {
     *unit = held->unit;
     *frame = held->frame;
     unit->directives.governance = GOVERNANCE_AUTONOMOUS;
@@ -351,14 +352,14 @@ void gate_hold_message(const struct held_message *held, struct peer *peer, struc
     message->body = frame_body(frame);
     message->audit = (enum message_audit)held->audit;
     message->approved = held->is_for_one ? MESSAGE_APPROVED_FOR_ONE : MESSAGE_APPROVED;
-    message->since_ms = held->since_ms;
+    message->hold = &held->hold;
     message->origin = held->origin;
     message_defer(message, held->attachment);
     look_up(message, held);
 }
 
 // Shows a message that ends here to those who look at messages; ERROR_NONE: its source has left.
-static void show_end(struct shard *shard, const struct held_message *held, enum error error) {
+static void show_end(struct shard *shard, struct held_message *held, enum error error) {
     struct peer *peer = source_of(shard, held);
     struct unit unit;
     struct frame frame;

@@ -62,8 +62,8 @@ void gate_hold_leave(struct shard *shard, struct peer *peer);
 void gate_hold_drain(struct shard *shard);
 // Makes a message of a held one, with a unit and a frame that stay as long. The message's level counts as satisfied for any
 // target and subscriber. The header fields stay.
-void gate_hold_message(const struct held_message *held, struct peer *peer, struct unit *unit,
-                       struct frame *frame, struct message *message);
+void gate_hold_message(struct held_message *held, struct peer *peer, struct unit *unit, struct frame *frame,
+                       struct message *message);
 // A released message is about to be routed, and counts among its user's pending ones by that.
 void gate_hold_answer(struct held_message *held);
 // Ends a held message that has been routed.

@@ -80,8 +80,9 @@ static bool reaches_any(struct shard *shard, const struct message *message,
 }
 
 // Holds a message that came back from another hub. The message's time begins once the message is approved, and is the time
-// that the source gave.
+// that the source gave. Who looks at the request goes on doing so.
 static struct held_message *hold_retry(struct shard *shard, const struct message *message) {
+    struct observation **observation = message->retry->observation;
     struct unit unit = *message->frame->unit;
     struct frame frame = *message->frame;
     struct message copy = *message;
@@ -89,7 +90,12 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
     unit.directives = message->retry->original;
     frame.unit = &unit;
     copy.frame = &frame;
-    return gate_hold_begin(shard, &copy);
+    struct held_message *held = gate_hold_begin(shard, &copy);
+    if (held && observation) {
+        held->hold.observation = *observation;
+        *observation = NULL;
+    }
+    return held;
 }
 
 static void hold(struct shard *shard, const struct message *message, bool is_for_one) {

@@ -116,7 +116,7 @@ static bool gate_cancel_request(struct shard *shard, const struct peer *peer, co
                                 struct span id, uint64_t since_ms) {
     assert(id.bytes > 0);
     struct held_message *held = gate_hold_find(peer, text, id);
-    if (!held || held->since_ms < since_ms)
+    if (!held || held->hold.since_ms < since_ms)
         return false;
     gate_hold_cancel(shard, held);
     return true;

@@ -70,6 +70,19 @@ static void put_target(struct observation *observation, const struct pending *pe
     }
 }
 
+void observation_name_target(struct shard *shard, struct observation *observation,
+                             const struct message *message, const struct agent *agent) {
+    const struct lookup *lookup = &message->lookup;
+    char name[AGENT_ID_BYTES_MAX];
+    size_t bytes = SIZE_MAX;
+    if (!agent && lookup_has(lookup, KEY_TARGET_AGENT) && lookup->type[KEY_TARGET_AGENT] == JSON_STRING)
+        bytes = json_string_decode(message->body, lookup->value[KEY_TARGET_AGENT], name, sizeof name);
+    if (bytes != SIZE_MAX)
+        agent = agents_find(&shard->agents, name, bytes);
+    if (agent)
+        observation->target_bytes = put_agent(observation->target, agent);
+}
+
 // --- Begin and end
 
 static size_t event_of(const struct message *message, char out[EVENT_BYTES_MAX]) {
@@ -92,7 +105,7 @@ bool observation_read_context(const struct message *message, struct trace_contex
 
 // When a message was taken in: now, but for one that was held.
 static uint64_t came_ns(const struct shard *shard, const struct message *message) {
-    return message->since_ms ? message->since_ms * 1000000 : io_now(shard->io);
+    return message->hold ? message->hold->since_ms * 1000000 : io_now(shard->io);
 }
 
 // `text` may be NULL where there is none of it.
@@ -105,7 +118,7 @@ static char *append(char *at, const void *text, size_t bytes) {
 struct observation *observation_begin(struct shard *shard, const struct message *message,
                                       struct trace_text callee) {
     assert(message->lookup.verdict == LOOKUP_GOOD);
-    char source[OBSERVED_TARGET_BYTES], event[EVENT_BYTES_MAX], method[METHOD_BYTES_MAX];
+    char source[OBSERVED_TARGET_BYTES], event[EVENT_BYTES_MAX], method[TRACE_TEXT_BYTES_MAX];
     const char *name = message->method;
     size_t method_bytes = message->method_bytes, event_bytes = event_of(message, event);
     uint32_t source_bytes = put_source(shard, message, source);

@@ -38,6 +38,7 @@ struct observation {
     enum observation_kind kind;
     enum observation_outcome outcome; // OUTCOME_NONE: none yet
     bool by_hub;                      // the hub has made the answer
+    bool is_told;                     // taps have heard that it was taken in
     bool has_code;
     int64_t code;     // of the error
     uint64_t number;  // that no other message of this hub has
@@ -57,6 +58,7 @@ struct observation {
     char span[TRACE_PARENT_DIGITS];
     enum trace_callee callee;
     uint32_t block_at;  // where the span stands in a header block that others have, too; 0: nowhere
+    uint32_t body_at;   // where the span stands in the place of its parent in the body; 0: nowhere
     uint64_t delivered; // of an event: deliveries
     char *body;         // of an event: as much of it as a tap wants; or NULL
     uint32_t body_bytes;
@@ -97,6 +99,10 @@ void observation_keep_body(struct shard *shard, struct observation *observation,
 // Gives it back.
 void observation_give(struct shard *shard, struct observation *observation);
 
+// Names the agent that the message is for, before it is known whether the agent gets the message. `agent`: the one that was
+// chosen; NULL: the one that the message names, if it is here.
+void observation_name_target(struct shard *shard, struct observation *observation,
+                             const struct message *message, const struct agent *agent);
 // The message goes to this agent; NULL: to other hubs. `pending`: the request, or NULL.
 void observation_forward(struct shard *shard, struct observation *observation, const struct agent *agent,
                          const struct pending *pending);

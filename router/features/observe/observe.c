@@ -74,13 +74,23 @@ static struct observation *begin_request(struct shard *shard, const struct messa
     return begin(shard, message, (struct trace_text){0});
 }
 
-// Of a request that goes on elsewhere, the observation goes with it.
+// Where the observation of a request is that goes on elsewhere, or here once it is approved; or NULL.
+static struct observation **place_of(const struct message *message) {
+    if (message->retry)
+        return message->retry->observation;
+    return message->hold && message->hold->observation ? &message->hold->observation : NULL;
+}
+
 static struct observation *take_back(const struct message *message) {
-    const struct remote_retry *retry = message->retry;
-    struct observation *observation = retry && retry->observation ? *retry->observation : NULL;
+    struct observation **place = place_of(message), *observation = place ? *place : NULL;
     if (observation)
-        *retry->observation = NULL;
+        *place = NULL;
     return observation;
+}
+
+// Whether it was decided when the request was taken in who looks at it.
+static bool is_judged(const struct message *message) {
+    return message->retry || place_of(message);
 }
 
 static struct observation *take_entering(struct shard *shard) {
@@ -91,12 +101,15 @@ static struct observation *take_entering(struct shard *shard) {
 
 static __attribute__((noinline)) void enter(struct shard *shard, const struct message *message,
                                             const struct agent *agent, bool has_span) {
+    bool is_fresh = !is_judged(message);
     struct observation *observation = take_back(message);
-    if (!observation && !message->retry && (agent || is_shown(message))) {
+    if (is_fresh && (agent || is_shown(message))) {
         observation = begin_request(shard, message, agent, has_span);
         observe_of(shard)->live += observation != NULL;
     }
     observe_of(shard)->entering = observation;
+    if (observation)
+        observation_name_target(shard, observation, message, agent);
     if (observation && observation->is_sampled && trace_replaces_parent(shard))
         request_span_put(observation, message);
 }
@@ -106,9 +119,23 @@ static __attribute__((noinline)) void enter(struct shard *shard, const struct me
 static void observe_before_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent) {
     assert(!observe_of(shard)->entering);
-    bool has_span = !message->retry && (agent || is_shown(message)) && is_sampled(shard, message);
-    if (has_span || message->retry || tap_is_on(shard) || slow_log_is_on(shard))
+    bool is_fresh = !is_judged(message);
+    bool has_span = is_fresh && (agent || is_shown(message)) && is_sampled(shard, message);
+    if (has_span || !is_fresh || tap_is_on(shard) || slow_log_is_on(shard))
         enter(shard, message, agent, has_span);
+}
+
+// Tells taps of a request that was taken in, with its body as the source sent it; `message` NULL: without.
+static void tell_begun(struct shard *shard, struct observation *observation, const struct message *message) {
+    bool is_request = observation->kind == OBSERVED_REQUEST;
+    if (observation->is_told || !is_request || !tap_is_on(shard))
+        return;
+    observation->is_told = true;
+    if (message)
+        request_span_swap(observation, message);
+    tap_note_begun(shard, observation, message);
+    if (message)
+        request_span_swap(observation, message);
 }
 
 static void observe_request_began(struct shard *shard, const struct message *message,
@@ -123,8 +150,7 @@ static void observe_request_began(struct shard *shard, const struct message *mes
     parcel->observed = true;
     if (observation->is_sampled)
         request_span_put_back(observation, message, parcel);
-    if (!message->retry && tap_is_on(shard))
-        tap_note_begun(shard, observation, message);
+    tell_begun(shard, observation, message);
 }
 
 static void observe_request_ended(struct shard *shard, struct pending *pending,
@@ -141,19 +167,22 @@ static void observe_request_ended(struct shard *shard, struct pending *pending,
 
 // One that nobody looked at until now.
 static struct observation *begin_refused(struct shard *shard, const struct message *message) {
-    if (message->retry || !is_shown(message))
+    if (is_judged(message) || !is_shown(message))
         return NULL;
     struct observation *observation = NULL;
     if (message_is_request(message))
         observation = begin_request(shard, message, NULL, is_sampled(shard, message));
     else if (tap_is_on(shard))
         observation = begin(shard, message, (struct trace_text){0});
-    if (observation && observation->kind == OBSERVED_REQUEST && tap_is_on(shard))
-        tap_note_begun(shard, observation, message);
+    if (!observation)
+        return NULL;
+    observation_name_target(shard, observation, message, NULL);
     return observation;
 }
 
+// What comes before a credential may bear one wherever it lies, and so nobody is shown the body.
 static void observe_refused(struct shard *shard, const struct message *message, unsigned error) {
+    const struct message *shown = error == ERROR_NOT_INITIALIZED ? NULL : message;
     struct observation *observation = take_entering(shard);
     if (observation && observation->is_sampled)
         request_span_put_back(observation, message, NULL);
@@ -167,8 +196,9 @@ static void observe_refused(struct shard *shard, const struct message *message, 
     }
     if (!observation)
         return;
+    tell_begun(shard, observation, shown);
     observation_refuse(shard, observation, (enum error)error);
-    note(shard, observation, message);
+    note(shard, observation, shown);
 }
 
 static void observe_notification(struct shard *shard, const struct message *message,

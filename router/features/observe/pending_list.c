@@ -176,7 +176,7 @@ static void tell_held(struct shard *shard, const struct held_message *held, stru
         .user = held->user,
         .source_id = body + held->id.at,
         .source_id_bytes = held->id.bytes,
-        .age_ms = since_ms(shard, held->since_ms * MS_NS),
+        .age_ms = since_ms(shard, held->hold.since_ms * MS_NS),
         .has_left = timer_armed(&held->timer),
         .left_ms = due_ms > now_ms ? due_ms - now_ms : 0,
         .bytes = held->frame.body.bytes,
@@ -274,8 +274,9 @@ static void look_at_held(struct shard *shard, struct pending_query *query) {
     for (const struct list *node = all->next; node != all; node = node->next) {
         const struct held_message *held = list_entry(node, struct held_message, by_age);
         if (is_wanted_held(shard, query, held))
-            keep(shard, query,
-                 (struct pending_row){.asked_ns = held->since_ms * MS_NS, .held = held, .state = "held"});
+            keep(
+                shard, query,
+                (struct pending_row){.asked_ns = held->hold.since_ms * MS_NS, .held = held, .state = "held"});
     }
 }
 

@@ -84,6 +84,16 @@ void request_span_put(struct observation *observation, const struct message *mes
         memcpy(block + places.in_block, observation->span, TRACE_PARENT_DIGITS);
     bool is_shared = message->frame->body.bytes != message->frame->unit->body_bytes;
     observation->block_at = is_shared ? places.in_block : 0;
+    observation->body_at = places.in_body;
+}
+
+void request_span_swap(struct observation *observation, const struct message *message) {
+    if (!observation->body_at)
+        return;
+    uint8_t *place = message->frame->buffer->bytes + message->frame->body.at + observation->body_at;
+    bool is_own = memcmp(place, observation->span, TRACE_PARENT_DIGITS) == 0;
+    assert(observation->is_sampled && observation->body_at < message->frame->body.bytes);
+    memcpy(place, is_own ? observation->trace.parent : observation->span, TRACE_PARENT_DIGITS);
 }
 
 void request_span_put_back(struct observation *observation, const struct message *message,

@@ -26,6 +26,8 @@ enum trace_callee request_span_callee(const struct shard *shard, const struct me
                                       size_t *name_bytes);
 // Puts the span in the place of its parent wherever the message bears the context. Must be called before the message is copied.
 void request_span_put(struct observation *observation, const struct message *message);
+// Puts the parent back in the body of the message, or the span once more in the place of its parent.
+void request_span_swap(struct observation *observation, const struct message *message);
 // Puts the parent back in a header block that other messages of an array share. The parcel of the request is made, and gets a
 // block of its own; NULL: the request was refused.
 void request_span_put_back(struct observation *observation, const struct message *message,
