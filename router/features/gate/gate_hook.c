@@ -91,6 +91,7 @@ static struct held_message *hold_retry(struct shard *shard, const struct message
     frame.unit = &unit;
     copy.frame = &frame;
     struct held_message *held = gate_hold_begin(shard, &copy);
+    assert(!held || !held->hold.observation);
     if (held && observation) {
         held->hold.observation = *observation;
         *observation = NULL;

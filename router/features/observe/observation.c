@@ -75,6 +75,7 @@ void observation_name_target(struct shard *shard, struct observation *observatio
     const struct lookup *lookup = &message->lookup;
     char name[AGENT_ID_BYTES_MAX];
     size_t bytes = SIZE_MAX;
+    assert(!observation->ended_ns);
     if (!agent && lookup_has(lookup, KEY_TARGET_AGENT) && lookup->type[KEY_TARGET_AGENT] == JSON_STRING)
         bytes = json_string_decode(message->body, lookup->value[KEY_TARGET_AGENT], name, sizeof name);
     if (bytes != SIZE_MAX)

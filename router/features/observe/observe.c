@@ -76,6 +76,7 @@ static struct observation *begin_request(struct shard *shard, const struct messa
 
 // Where the observation of a request is that goes on elsewhere, or here once it is approved; or NULL.
 static struct observation **place_of(const struct message *message) {
+    assert(!message->retry || !message->hold);
     if (message->retry)
         return message->retry->observation;
     return message->hold && message->hold->observation ? &message->hold->observation : NULL;
@@ -128,6 +129,7 @@ static void observe_before_request(struct shard *shard, const struct message *me
 // Tells taps of a request that was taken in, with its body as the source sent it; `message` NULL: without.
 static void tell_begun(struct shard *shard, struct observation *observation, const struct message *message) {
     bool is_request = observation->kind == OBSERVED_REQUEST;
+    assert(observation->outcome == OUTCOME_NONE || !is_request);
     if (observation->is_told || !is_request || !tap_is_on(shard))
         return;
     observation->is_told = true;

@@ -296,6 +296,7 @@ static bool may_receive(struct shard *shard, const struct peer *peer) {
 
 // Whether so many bytes more don't have the connection closed for what waits for it.
 static bool fits(const struct shard *shard, const struct peer *peer, size_t bytes) {
+    assert(peer->state == PEER_OPEN && bytes > 0);
     return connection_waiting(&peer->connection) + bytes + ENTRY_BYTES_MAX < slow_reader_bytes_max(shard);
 }
 
