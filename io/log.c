@@ -22,6 +22,7 @@ struct log_state {
     _Atomic uint32_t format, level;
     pthread_mutex_t lines; // held while lines are written: a pipe takes more than PIPE_BUF bytes in parts
     bool is_torn;          // what was written last has no end
+    _Atomic uint64_t lost; // lines that weren't written, or not to their end
     struct {
         _Atomic uint64_t window; // the second, and in the lowest SPENT_BITS how many lines it had
         _Atomic uint64_t suppressed;
@@ -114,21 +115,37 @@ static bool take_line(enum log_event event, uint64_t second) {
 
 // --- Lines
 
-// Returns how many bytes found room.
+// Returns how many bytes found room, and were written: a disk may be full, or fail.
 static size_t write_bytes(const char *bytes, size_t count) {
     struct pollfd room = {.fd = 2, .events = POLLOUT};
     size_t done = 0;
     while (done < count) {
         size_t left = count - done;
         size_t part = left < PIPE_BUF ? left : PIPE_BUF; // so much fits where a pipe has room at all
-        if (poll(&room, 1, 0) != 1 || !(room.revents & POLLOUT))
+        int ready = poll(&room, 1, 0);
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready != 1 || !(room.revents & POLLOUT))
             return done;
         ssize_t written = write(2, bytes + done, part);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written <= 0)
             return done;
         done += (size_t)written;
     }
     return done;
+}
+
+static void count_lost(const char *lines, size_t bytes) {
+    uint64_t count = 0;
+    for (size_t at = 0; at < bytes; at++)
+        count += lines[at] == '\n';
+    atomic_fetch_add_explicit(&state->lost, count, memory_order_relaxed);
+}
+
+uint64_t log_lines_lost(void) {
+    return atomic_load_explicit(&state->lost, memory_order_relaxed);
 }
 
 void log_write_lines(const char *lines, size_t bytes) {
@@ -137,10 +154,13 @@ void log_write_lines(const char *lines, size_t bytes) {
     assert(lines[bytes - 1] == '\n');
     if (pthread_mutex_lock(&state->lines) == EOWNERDEAD)
         pthread_mutex_consistent(&state->lines);
+    size_t done = 0;
     if (!state->is_torn || write_bytes("\n", 1) == 1) {
-        size_t done = write_bytes(lines, bytes);
+        done = write_bytes(lines, bytes);
         state->is_torn = done > 0 ? done < bytes : false;
     }
+    if (done < bytes)
+        count_lost(lines + done, bytes - done);
     pthread_mutex_unlock(&state->lines);
 }
 

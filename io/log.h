@@ -1,5 +1,6 @@
 // Writes the log to standard error: one write a line, from any thread, and from any process that was forked behind
-// log_begin. A log that isn't read holds up nobody: a line that finds no room in it is left out.
+// log_begin. A log that isn't read holds up nobody: a line that finds no room in it, or that the disk doesn't take, is left out
+// and counted.
 //
 //     log_write(LOG_CHILD_ENDED, LOG_FIELDS(log_text(name), log_number(status)), "child %s: ended with %d", name, status);
 #pragma once
@@ -55,5 +56,7 @@ size_t log_compose(char *out, size_t capacity, enum log_event event, struct log_
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 // Writes whole lines.
 void log_write_lines(const char *lines, size_t bytes);
+// The number of lines that weren't written, or not to their end, since log_begin, in all processes that share the settings.
+uint64_t log_lines_lost(void);
 // Tells of each kind of event how many had no line.
 void log_tell_suppressed(void);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "io/log.h"
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey_scan.h"
 
@@ -189,6 +190,10 @@ static void put_hub(struct shard *shard, struct text *out) {
             limits->connections_max);
     put_one(out, "receive_buffers_lent", "Receive buffers that each shard lends to the kernel.",
             shard_buffers_provided(shard));
+    put_family(out, "log_lines_lost_total", "counter",
+               "Lines of the log that weren't written: no room, or a fault.");
+    put_name(out, "log_lines_lost_total", NULL, NO_SHARD, NULL);
+    put_value(out, log_lines_lost());
     assert(uptime_ms < UINT64_MAX / 1000);
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/hcs/hcs_flow.h"
+#include "io/log.h"
 #include "router/engine/shard/feature_call.h"
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey_scan.h"
@@ -62,6 +63,7 @@ static void put_hub(struct shard *shard, struct text *out, const struct stats_li
     put_number(out, "kept_bytes", quota_bytes);
     put_number(out, "memory_bytes_max", shard_limits(shard)->memory_bytes_max);
     put_number(out, "queue_bytes_max", shard_limits(shard)->queue_bytes_max);
+    put_number(out, "log_lines_lost", log_lines_lost());
     for (unsigned at = 0; at < gauges->count; at++)
         if (!stats_is_transport(gauges->entries[at].row))
             put_number(out, gauges->entries[at].row->name,

@@ -10,6 +10,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -99,12 +100,29 @@ static void a_bound_for_each_second(void **state) {
 
 static void no_more_than_there_is_room_for(void **state) {
     (void)state;
+    uint64_t lost = log_lines_lost();
     catch_stderr();
     for (int number = 0; number < 1000; number++)
         log_write(LOG_NOTICE, LOG_NO_FIELDS, "%0*d", 1000, 7); // nobody reads
     const char *text = caught();
     assert_true(strlen(text) >= 4096);
+    assert_int_equal(count_of(text, "\n") + log_lines_lost() - lost, 1000);
     assert_int_equal(strlen(text) % (sizeof "patchbayd: \n" - 1 + 1000), 0); // no line in part
+}
+
+// A write fails, and no look at the log has foreseen that.
+static void what_a_disk_does_not_take_is_counted(void **state) {
+    (void)state;
+    uint64_t lost = log_lines_lost();
+    kept = dup(2);
+    int full = open("/dev/full", O_WRONLY);
+    assert_true(full >= 0 && dup2(full, 2) == 2);
+    log_write(LOG_NOTICE, LOG_NO_FIELDS, "one");
+    log_write_lines("two\nthree\n", 10);
+    dup2(kept, 2);
+    close(kept);
+    close(full);
+    assert_int_equal(log_lines_lost() - lost, 3);
 }
 
 // Lines that a pipe takes in parts come whole, whoever writes at the same time; one that is cut ends before the next.
@@ -161,6 +179,7 @@ int main(void) {
         cmocka_unit_test(credentials_are_hidden),
         cmocka_unit_test(a_bound_for_each_second),
         cmocka_unit_test(no_more_than_there_is_room_for),
+        cmocka_unit_test(what_a_disk_does_not_take_is_counted),
         cmocka_unit_test(processes_share_it), // what it begins goes on
         cmocka_unit_test(long_lines_are_whole),
     };
