@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/child/child_settings.h"
 #include "tests/sim/kernel.h"
@@ -634,36 +633,8 @@ static void play(uint64_t seed) {
         kernel_fail("%zu bytes are left", sim_memory_held() - before);
 }
 
-static int terminal;
-
-static void show_log(void) {
-    char bytes[4096];
-    lseek(STDERR_FILENO, 0, SEEK_SET);
-    for (ssize_t count; (count = read(STDERR_FILENO, bytes, sizeof bytes)) > 0;)
-        if (write(terminal, bytes, (size_t)count) < 0)
-            _exit(2);
-    dup2(terminal, STDERR_FILENO);
-}
-
-// The hub says on standard error how its server fares, which is of interest where something is wrong.
-static void keep_log(void) {
-    terminal = dup(STDERR_FILENO);
-    FILE *log = tmpfile();
-    if (terminal < 0 || !log || dup2(fileno(log), STDERR_FILENO) < 0)
-        abort();
-    setvbuf(stderr, NULL, _IONBF, 0);
-}
-
-static void run_seed(uint64_t seed) {
-    if (!terminal)
-        keep_log();
-    if (ftruncate(STDERR_FILENO, 0) < 0 || lseek(STDERR_FILENO, 0, SEEK_SET) < 0)
-        abort();
-    play(seed);
-}
-
 int main(int argc, char **argv) {
-    static const struct seeds seeds = {.program = "patchbay_mcp", .run = run_seed, .show = show_log};
+    static const struct seeds seeds = {.program = "patchbay_mcp", .run = play, .has_log = true};
     uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " calls, %" PRIu64 " answered, %" PRIu64
            " with an error of the hub's, %" PRIu64 " lost with their connections, %" PRIu64

@@ -10,14 +10,39 @@
 static const struct seeds *current;
 static volatile uint64_t current_seed;
 
+static int terminal; // standard error, where the hub's log has the place of that
+
+static void show_log(void) {
+    char bytes[4096];
+    lseek(STDERR_FILENO, 0, SEEK_SET);
+    for (ssize_t count; (count = read(STDERR_FILENO, bytes, sizeof bytes)) > 0;)
+        if (write(terminal, bytes, (size_t)count) < 0)
+            _exit(2);
+    dup2(terminal, STDERR_FILENO);
+}
+
+// The log is of interest where something is wrong.
+static void keep_log(void) {
+    terminal = dup(STDERR_FILENO);
+    FILE *log = tmpfile();
+    if (terminal < 0 || !log || dup2(fileno(log), STDERR_FILENO) < 0)
+        abort();
+    setvbuf(stderr, NULL, _IONBF, 0);
+}
+
+static void empty_log(void) {
+    if (ftruncate(STDERR_FILENO, 0) < 0 || lseek(STDERR_FILENO, 0, SEEK_SET) < 0)
+        abort();
+}
+
 static void say_seed(void) {
     char line[256];
     const struct seeds *seeds = current;
     if (!seeds) // or it has been said
         return;
     current = NULL;
-    if (seeds->show)
-        seeds->show();
+    if (seeds->has_log)
+        show_log();
     int count = snprintf(line, sizeof line, "failing seed, at " PATCHBAY_COMMIT ": %s --seed %" PRIu64,
                          seeds->program, current_seed);
     for (const struct seeds_flag *flag = seeds->flags; flag && flag->word; flag++)
@@ -79,8 +104,13 @@ uint64_t seeds_run(const struct seeds *seeds, int argc, char **argv) {
     current = seeds;
     signal(SIGABRT, failed);
     report_deaths();
-    for (current_seed = first; current_seed < first + runs; current_seed++)
+    if (seeds->has_log)
+        keep_log();
+    for (current_seed = first; current_seed < first + runs; current_seed++) {
+        if (seeds->has_log)
+            empty_log();
         seeds->run(current_seed);
+    }
     current = NULL;
     return runs;
 }

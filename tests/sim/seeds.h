@@ -13,7 +13,8 @@ struct seeds {
     const char *program;
     const struct seeds_flag *flags; // the last one's word is NULL; NULL: there are none
     void (*run)(uint64_t seed);     // aborts where something is wrong
-    void (*show)(void);             // what goes before the line that names the seed; or NULL
+    bool
+        has_log; // standard error is the hub's log: of a run that fails, it goes before the line that names the seed
 };
 
 // Runs seeds N, N + 1, ... as the arguments `--seed N`, `--runs N` and the flags say; returns how many that
