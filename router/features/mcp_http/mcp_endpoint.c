@@ -403,9 +403,17 @@ static void end_listens(struct shard *shard, bool of_all) {
     }
 }
 
+static void forget_servers(struct shard *shard) {
+    mcp_era_forget(shard);
+    mcp_inventory_forget(shard);
+    mcp_server_give_idle(shard);
+}
+
 static void close_all(struct shard *shard) {
-    if (mcp_http_of(shard))
+    if (mcp_http_of(shard)) {
         mcp_era_close(shard);
+        forget_servers(shard);
+    }
     for (uint32_t slot = 0; mcp_http_of(shard) && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
         struct mcp_client *client = peer ? mcp_client_of_seat(peer) : NULL;
@@ -481,8 +489,7 @@ static void reloaded(struct shard *shard) {
     if (!mcp_http_of(shard))
         return;
     uint64_t set = server_set(shard);
-    mcp_era_forget(shard);
-    mcp_inventory_forget(shard);
+    forget_servers(shard);
     review_clients(shard, set != mcp_http_of(shard)->server_set);
     if (set != mcp_http_of(shard)->server_set)
         end_listens(shard, true);
@@ -518,7 +525,7 @@ static void survey(struct shard *shard) {
 
 static void close_table(struct shard *shard) {
     if (mcp_http_of(shard))
-        mcp_inventory_forget(shard);
+        forget_servers(shard);
     mcp_table_free(shard);
 }
 

@@ -24,59 +24,15 @@ struct mcp_wait {
     bool is_for_all;    // it goes on without the server
 };
 
-// A server of which something is known, or asked.
-struct mcp_server {
-    struct list link;  // in mcp_http.servers
-    struct list waits; // struct mcp_wait.link
-    enum mcp_knowledge era;
-    bool is_asked;
-    bool lists;             // it is asked for its tools
-    uint32_t pages;         // of these that have come
-    uint64_t down_until_ms; // it didn't say, and counts as down until then
-    uint32_t name_bytes;
-    char name[];
-};
-
 static mcp_exchange_serve *serve_again;
 
 void mcp_era_set(mcp_exchange_serve *serve) {
     serve_again = serve;
 }
 
-static struct mcp_server *find(const struct shard *shard, const char *name, size_t bytes) {
-    assert(shard->index == 0);
-    struct list *all = &mcp_http_of(shard)->servers;
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct mcp_server *server = list_entry(node, struct mcp_server, link);
-        if (server->name_bytes == bytes && memcmp(server->name, name, bytes) == 0)
-            return server;
-    }
-    return NULL;
-}
-
-static struct mcp_server *take(struct shard *shard, const char *name, size_t bytes) {
-    assert(shard->index == 0);
-    struct mcp_server *server = find(shard, name, bytes);
-    if (server)
-        return server;
-    server = quota_take_zeroed(&shard->quota, 1, sizeof *server + bytes);
-    if (!server)
-        return NULL;
-    server->name_bytes = (uint32_t)bytes;
-    memcpy(server->name, name, bytes);
-    list_init(&server->waits);
-    list_append(&mcp_http_of(shard)->servers, &server->link);
-    return server;
-}
-
-static void give(struct shard *shard, struct mcp_server *server) {
-    list_remove(&server->link);
-    quota_give(&shard->quota, server);
-}
-
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes) {
     assert(shard->index == 0);
-    const struct mcp_server *server = find(shard, name, bytes);
+    const struct mcp_server *server = mcp_server_find(shard, name, bytes);
     if (!server || server->is_asked)
         return MCP_ERA_UNKNOWN;
     bool is_down = server->era == MCP_ERA_UNKNOWN && shard_now_ms(shard) < server->down_until_ms;
@@ -156,7 +112,7 @@ static enum mcp_knowledge read_answer(struct shard *shard, const struct mcp_call
 static void answered(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_client *client = call->client;
-    struct mcp_server *server = find(shard, client->name, client->name_bytes);
+    struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
     enum mcp_knowledge era = read_answer(shard, call, answer);
     if (answer)
         send_release(shard, answer);
@@ -258,7 +214,7 @@ static bool take_page(struct shard *shard, struct mcp_server *server, const stru
 
 static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     struct mcp_client *client = call->client;
-    struct mcp_server *server = find(shard, client->name, client->name_bytes);
+    struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
     const struct user *user = client->user;
     call->exchange = NULL;
     mcp_call_free(shard, call);
@@ -271,7 +227,7 @@ static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel
 }
 
 void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char *name, size_t bytes) {
-    struct mcp_server *server = take(shard, name, bytes);
+    struct mcp_server *server = mcp_server_take(shard, name, bytes);
     struct text body;
     if (!server || server->lists)
         return;
@@ -308,7 +264,7 @@ static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, stru
 
 void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
                   const char *name, size_t bytes) {
-    struct mcp_server *server = take(shard, name, bytes);
+    struct mcp_server *server = mcp_server_take(shard, name, bytes);
     if (wait_at(shard, arrival, to, server) && !server->is_asked &&
         !ask(shard, server, arrival->exchange->user))
         settle(shard, server, true);
@@ -316,7 +272,7 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
 
 bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
                             const char *name, size_t bytes) {
-    struct mcp_server *server = find(shard, name, bytes);
+    struct mcp_server *server = mcp_server_find(shard, name, bytes);
     if (!server || !server->lists)
         return false;
     (void)wait_at(shard, arrival, to, server);
@@ -326,23 +282,18 @@ bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arriv
 void mcp_era_forget(struct shard *shard) {
     assert(shard->index == 0);
     struct list *all = &mcp_http_of(shard)->servers;
-    for (struct list *node = all->next, *next; node != all; node = next) {
-        struct mcp_server *server = list_entry(node, struct mcp_server, link);
-        next = node->next;
-        server->era = MCP_ERA_UNKNOWN;
-        if (!server->is_asked && !server->lists && list_empty(&server->waits))
-            give(shard, server);
-    }
+    for (struct list *node = all->next; node != all; node = node->next)
+        list_entry(node, struct mcp_server, link)->era = MCP_ERA_UNKNOWN;
 }
 
 void mcp_era_close(struct shard *shard) {
     assert(shard->index == 0);
     struct list *all = &mcp_http_of(shard)->servers;
-    while (!list_empty(all)) {
-        struct mcp_server *server = list_entry(all->next, struct mcp_server, link);
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct mcp_server *server = list_entry(node, struct mcp_server, link);
         server->era = MCP_ERA_UNKNOWN;
         server->is_asked = server->lists = false;
         settle(shard, server, true);
-        give(shard, server);
+        server->lists = false; // what it still says is nobody's
     }
 }

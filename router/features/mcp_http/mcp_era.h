@@ -4,9 +4,7 @@
 
 #include "router/engine/send/reply.h"
 #include "router/features/mcp_http/mcp_exchange.h"
-
-// DOWN: it was asked within the last second, and didn't say.
-enum mcp_knowledge { MCP_ERA_UNKNOWN, MCP_ERA_THERE, MCP_ERA_LACKING, MCP_ERA_DOWN };
+#include "router/features/mcp_http/mcp_server.h"
 
 // What is known of the server of this name.
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes);

@@ -18,61 +18,20 @@ struct mirror {
     char text[];
 };
 
-// Who has listed something: another process may list other things.
-struct incarnation {
-    int32_t process, modern;
-    uint32_t changes;
-};
-
-struct listed {
-    enum mcp_inventory_state state;
-    bool is_begun; // MCP_INVENTORY_UNKNOWN: the first page is there, and the last one is not
-    struct incarnation by;
-    uint64_t until_ms; // MCP_INVENTORY_UNANSWERED
-    char *names;       // each behind its length; NULL: none
-    size_t bytes, capacity;
-};
-
-struct mcp_inventory {
-    struct list link; // in mcp_http.inventories
-    struct listed lists[MCP_LISTS_COUNT];
-    struct list mirrors;
-    bool lacks_sessions;
-    struct incarnation refused_by; // that, valid where sessions lack
-    uint32_t mirror_count;
-    uint32_t name_bytes;
-    char name[];
-};
-
-static struct mcp_inventory *find(const struct shard *shard, const char *server, size_t bytes) {
-    struct list *all = &mcp_http_of(shard)->inventories;
-    assert(shard->index == 0);
-    for (struct list *node = all->next; node != all; node = node->next) {
-        struct mcp_inventory *inventory = list_entry(node, struct mcp_inventory, link);
-        if (inventory->name_bytes == bytes && memcmp(inventory->name, server, bytes) == 0)
-            return inventory;
-    }
-    return NULL;
+static struct mcp_inventory *find(const struct shard *shard, const char *name, size_t bytes) {
+    struct mcp_server *server = mcp_server_find(shard, name, bytes);
+    return server ? &server->inventory : NULL;
 }
 
-static struct mcp_inventory *take(struct shard *shard, const char *server, size_t bytes) {
-    struct mcp_inventory *inventory = find(shard, server, bytes);
-    if (inventory)
-        return inventory;
-    inventory = quota_take_zeroed(&shard->quota, 1, sizeof *inventory + bytes);
-    if (!inventory)
-        return NULL;
-    inventory->name_bytes = (uint32_t)bytes;
-    memcpy(inventory->name, server, bytes);
-    list_init(&inventory->mirrors);
-    list_append(&mcp_http_of(shard)->inventories, &inventory->link);
-    return inventory;
+static struct mcp_inventory *take(struct shard *shard, const char *name, size_t bytes) {
+    struct mcp_server *server = mcp_server_take(shard, name, bytes);
+    return server ? &server->inventory : NULL;
 }
 
-static struct incarnation incarnation_of(const struct shard *shard, const char *server, size_t bytes) {
+static struct mcp_incarnation incarnation_of(const struct shard *shard, const char *server, size_t bytes) {
     const struct child_record *record = child_record_find(shard->hub, server, bytes);
     const struct child_record *modern = record ? child_record_modern(shard->hub, record) : NULL;
-    struct incarnation by = {0};
+    struct mcp_incarnation by = {0};
     if (record) {
         by.process = atomic_load_explicit(&record->process, memory_order_relaxed);
         by.changes = atomic_load_explicit(&record->list_changes, memory_order_relaxed);
@@ -82,7 +41,7 @@ static struct incarnation incarnation_of(const struct shard *shard, const char *
     return by;
 }
 
-static bool is_same(const struct incarnation *one, const struct incarnation *other) {
+static bool is_same(const struct mcp_incarnation *one, const struct mcp_incarnation *other) {
     return one->process == other->process && one->modern == other->modern && one->changes == other->changes;
 }
 
@@ -105,8 +64,8 @@ void mcp_inventory_note_sessions(struct shard *shard, const char *server, size_t
 enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
                                              enum mcp_list list) {
     const struct mcp_inventory *inventory = find(shard, server, bytes);
-    const struct listed *listed = inventory ? &inventory->lists[list] : NULL;
-    struct incarnation now = incarnation_of(shard, server, bytes);
+    const struct mcp_listed *listed = inventory ? &inventory->lists[list] : NULL;
+    struct mcp_incarnation now = incarnation_of(shard, server, bytes);
     if (!listed || listed->state == MCP_INVENTORY_UNKNOWN)
         return MCP_INVENTORY_UNKNOWN;
     if (listed->state == MCP_INVENTORY_UNANSWERED)
@@ -114,7 +73,7 @@ enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const ch
     return is_same(&listed->by, &now) ? MCP_INVENTORY_KNOWN : MCP_INVENTORY_UNKNOWN;
 }
 
-static bool next_name(const struct listed *listed, size_t *at, const char **name, uint32_t *bytes) {
+static bool next_name(const struct mcp_listed *listed, size_t *at, const char **name, uint32_t *bytes) {
     if (*at == listed->bytes)
         return false;
     memcpy(bytes, listed->names + *at, sizeof *bytes);
@@ -123,7 +82,7 @@ static bool next_name(const struct listed *listed, size_t *at, const char **name
     return true;
 }
 
-static bool has_name(const struct listed *listed, const char *name, size_t bytes) {
+static bool has_name(const struct mcp_listed *listed, const char *name, size_t bytes) {
     const char *own;
     uint32_t own_bytes;
     for (size_t at = 0; next_name(listed, &at, &own, &own_bytes);)
@@ -149,18 +108,18 @@ static void clear_mirrors(struct shard *shard, struct mcp_inventory *inventory) 
 
 static void clear(struct shard *shard, struct mcp_inventory *inventory, enum mcp_list list) {
     quota_give(&shard->quota, inventory->lists[list].names);
-    inventory->lists[list] = (struct listed){0};
+    inventory->lists[list] = (struct mcp_listed){0};
     if (list == MCP_TOOLS)
         clear_mirrors(shard, inventory);
 }
 
 void mcp_inventory_forget(struct shard *shard) {
-    struct list *all = &mcp_http_of(shard)->inventories;
-    while (!list_empty(all)) {
-        struct mcp_inventory *inventory = list_entry(list_take(all), struct mcp_inventory, link);
+    struct list *all = &mcp_http_of(shard)->servers;
+    for (struct list *node = all->next; node != all; node = node->next) {
+        struct mcp_inventory *inventory = &list_entry(node, struct mcp_server, link)->inventory;
         for (enum mcp_list list = 0; list < MCP_LISTS_COUNT; list++)
             clear(shard, inventory, list);
-        quota_give(&shard->quota, inventory);
+        inventory->lacks_sessions = false;
     }
 }
 
@@ -176,7 +135,8 @@ void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, e
 
 // --- A page
 
-static bool add_name(struct shard *shard, struct listed *listed, const uint8_t *text, struct span string) {
+static bool add_name(struct shard *shard, struct mcp_listed *listed, const uint8_t *text,
+                     struct span string) {
     uint32_t header = sizeof(uint32_t);
     size_t needed = listed->bytes + header + string.bytes;
     if (needed > listed->capacity) {
@@ -311,10 +271,10 @@ static bool add_all(struct shard *shard, struct mcp_inventory *inventory, enum m
 
 // Begins a list with its first page, or goes on with the list that the same process has begun. False: a page of another
 // list, without the pages before, says nothing.
-static bool begin_page(struct shard *shard, struct mcp_inventory *inventory, enum mcp_list list,
-                       bool is_first) {
-    struct listed *listed = &inventory->lists[list];
-    struct incarnation now = incarnation_of(shard, inventory->name, inventory->name_bytes);
+static bool begin_page(struct shard *shard, const struct mcp_server *server, struct mcp_inventory *inventory,
+                       enum mcp_list list, bool is_first) {
+    struct mcp_listed *listed = &inventory->lists[list];
+    struct mcp_incarnation now = incarnation_of(shard, server->name, server->name_bytes);
     if (!is_first)
         return listed->is_begun && is_same(&listed->by, &now);
     clear(shard, inventory, list);
@@ -323,11 +283,12 @@ static bool begin_page(struct shard *shard, struct mcp_inventory *inventory, enu
     return true;
 }
 
-void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+void mcp_inventory_add(struct shard *shard, const char *name, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last) {
-    struct mcp_inventory *inventory = take(shard, server, bytes);
+    struct mcp_server *server = mcp_server_take(shard, name, bytes);
+    struct mcp_inventory *inventory = server ? &server->inventory : NULL;
     if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) ||
-        page->lookup.type[KEY_RESULT] != JSON_OBJECT || !begin_page(shard, inventory, list, is_first))
+        page->lookup.type[KEY_RESULT] != JSON_OBJECT || !begin_page(shard, server, inventory, list, is_first))
         return;
     if (!add_all(shard, inventory, list, page, !is_first)) { // half of it would mislead
         clear(shard, inventory, list);

@@ -4,17 +4,14 @@
 #pragma once
 
 #include "router/features/mcp_calls/mcp_body.h"
-#include "router/features/mcp_http/mcp_client_types.h"
 #include "router/features/mcp_http/mcp_post.h"
-
-// UNANSWERED: the server was asked, and didn't say; for --mcp-gather it counts as one that lists nothing.
-enum mcp_inventory_state { MCP_INVENTORY_UNKNOWN, MCP_INVENTORY_KNOWN, MCP_INVENTORY_UNANSWERED };
+#include "router/features/mcp_http/mcp_server.h"
 
 enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const char *server, size_t bytes,
                                              enum mcp_list list);
 // Notes a page of a server's list: the first page begins the list anew, and the list is known with its last page. A page
 // that goes on with no list that was begun, or with one of another process, is passed over.
-void mcp_inventory_add(struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
+void mcp_inventory_add(struct shard *shard, const char *name, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last);
 // A server was asked for a list, and didn't say.
 void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, enum mcp_list list);

@@ -25,7 +25,6 @@ bool mcp_table_open(struct shard *shard) {
     memcpy(table->names.words, words, sizeof words);
     list_init(&table->clients);
     list_init(&table->servers);
-    list_init(&table->inventories);
     list_init(&table->events);
     hash_table_init(&table->by_id, hash_of_client, &shard->quota);
     mcp_http_shard(shard)->table = table;
@@ -37,7 +36,6 @@ void mcp_table_free(struct shard *shard) {
     if (!table)
         return;
     assert(list_empty(&table->clients) && list_empty(&table->servers));
-    assert(list_empty(&table->inventories));
     assert(list_empty(&table->events) && table->history_bytes == 0);
     hash_table_deinit(&table->by_id);
     memory_give(table);

@@ -28,7 +28,6 @@ struct mcp_http {
     struct hash_table by_id;  // struct mcp_client.by_id
     struct list servers;      // of which something is known (mcp_era.c)
     struct siphash_key names; // of session ids, which are published
-    struct list inventories;  // of what servers have listed (mcp_inventory.c)
     struct list events;       // struct mcp_event.by_age: what all sessions keep (mcp_history.h)
     uint64_t history_bytes;   // of memory for these
     uint64_t made;            // how many there have been
