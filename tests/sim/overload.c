@@ -85,6 +85,33 @@ static void answers_that_nobody_reads_count(void **state) {
     scene_close(&scene);
 }
 
+// Frames that come one at a time lie in a receive buffer each. An agent that reads nothing keeps the frames, and not their
+// buffers.
+static void frames_that_wait_leave_their_buffers(void **state) {
+    (void)state;
+    static struct scene scene;
+    enum { QUEUE_BYTES = MEBIBYTE, FRAME_BYTES = 3000, FRAMES = 2 * QUEUE_BYTES / FRAME_BYTES };
+    for (uint32_t shards = 1; shards <= 2; shards++) {
+        struct world_options options;
+        world_defaults(&options, 3, shards);
+        options.limits.queue_bytes_max = QUEUE_BYTES;
+        scene_open(&scene, &options);
+        struct party *deaf = join_as(&scene, "deaf"), *source = party_join(&scene);
+        scene_settle(&scene);
+        uint64_t before = held(&scene);
+        deaf->deaf = true;
+        for (unsigned frame = 0; frame < FRAMES; frame++) {
+            party_tell(source, "work", FRAME_BYTES, "\"targetAgent\":\"deaf\"");
+            scene_pass(&scene, MILLISECOND);
+        }
+        assert_in_range(held(&scene) - before, QUEUE_BYTES, 4 * QUEUE_BYTES);
+        party_leave(deaf);
+        scene_pass(&scene, 100 * (uint64_t)MILLISECOND);
+        scene_check(&scene);
+        scene_close(&scene);
+    }
+}
+
 // Frames that have begun hold nearly all: the next large one isn't read until there is memory for it.
 static void a_large_frame_waits_for_memory(void **state) {
     (void)state;
@@ -291,6 +318,7 @@ int main(void) {
         cmocka_unit_test(the_slowest_reader_goes_first),
         cmocka_unit_test(a_publisher_outlasts_readers_that_take_nothing),
         cmocka_unit_test(answers_that_nobody_reads_count),
+        cmocka_unit_test(frames_that_wait_leave_their_buffers),
         cmocka_unit_test(a_large_frame_waits_for_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

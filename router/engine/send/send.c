@@ -38,15 +38,32 @@ void send_release(struct shard *shard, struct parcel *parcel) {
     send_return(shard, parcel);
 }
 
-struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
+// A part of --max-queue: behind so much waits a peer that doesn't read, or not as fast as others send.
+enum { DEEP_PART = 16, DETACH_BYTES_MAX = RECEIVE_BUFFER_BYTES / 4 };
+
+static struct parcel *detach_up_to(struct shard *shard, struct parcel *parcel, size_t bytes_max) {
     assert(parcel->hole_count == 0 && parcel->shares == 0);
-    if (parcel->bytes > COPY_BYTES_MAX || !(parcel->buffer || parcel->origin))
+    assert(bytes_max >= COPY_BYTES_MAX && !parcel->link);
+    if (parcel->bytes > bytes_max || !(parcel->buffer || parcel->origin))
         return parcel;
     struct parcel *copy = parcel_copy_of(&shard->parcels, parcel);
     if (!copy)
         return parcel;
     send_release(shard, parcel);
     return copy;
+}
+
+struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
+    return detach_up_to(shard, parcel, COPY_BYTES_MAX);
+}
+
+// The same for a parcel that waits for the peer. Where much waits, a larger parcel leaves its receive buffer, too: the parcel may
+// have the buffer alone, which would stay in use for as long as the peer doesn't read. What many share, they share.
+static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
+    assert(parcel->dressed && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
+    bool is_deep = !parcel->origin && outbox_footprint(&peer->connection.outbox) >
+                                          shard_limits(shard)->queue_bytes_max / DEEP_PART;
+    return detach_up_to(shard, parcel, is_deep ? DETACH_BYTES_MAX : COPY_BYTES_MAX);
 }
 
 // Lists a peer for sending. Events to many wait until their part of a turn comes; a parcel for this peer
@@ -72,7 +89,7 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
     if (!parcel->dressed)
         parcel_dress(parcel, peer->transport->codec.wire);
     if (peer->connection.shipment || peer->connection.paused)
-        parcel = send_detach(shard, parcel);
+        parcel = detach_waiting(shard, peer, parcel);
     parcel->bound = bound;
     outbox_add(&peer->connection.outbox, parcel);
     PROBE(queue, peer->name, parcel->bytes, peer->connection.outbox.bytes);
