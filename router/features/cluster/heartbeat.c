@@ -123,12 +123,10 @@ static void ask_agents(struct link *link, struct cluster_member *member) {
 
 // Takes up whether anybody at this hub is subscribed to presence: asks the members for their agents, or forgets these.
 static void follow_listeners(struct link *link, bool listens) {
-    struct list *all = &link->members.all;
     if (listens == link->listens)
         return;
     link->listens = listens;
-    for (struct list *node = all->next; node != all && link_is_open(link); node = node->next) {
-        struct cluster_member *member = list_entry(node, struct cluster_member, link);
+    LIST_EACH(struct cluster_member, member, &link->members.all, link) {
         member->presence.is_news = !listens || !member->is_served;
         if (!listens)
             remote_presence_forget(link->shard, &member->presence);
