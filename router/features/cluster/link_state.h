@@ -80,9 +80,6 @@ enum {
 
 // --- Requests between hubs: this one's at others, others' here
 
-struct exchange;
-struct nats_subscription;
-
 struct outbound_request {
     union {
         struct hash_node node; // of outbound_requests.by_number
