@@ -126,7 +126,7 @@ static void follow_listeners(struct link *link, bool listens) {
     if (listens == link->listens)
         return;
     link->listens = listens;
-    LIST_EACH(struct cluster_member, member, &link->members.all, link) {
+    LIST_EACH (struct cluster_member, member, &link->members.all, link) {
         member->presence.is_news = !listens || !member->is_served;
         if (!listens)
             remote_presence_forget(link->shard, &member->presence);

@@ -270,10 +270,8 @@ void link_welcomed(struct link *link) {
 
 // All beyond it has gone: what other hubs asked here is cancelled, what was asked there ends on its sources' shards.
 static void forget_members(struct link *link) {
-    struct list *all = &link->members.all;
     assert(link->shard->index == 0);
-    while (!list_empty(all)) {
-        struct cluster_member *member = list_entry(all->next, struct cluster_member, link);
+    LIST_EACH (struct cluster_member, member, &link->members.all, link) {
         outbound_request_forget(&link->outbound, &member->outbound);
         inbound_request_lose(link, member);
         remote_presence_lose(link->shard, &member->presence, &member->hub);
