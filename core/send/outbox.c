@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/send/pack.h"
 #include "core/send/parcel.h"
 
 enum { SCAN_MAX = 64 }; // as many are looked through without a table
@@ -13,6 +14,8 @@ void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         parcel_list_init(&outbox->lanes[lane]);
     outbox->begun = LANES_COUNT;
+    outbox->packs = 0;
+    outbox->is_busy = false;
     outbox->index = NULL;
     outbox->bytes = 0;
     outbox->urgent_bytes = 0;
@@ -84,6 +87,11 @@ static uint32_t urgent_bytes(const struct parcel *parcel) {
     return (uint32_t)(parcel->bytes + sizeof *parcel);
 }
 
+// How many a parcel counts as.
+static inline uint32_t count_of(const struct parcel *parcel) {
+    return parcel->packed ? parcel->frames : 1;
+}
+
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     assert(parcel->dressed && parcel->hole_count == 0 && parcel->shares == 0);
     assert(parcel->lane < LANES_COUNT);
@@ -110,7 +118,8 @@ static void outbox_take_out(struct outbox *outbox, struct parcel_list *lane, str
     outbox->bytes -= parcel->bytes;
     if (parcel->lane == LANE_URGENT)
         outbox->urgent_bytes -= urgent_bytes(parcel);
-    outbox->count--;
+    outbox->count = (outbox->count - count_of(parcel)) & OUTBOX_COUNT_MAX;
+    outbox->packs = (outbox->packs - parcel->packed) & 3;
     assert(outbox->count > 0 || (outbox->bytes == 0 && outbox->urgent_bytes == 0));
     if (outbox->index)
         index_remove(outbox, parcel);
@@ -147,6 +156,55 @@ void outbox_seal(struct outbox *outbox) {
     outbox->begun = lane->first ? LANE_NORMAL : LANES_COUNT;
 }
 
+// --- Packs
+
+// The first pack that has a request, or NULL.
+static struct parcel *find_packed(const struct outbox *outbox, uint64_t hub_id) {
+    uint32_t left = outbox->packs;
+    for (struct parcel *parcel = outbox->lanes[LANE_NORMAL].first; left > 0; parcel = parcel->next) {
+        left -= parcel->packed;
+        if (parcel->packed && pack_has(parcel, hub_id))
+            return parcel;
+    }
+    return NULL;
+}
+
+bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
+                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id) {
+    struct parcel *pack = parcel_list_last(&outbox->lanes[LANE_NORMAL]);
+    size_t before = pack ? pack->bytes : 0;
+    assert(outbox_may_pack(outbox));
+    if (!pack || !pack->packed || !pack_add(pack, frame, value, text, hub_id)) {
+        pack = outbox->packs < OUTBOX_PACKS_MAX ? pack_create(parcels, buffers) : NULL;
+        if (!pack)
+            return false;
+        if (!pack_add(pack, frame, value, text, hub_id)) { // the text is long
+            parcel_drop(pack);
+            return false;
+        }
+        parcel_list_append(&outbox->lanes[LANE_NORMAL], pack);
+        outbox->packs = (outbox->packs + 1) & 3;
+        before = 0;
+    }
+    outbox->bytes += pack->bytes - before;
+    outbox->count++;
+    return true;
+}
+
+bool outbox_unpack(struct outbox *outbox, uint64_t hub_id) {
+    struct parcel *pack = find_packed(outbox, hub_id);
+    if (!pack)
+        return false;
+    if (pack->frames == 1) {
+        outbox_take_out(outbox, &outbox->lanes[LANE_NORMAL], pack);
+        parcel_drop(pack);
+        return true;
+    }
+    outbox->bytes -= pack_remove(pack, hub_id);
+    outbox->count--;
+    return true;
+}
+
 static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
         for (struct parcel *parcel = outbox->lanes[lane].first; parcel; parcel = parcel->next)
@@ -163,7 +221,7 @@ static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
 }
 
 bool outbox_has(struct outbox *outbox, uint64_t hub_id) {
-    return find_request(outbox, hub_id) != NULL;
+    return find_packed(outbox, hub_id) || find_request(outbox, hub_id);
 }
 
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id) {
@@ -326,7 +384,8 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
         parcel_fetch(next->next);
         parcel_copy(next, to + bytes);
         bytes += next->bytes;
-        count++;
+        count += count_of(next);
+        outbox->packs = (outbox->packs - next->packed) & 3;
         end = next;
     }
     assert(count > 0 && outbox->count >= count && outbox->bytes >= bytes);
@@ -341,6 +400,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
 void outbox_gather(struct outbox *outbox, struct stage *stage, struct shipment *shipment, size_t bytes_max,
                    struct parcel_list *copied) {
     assert(!outbox_empty(outbox));
+    outbox->is_busy = outbox->count >= OUTBOX_BUSY_FROM;
     shipment_begin(shipment);
     for (struct parcel_list *lane; shipment->bytes < bytes_max && (lane = first_lane(outbox));) {
         struct parcel *parcel = lane->first;

@@ -70,7 +70,16 @@ static inline void parcel_list_move(struct parcel_list *list, struct parcel *end
     to->last = &end->next;
 }
 
-enum { OUTBOX_COUNT_BITS = 30, OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1 };
+enum {
+    OUTBOX_COUNT_BITS = 27,
+    OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1,
+    OUTBOX_PACKS_MAX = 3, // that wait: a cancel looks through them
+    // So many wait, or waited at the last gathering: the next are packed. Fewer aren't worth a buffer.
+    OUTBOX_PACKED_FROM = 4,
+    OUTBOX_BUSY_FROM = 8,
+    // As much may wait before a pack, so that a pack is found soon.
+    OUTBOX_PACKED_BEHIND = 128 * 1024,
+};
 
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
@@ -79,8 +88,10 @@ struct outbox {
     struct hash_table *index;
     size_t bytes;          // of all parcels that wait
     uint32_t urgent_bytes; // of those in the urgent lane, with what they take besides: they are small
-    uint32_t count : OUTBOX_COUNT_BITS;
+    uint32_t count : OUTBOX_COUNT_BITS; // parcels, and the frames of packs
     uint32_t begun : 2; // the lane that has the rest of a frame whose begin is out; else LANES_COUNT
+    uint32_t packs : 2; // that wait, all in the normal lane
+    bool is_busy : 1;   // OUTBOX_BUSY_FROM
 };
 
 static_assert(LANES_COUNT < 4, "a lane, or none, fits outbox.begun");
@@ -112,13 +123,24 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel);
 // Queues several of the normal lane at once, in their order: as many, of so many bytes in all. Nothing is filed for them, so that there
 // may be no table of what waits.
 void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes);
+// Whether frames may be packed now (pack.h), as far as the queue tells.
+static inline bool outbox_may_pack(const struct outbox *outbox) {
+    return (outbox->is_busy || outbox->count >= OUTBOX_PACKED_FROM) && !outbox->index &&
+           outbox->begun == LANES_COUNT && outbox_footprint(outbox) < OUTBOX_PACKED_BEHIND;
+}
+// Writes a frame to the pack at the end of the normal lane, or to a new one; arguments as of pack_add. The queue must
+// allow it (outbox_may_pack). False: there is no room, and the frame must go as a parcel.
+bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
+                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id);
+// Takes a request out of the pack in which it waits. False: it waits in none.
+bool outbox_unpack(struct outbox *outbox, uint64_t hub_id);
 // Parcels that wait, in the normal lane alone, go out before all later ones, whatever their lane: they are of
 // the protocol that was spoken before.
 void outbox_seal(struct outbox *outbox);
 // The first parcel that waits, taken out, or NULL.
 struct parcel *outbox_take(struct outbox *outbox);
 
-// Takes out the request that waits under this hub id; NULL when none does. Peers decide how many wait and how
+// Takes out the request that waits under this hub id, in a parcel of its own; NULL when none does. Peers decide how many wait and how
 // many are cancelled, so a long queue isn't walked for each: it gets a table. Without memory for that it is.
 struct parcel *outbox_remove(struct outbox *outbox, uint64_t hub_id);
 // Whether it waits there.

@@ -187,6 +187,7 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
     parcel->text = parcel->inline_text;
     parcel->hub_id = 0;
     parcel->of_stream = false;
+    parcel->packed = false;
     parcel->bytes = 0;
     parcel->frames = 1;
     parcel->shares = 0;

@@ -100,6 +100,7 @@ struct parcel {
         uint32_t line_at; // its length line
         uint32_t
             head_count; // of the head's bytes, where it has one of its own: then nothing of the block leaves
+        uint32_t requests; // of a pack: that it lists
     };
     uint32_t line_bytes;
     uint32_t frames; // that these bytes are: more than one of a stretch
@@ -110,6 +111,7 @@ struct parcel {
     bool has_added : 1;  // `added` is set
     bool observed : 1;   // a request that somebody looks at (router/features/observe)
     bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
+    bool packed : 1;     // a pack, whose frames count each in an outbox (pack.h)
     uint8_t piece_count;
     uint8_t hole_count : 7;          // still to be filled
     bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/send/pack.h"
 #include "core/wire/field.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/error_target.h"
@@ -334,6 +335,23 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
     return NULL;
 }
 
+// Packs a request for its target where that is here, and nobody else looks at the request. False: it must go as a parcel.
+static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
+                         const struct pending *pending) {
+    uint64_t target = agent->home->connection;
+    assert(message_is_request(message) && pending->used && !pending->has_rare);
+    if (connection_shard(target) != shard->index || message->audit != MESSAGE_PLAIN ||
+        shard->features->request_began[0] || message_lane(message) != LANE_NORMAL)
+        return false;
+    struct peer *peer = peer_find(shard, target);
+    if (!send_may_pack(shard, peer) || !pack_takes(message->frame))
+        return false;
+    char digits[HUB_ID_DIGITS_MAX + 4];
+    uint64_t hub_id = pending_hub_id(&shard->pending, pending);
+    struct piece text = {digits, text_digits(digits, hub_id)};
+    return send_pack(shard, peer, message->frame, message->lookup.value[KEY_ID], text, hub_id);
+}
+
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
                      const struct remote_target *to) {
     struct progress_tokens tokens;
@@ -352,14 +370,19 @@ void forward_request(struct shard *shard, const struct message *message, struct 
         return;
     }
     struct request_time time = request_timeout_of(shard, message, tokens.count > 0);
-    struct parcel *parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
-    if (!parcel)
+    struct parcel *parcel = NULL;
+    bool is_packed = agent && !tokens.count && pack_request(shard, message, agent, pending);
+    if (!is_packed)
+        parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
+    if (!is_packed && !parcel)
         return;
     bind(shard, pending, message, agent, &time);
     pending->account = account;
+    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
+    if (is_packed)
+        return;
     parcel->hub_id = pending_hub_id(&shard->pending, pending);
     parcel->lane = (uint8_t)message_lane(message);
-    stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
     feature_request_began(shard, message, agent, pending, parcel);
     forward_deliver(shard, pending->target, parcel, MAIL_DELIVERY_PLAIN);
 }
@@ -420,8 +443,12 @@ void responses_route(struct shard *shard, const struct message *message) {
         drop_one(shard, COUNT_DROP_RESPONSE_UNKNOWN, message->peer->name, message->frame->body.bytes);
         return;
     }
-    if (hub_id_shard(hub_id) == shard->index)
+    if (hub_id_shard(hub_id) == shard->index) {
         pending_fetch(&shard->pending, hub_id);
+        if (usable && completion_pack(shard, hub_id, message->peer->name, message->frame,
+                                      message->lookup.value[KEY_ID], message_is_error(message)))
+            return;
+    }
     struct parcel *parcel =
         parcel_open_answer(&shard->parcels, message->frame, &message->lookup.value[KEY_ID]);
     if (parcel) {

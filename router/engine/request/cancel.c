@@ -120,6 +120,8 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
 // Takes it out of the queue if it still waits there.
 static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     assert(connection_shard(peer->name) == shard->index);
+    if (outbox_unpack(&peer->connection.outbox, hub_id))
+        return true;
     struct parcel *request = outbox_remove(&peer->connection.outbox, hub_id);
     if (request)
         send_release(shard, request);

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "core/base/text.h"
+#include "core/send/pack.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/error_target.h"
 #include "router/engine/message/message_copy.h"
@@ -140,10 +141,10 @@ static void completion_without_room(struct shard *shard, struct pending *pending
     end_with_error(shard, pending, ERROR_FRAME_TOO_LARGE, &data);
 }
 
-static void note_latency(struct shard *shard, const struct pending *pending, const struct parcel *parcel) {
+static void note_latency(struct shard *shard, const struct pending *pending, bool is_error) {
     uint64_t now_ns = io_now(shard->io),
              us = now_ns > pending->asked_ns ? (now_ns - pending->asked_ns) / 1000 : 0;
-    latency_record(pending->latency, shard_minute(shard), us, parcel->mail.detail & ANSWER_ERROR);
+    latency_record(pending->latency, shard_minute(shard), us, is_error);
 }
 
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel) {
@@ -175,7 +176,7 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         feature_response_came(shard, pending, &parcel);
     }
     if (pending->latency && !is_local)
-        note_latency(shard, pending, parcel);
+        note_latency(shard, pending, parcel->mail.detail & ANSWER_ERROR);
     completion_end(shard, pending,
                    &(struct request_end){.response = parcel, .is_error = parcel->mail.detail & ANSWER_ERROR});
     stats_count(&shard->stats, is_local ? COUNT_ERRORS_BY_HUB : COUNT_RESPONSES_FORWARDED);
@@ -183,6 +184,28 @@ void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, str
         exchange_answer(shard, exchange, parcel);
     else
         send_queue_required(shard, source, parcel);
+}
+
+bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
+                     struct span id, bool is_error) {
+    assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
+    struct pending *pending = pending_find(&shard->pending, hub_id);
+    if (!pending || pending->target != from || pending->has_rare || pending->exchange ||
+        shard->features->request_ended[0])
+        return false;
+    struct peer *source = source_of(shard, pending);
+    if (!source || !send_may_pack(shard, source) || !pack_takes(frame))
+        return false;
+    assert(source->name == pending->source && pending_is_plain(pending));
+    pending_fetch_beside(pending);
+    struct piece text = {pending_id(pending), pending->id_bytes};
+    if (!send_pack(shard, source, frame, id, text, 0))
+        return false;
+    if (pending->latency)
+        note_latency(shard, pending, is_error);
+    completion_end(shard, pending, NULL);
+    stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
+    return true;
 }
 
 void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from) {

@@ -11,6 +11,10 @@
 // how it came. A response that nobody waits for, or that comes from a connection that wasn't asked, is
 // dropped.
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
+// Does the same where the answer can be packed for the source (send_may_pack) and nobody else looks at it: `id` is the
+// value in the body of `frame` that is replaced. False: nothing has happened, and a parcel must be delivered.
+bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
+                     struct span id, bool is_error);
 // A broken response came: the request ends with an internal error.
 void completion_broken(struct shard *shard, uint64_t hub_id, uint64_t from);
 // The target's shard couldn't take the request.

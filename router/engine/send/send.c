@@ -97,6 +97,20 @@ static void enqueue(struct shard *shard, struct peer *peer, struct parcel *parce
     queue_limit_confine(shard, peer);
 }
 
+bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame, struct span value,
+               struct piece text, uint64_t hub_id) {
+    struct outbox *outbox = &peer->connection.outbox;
+    size_t before = outbox->bytes;
+    assert(connection_shard(peer->name) == shard->index && send_may_pack(shard, peer));
+    if (!outbox_pack(outbox, &shard->parcels, &shard->buffers, frame, value, text, hub_id))
+        return false;
+    PROBE(queue, peer->name, outbox->bytes - before, outbox->bytes);
+    (void)before; // where there are no probes
+    list_for_sending(shard, peer, false);
+    queue_limit_confine(shard, peer);
+    return true;
+}
+
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
     queue_limit_close(shard, peer, peer->exchange_bytes);
     enqueue(shard, peer, parcel, false);

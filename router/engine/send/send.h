@@ -10,6 +10,18 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel that means something to the present receiver alone: the next process of a child doesn't get it.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
+// Whether small frames for the peer are packed now (core/send/pack.h): a plain peer that takes what it is sent, and to
+// which nothing is under way.
+static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
+    const struct connection *connection = &peer->connection;
+    return outbox_may_pack(&connection->outbox) && peer->transport == &transport_framed &&
+           !peer_is_deaf(peer) && !connection->shipment && !connection->paused && !connection->hurries &&
+           connection->share == SHARE_MANY && peer->exchange_bytes == 0 && queue_limit_has_room(shard, peer);
+}
+// Packs a frame for a peer where send_may_pack; `frame` is one that pack_takes, and the rest as of pack_add. False:
+// there is no room, and the frame must go as a parcel.
+bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame, struct span value,
+               struct piece text, uint64_t hub_id);
 // The parcels of one frame, in their order: as send_queue_required.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // Queues parcels of one frame that are all dressed, of the normal lane, and not the transport's to divert. One by one

@@ -1,0 +1,114 @@
+#include "core/send/pack.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "core/wire/frame.h"
+
+// A request in the pack. Entries lie before the end of the buffer, the first one last.
+struct entry {
+    uint64_t hub_id;
+    uint32_t at;
+    uint32_t bytes;
+};
+
+enum { MOVE_BYTES = 64 }; // copied at once, where as many lie in the body
+
+static uint8_t *bytes_of(const struct parcel *pack) {
+    assert(pack->packed && pack->piece_count == 1);
+    return pack->buffer->bytes;
+}
+
+// Whole entries fit where the buffer's size is a multiple of their alignment.
+static struct entry *entries_end(const struct parcel *pack) {
+    static_assert(offsetof(struct buffer, bytes) % _Alignof(struct entry) == 0, "entries are aligned");
+    return (struct entry *)(void *)(bytes_of(pack) +
+                                    pack->buffer->capacity / sizeof(struct entry) * sizeof(struct entry));
+}
+
+struct parcel *pack_create(struct parcel_pool *pool, struct buffer_pool *buffers) {
+    struct buffer *buffer = buffer_take(buffers);
+    struct parcel *pack = buffer ? parcel_stretch(pool, buffer, (struct span){0, 1}, 1) : NULL;
+    buffer_drop(buffer); // the parcel has a reference of its own
+    if (!pack)
+        return NULL;
+    pack->packed = true;
+    pack->bytes = pack->pieces[0].count = 0;
+    pack->frames = pack->requests = 0;
+    return pack;
+}
+
+bool pack_takes(const struct frame *frame) {
+    const struct unit *unit = frame->unit;
+    bool is_bare = unit->length_line_bytes == 0 ||
+                   (unit->length_line_at == 0 && unit->body_at == unit->length_line_bytes + 2);
+    return is_bare && !frame->added && frame->body.bytes <= COPY_BYTES_MAX;
+}
+
+// Copies the body's beginning, and mostly more than that: what comes behind is written later. Nothing behind the body is
+// copied, where a token may lie that must not be kept.
+static inline void copy_begin(uint8_t *out, const struct frame *frame, size_t count) {
+    const uint8_t *from = frame_body(frame);
+    if (count <= MOVE_BYTES && frame->body.bytes >= MOVE_BYTES)
+        memcpy(out, from, MOVE_BYTES);
+    else
+        memcpy(out, from, count);
+}
+
+bool pack_add(struct parcel *pack, const struct frame *frame, struct span value, struct piece text,
+              uint64_t hub_id) {
+    struct entry *entries = entries_end(pack) - pack->requests;
+    uint8_t *begin = bytes_of(pack) + pack->bytes, *out = begin;
+    uint32_t behind = value.at + value.bytes, rest = frame->body.bytes - behind;
+    size_t body = value.at + text.count + rest;
+    assert(pack_takes(frame) && behind <= frame->body.bytes);
+    if ((size_t)((uint8_t *)(entries - 1) - begin) < PARCEL_HEAD_BYTES_MAX + body + MOVE_BYTES)
+        return false;
+    out += frame_length_line((char *)out, body);
+    memcpy(out, "\r\n", 2);
+    copy_begin(out + 2, frame, value.at);
+    out += 2 + value.at;
+    memcpy(out, text.bytes, text.count);
+    out += text.count;
+    memcpy(out, frame_body(frame) + behind, rest);
+    out += rest;
+    uint32_t bytes = (uint32_t)(out - begin);
+    if (hub_id) {
+        entries[-1] = (struct entry){hub_id, (uint32_t)pack->bytes, bytes};
+        pack->requests++;
+    }
+    pack->bytes += bytes;
+    pack->pieces[0].count = pack->bytes;
+    pack->frames++;
+    return true;
+}
+
+static struct entry *find(const struct parcel *pack, uint64_t hub_id) {
+    struct entry *end = entries_end(pack);
+    assert(hub_id);
+    for (struct entry *entry = end - pack->requests; entry < end; entry++)
+        if (entry->hub_id == hub_id)
+            return entry;
+    return NULL;
+}
+
+bool pack_has(const struct parcel *pack, uint64_t hub_id) {
+    return find(pack, hub_id) != NULL;
+}
+
+size_t pack_remove(struct parcel *pack, uint64_t hub_id) {
+    struct entry *entry = find(pack, hub_id), *first = entries_end(pack) - pack->requests;
+    assert(entry && pack->frames > 1);
+    uint8_t *bytes = bytes_of(pack);
+    uint32_t at = entry->at, count = entry->bytes;
+    assert(at + count <= pack->bytes && pack->frames > 0);
+    memmove(bytes + at, bytes + at + count, pack->bytes - at - count);
+    for (struct entry *later = first; later < entry; later++)
+        later->at -= count;
+    memmove(first + 1, first, (size_t)(entry - first) * sizeof *first);
+    pack->requests--;
+    pack->frames--;
+    pack->bytes -= count;
+    pack->pieces[0].count = pack->bytes;
+    return count;
+}

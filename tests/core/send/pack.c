@@ -1,0 +1,238 @@
+// Packs: frames that are written where they wait leave as parcels of the same frames would.
+#include <stdio.h>
+
+#include "core/send/outbox.h"
+#include "core/send/pack.h"
+#include "tests/core/send/parcels.h"
+
+enum { FRAME_BYTES_MAX = 4096 };
+
+// A frame of a body with the id 7 at `id_at` bytes, in all `bytes` long.
+static struct span write_body(char *out, size_t id_at, size_t bytes) {
+    memset(out, 'x', bytes);
+    out[id_at] = '7';
+    return (struct span){(uint32_t)id_at, 1};
+}
+
+static struct span set_up_frame(struct fixture *fixture, const char *fields, size_t id_at, size_t bytes) {
+    static char body[FRAME_BYTES_MAX], text[2 * FRAME_BYTES_MAX];
+    struct span id = write_body(body, id_at, bytes);
+    snprintf(text, sizeof text, "%sContent-Length: %zu\r\n\r\n%.*s", fields, bytes, (int)bytes, body);
+    set_up(fixture, text);
+    return id;
+}
+
+static void only_small_bare_frames_are_taken(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up_frame(&fixture, "", 3, 10);
+    assert_true(pack_takes(&fixture.frame));
+    static const struct wire_line line = {.text = "Patchbay-User: a\r\n\r\n", .bytes = 18};
+    fixture.frame.added = &line;
+    assert_false(pack_takes(&fixture.frame));
+    tear_down(&fixture);
+    set_up_frame(&fixture, "Request-Id: 1\r\n", 3, 10);
+    assert_false(pack_takes(&fixture.frame));
+    tear_down(&fixture);
+    set_up_frame(&fixture, "", 3, COPY_BYTES_MAX);
+    assert_true(pack_takes(&fixture.frame));
+    tear_down(&fixture);
+    set_up_frame(&fixture, "", 3, COPY_BYTES_MAX + 1);
+    assert_false(pack_takes(&fixture.frame));
+    tear_down(&fixture);
+    set_up(&fixture, "Content-Length: 2\r\nA: b\r\n\r\n{}");
+    assert_false(pack_takes(&fixture.frame));
+    tear_down(&fixture);
+}
+
+// Whatever the lengths before, of and behind the id.
+static void a_frame_leaves_as_a_parcel_of_it_would(void **state) {
+    (void)state;
+    static const size_t lengths[] = {1, 2, 3, 9, 10, 17, 63, 64, 65, 99, 100, 130, 999, 1000, COPY_BYTES_MAX};
+    static const char *const texts[] = {"1", "12", "4503599627370498",
+                                        "\"a-name-of-the-source-s-own-that-is-longer\""};
+    for (size_t which = 0; which < sizeof lengths / sizeof *lengths; which++)
+        for (size_t at = 0; at < lengths[which]; at += 1 + at / 2)
+            for (size_t text = 0; text < sizeof texts / sizeof *texts; text++) {
+                struct fixture fixture;
+                struct span id = set_up_frame(&fixture, "", at, lengths[which]);
+                struct piece piece = {texts[text], strlen(texts[text])};
+                struct parcel *parcel = parcel_open(&fixture.parcels, &fixture.frame, &id, 1),
+                              *pack = pack_create(&fixture.parcels, &fixture.buffers);
+                assert_true(parcel_fill(parcel, &piece));
+                parcel_dress(parcel, &wire_framed);
+                for (unsigned count = 1; count <= 3; count++) { // one behind the other
+                    char one[FRAME_BYTES_MAX], all[4 * FRAME_BYTES_MAX];
+                    assert_true(pack_add(pack, &fixture.frame, id, piece, count));
+                    assert_int_equal(pack->bytes, count * parcel->bytes);
+                    assert_int_equal(pack->frames, count);
+                    parcel_copy(parcel, (uint8_t *)one);
+                    parcel_copy(pack, (uint8_t *)all);
+                    assert_memory_equal(all + (count - 1) * parcel->bytes, one, parcel->bytes);
+                }
+                parcel_drop(parcel);
+                parcel_drop(pack);
+                tear_down(&fixture);
+            }
+}
+
+static void a_pack_takes_frames_until_it_is_full(void **state) {
+    (void)state;
+    struct fixture fixture;
+    struct span id = set_up_frame(&fixture, "", 5, 100);
+    struct parcel *pack = pack_create(&fixture.parcels, &fixture.buffers);
+    uint32_t count = 0;
+    while (pack_add(pack, &fixture.frame, id, (struct piece){"12345678", 8}, count + 1))
+        count++;
+    enum { EACH = 23 + 107 + 16 }; // head, body, and its line in the list
+    assert_in_range(count, RECEIVE_BUFFER_BYTES / EACH - 2, RECEIVE_BUFFER_BYTES / EACH);
+    for (uint32_t hub_id = 1; hub_id <= count; hub_id++)
+        assert_true(pack_has(pack, hub_id));
+    assert_false(pack_has(pack, count + 1));
+    parcel_drop(pack);
+    tear_down(&fixture);
+}
+
+static void without_memory_there_is_no_pack(void **state) {
+    (void)state;
+    struct fixture fixture;
+    set_up_frame(&fixture, "", 5, 100);
+    parcel_drop(pack_create(&fixture.parcels, &fixture.buffers)); // both are at rest
+    parcel_pool_trim(&fixture.parcels);
+    buffer_pool_trim(&fixture.buffers);
+    for (uint64_t fails = 0; fails < 2; fails++) {
+        memory_fail_after(fails);
+        assert_null(pack_create(&fixture.parcels, &fixture.buffers));
+        memory_fail_after(UINT64_MAX);
+        buffer_pool_trim(&fixture.buffers);
+    }
+    tear_down(&fixture);
+}
+
+// --- In an outbox
+
+enum { IDS = 3000 };
+
+// The outbox beside the order in which requests must leave.
+struct model {
+    struct fixture fixture;
+    struct outbox outbox;
+    uint64_t waits[IDS];
+    uint32_t count;
+    uint64_t next;
+};
+
+static uint64_t random_below(uint64_t *seed, uint64_t bound) {
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (*seed >> 33) % bound;
+}
+
+static void add(struct model *model, bool as_parcel) {
+    char digits[20];
+    struct span id = {5, 1};
+    struct piece text = {digits, (size_t)snprintf(digits, sizeof digits, "%05u", (unsigned)model->next)};
+    bool is_packed = !as_parcel && outbox_may_pack(&model->outbox) &&
+                     outbox_pack(&model->outbox, &model->fixture.parcels, &model->fixture.buffers,
+                                 &model->fixture.frame, id, text, model->next);
+    if (!is_packed) {
+        struct parcel *parcel = parcel_open(&model->fixture.parcels, &model->fixture.frame, &id, 1);
+        assert_true(parcel && parcel_fill(parcel, &text));
+        parcel_dress(parcel, &wire_framed);
+        parcel->hub_id = model->next;
+        outbox_add(&model->outbox, parcel);
+    }
+    model->waits[model->count++] = model->next++;
+    assert_int_equal(model->outbox.count, model->count);
+    assert_true(outbox_has(&model->outbox, model->next - 1));
+}
+
+static bool take_out(struct model *model, uint64_t hub_id) {
+    if (outbox_unpack(&model->outbox, hub_id))
+        return true;
+    struct parcel *parcel = outbox_remove(&model->outbox, hub_id);
+    if (parcel)
+        parcel_drop(parcel);
+    return parcel != NULL;
+}
+
+static void cancel(struct model *model, uint64_t hub_id) {
+    uint32_t at = 0;
+    while (at < model->count && model->waits[at] != hub_id)
+        at++;
+    bool waits = at < model->count;
+    assert_int_equal(outbox_has(&model->outbox, hub_id), waits);
+    assert_int_equal(take_out(model, hub_id), waits);
+    assert_false(outbox_has(&model->outbox, hub_id));
+    if (!waits)
+        return;
+    model->count--;
+    memmove(model->waits + at, model->waits + at + 1, (model->count - at) * sizeof *model->waits);
+}
+
+// All that waits leaves whole, in its order.
+static void send_all(struct model *model, size_t bytes_max) {
+    static char out[IDS * 512];
+    static const char head[] = "Content-Length: 304\r\n\r\n";
+    enum { HEAD = sizeof head - 1, FRAME = HEAD + 304 };
+    size_t sent = 0;
+    struct stage stage;
+    struct parcel_list done;
+    stage_init(&stage, &model->fixture.buffers);
+    parcel_list_init(&done);
+    while (!outbox_empty(&model->outbox)) {
+        struct shipment shipment;
+        outbox_gather(&model->outbox, &stage, &shipment, bytes_max, &done);
+        for (unsigned at = 0; at < shipment.count; at++) {
+            memcpy(out + sent, shipment.vectors[at].iov_base, shipment.vectors[at].iov_len);
+            sent += shipment.vectors[at].iov_len;
+        }
+        shipment_clear(&shipment, &done);
+        for (struct parcel *parcel; (parcel = parcel_list_take(&done));)
+            parcel_drop(parcel);
+    }
+    stage_deinit(&stage);
+    assert_int_equal(sent, (size_t)model->count * FRAME);
+    for (uint32_t at = 0; at < model->count; at++) {
+        char digits[20];
+        snprintf(digits, sizeof digits, "%05u", (unsigned)model->waits[at]);
+        assert_memory_equal(out + (size_t)at * FRAME, head, HEAD);
+        assert_memory_equal(out + (size_t)at * FRAME + HEAD, "xxxxx", 5);
+        assert_memory_equal(out + (size_t)at * FRAME + HEAD + 5, digits, 5);
+    }
+    model->count = 0;
+    assert_true(model->outbox.packs == 0 && model->outbox.bytes == 0);
+}
+
+static void requests_come_are_cancelled_and_leave_in_order(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        static struct model model;
+        uint64_t random = seed;
+        model = (struct model){.next = 1};
+        set_up_frame(&model.fixture, "", 5, 300);
+        outbox_init(&model.outbox);
+        uint64_t parcels_of = random_below(&random, 3) ? 30 : 3,
+                 cancels_of = random_below(&random, 2) ? 4 : 40;
+        while (model.next < IDS) {
+            if (random_below(&random, 150) == 0)
+                send_all(&model, 1 + random_below(&random, 60000));
+            else if (random_below(&random, cancels_of) == 0)
+                cancel(&model, 1 + random_below(&random, model.next));
+            else
+                add(&model, random_below(&random, parcels_of) == 0);
+        }
+        send_all(&model, SEND_BYTES_MAX);
+        tear_down(&model.fixture);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_small_bare_frames_are_taken),
+        cmocka_unit_test(a_frame_leaves_as_a_parcel_of_it_would),
+        cmocka_unit_test(a_pack_takes_frames_until_it_is_full),
+        cmocka_unit_test(without_memory_there_is_no_pack),
+        cmocka_unit_test(requests_come_are_cancelled_and_leave_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
