@@ -127,7 +127,7 @@ bool parcel_pool_full(const struct parcel_pool *pool) {
 }
 
 static void give_head(struct parcel_pool *pool, char *head, uint32_t bytes) {
-    if (bytes != pool->head_bytes || pool->head_count >= HEADS_MAX) {
+    if (bytes != pool->head_bytes || pool->head_count == HEADS_MAX) {
         parcel_pool_count(pool, -(int64_t)bytes);
         memory_give(head);
         return;
