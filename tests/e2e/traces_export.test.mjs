@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
 import { createServer } from 'node:net';
-import { hostname } from 'node:os';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Collector } from './collector.mjs';
+import { Collector, attributes } from './collector.mjs';
 import { Hub } from './hub.mjs';
 import { test } from './parallel.mjs';
 import { within } from './peer.mjs';
@@ -385,5 +386,56 @@ test('a collector is found by its name', async () => {
   } finally {
     await hub.stop();
     await collector.close();
+  }
+});
+
+test('SIGHUP changes the part, the rate and whose span stands in what is forwarded', async () => {
+  const collector = await Collector.open(), elsewhere = await Collector.open();
+  const directory = mkdtempSync(join(tmpdir(), 'patchbay-traces-')), file = join(directory, 'hub.ini');
+  const write = (keys) => writeFileSync(file, Object.entries({ otlp: collector.url, ...keys }).map(([key, value]) => `${key} = ${value}\n`).join(''));
+  write({ 'trace-sample': 0 });
+  const hub = await Hub.start(['--config', file, '--shards', '2']);
+  let reloads = 0;
+  const reload = async (keys) => {
+    write(keys);
+    hub.process.kill('SIGHUP');
+    reloads++;
+    while (hub.stderr.split('configuration was read again').length <= reloads) await sleep(5);
+  };
+  try {
+    const target = await hub.agent('worker'), source = await hub.peer();
+    const traceparent = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+    const ids = () => collector.spans.map((span) => attributes(span)['jsonrpc.request.id']);
+    const ask = async (id, context) => {
+      source.send({ jsonrpc: '2.0', id, method: 'work', params: { targetAgent: 'worker', ...(context && { _meta: { traceparent } }) } });
+      const { json } = await target.next();
+      target.reply(json.id, 1);
+      await source.next();
+      return json.params._meta?.traceparent;
+    };
+    await ask('none'); // before the part is another
+    await reload({ 'trace-sample': 1, otlp: elsewhere.url });
+    assert.match(hub.stderr, /--otlp takes effect at the next start/);
+    await ask('all');
+    await collector.until(() => ids().includes('all'), 'a span, at the former collector');
+    await reload({ 'trace-sample': 0, 'trace-parent': 'hub' });
+    await ask('again none');
+    const replaced = await ask('replaced', true);
+    assert.notEqual(replaced, traceparent);
+    await reload({ 'trace-sample': 0 });
+    assert.equal(await ask('kept', true), traceparent);
+    await collector.until(() => ids().includes('kept'), 'the last span');
+    assert.deepEqual(ids(), ['all', 'replaced', 'kept']);
+    assert.equal(collector.spans[1].spanId, replaced.slice(36, 52));
+    assert.equal(elsewhere.posts.length, 0);
+    await reload({ 'trace-sample': 1, 'trace-rate': 1 });
+    const before = await counted(hub);
+    for (let at = 0; at < 20; at++) await ask(at);
+    const { exported, rate } = await until(hub, (now) => now.exported + now.rate === before.exported + before.rate + 20, 'each request counts');
+    assert.ok(rate - before.rate >= 10 && exported > before.exported, `${rate} over the rate`);
+  } finally {
+    await hub.stop();
+    await Promise.all([collector.close(), elsewhere.close()]);
+    rmSync(directory, { recursive: true, force: true });
   }
 });
