@@ -36,6 +36,7 @@ static void strings_are_escaped(void **state) {
         text_string(&text, table[index].in, table[index].bytes);
         assert_false(text.failed);
         assert_int_equal(text.length, strlen(table[index].out));
+        assert_int_equal(text.length, text_string_bytes(table[index].in, table[index].bytes));
         assert_memory_equal(text.bytes, table[index].out, text.length);
         text_deinit(&text);
     }
