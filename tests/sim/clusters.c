@@ -22,7 +22,8 @@ enum { ACTS = 160, PAYLOAD_BYTES = 30000, TIMEOUT_S = 300, ENDING_S = 45, HEALIN
 
 struct cluster_stage stage;
 struct sums sums;
-static bool faultless;
+static bool faultless, rising;
+static uint32_t joined; // hubs so far, where they join one after another
 
 void stage_disturb(bool wrong) {
     stage.epoch++;
@@ -72,7 +73,7 @@ static void arrive(void) {
 // --- What goes wrong
 
 static uint32_t any_site(void) {
-    return random_below(&stage.random, stage.fleet.options.site_count);
+    return random_below(&stage.random, rising ? joined : stage.fleet.options.site_count);
 }
 
 static uint32_t any_server(void) {
@@ -157,6 +158,11 @@ static void lose_beats(uint32_t site) {
 static void go_wrong(void) {
     struct fleet *fleet = &stage.fleet;
     uint32_t one = any_server(), other = any_server(), site = any_site();
+    if (rising) { // each hub takes link after link
+        stage_disturb(true);
+        freeze(any_site());
+        return;
+    }
     if (random_chance(&stage.random, 120)) {
         lose_beats(site);
         return;
@@ -203,6 +209,33 @@ static void go_wrong(void) {
     }
 }
 
+// --- Hubs that join one after another
+
+// All hubs but the first go before anybody is there, and have yet to join.
+static void hold_back(void) {
+    for (uint32_t site = 1; site < stage.fleet.options.site_count; site++)
+        fleet_kill(&stage.fleet, site);
+    joined = 1;
+}
+
+static void send_any(unsigned by);
+
+// The next hub joins while those that are there send: nothing is wrong for them. Its guests come when its link stands.
+static void join_next(void) {
+    uint32_t site = joined;
+    if (site == stage.fleet.options.site_count)
+        return;
+    fleet_start(&stage.fleet, site);
+    for (unsigned times = 0; times < 8; times++) {
+        send_any(random_below(&stage.random, site * GUESTS_A_SITE));
+        pass(SECOND / 4);
+    }
+    stage_disturb(false);
+    guests_of(site, true);
+    joined++;
+    sums.joined++;
+}
+
 // All that was wrong isn't any more; then what was under way has its time.
 static void heal(void) {
     struct fleet *fleet = &stage.fleet;
@@ -214,7 +247,8 @@ static void heal(void) {
         for (uint32_t other = 0; other < server; other++)
             brokers_cut(fleet->brokers, server, other, false);
     }
-    for (uint32_t site = 0; site < fleet->options.site_count; site++) {
+    uint32_t site_count = rising ? joined : fleet->options.site_count;
+    for (uint32_t site = 0; site < site_count; site++) {
         fleet_part(fleet, site, false);
         fleet_halve(fleet, site, false, false);
         if (!fleet->sites[site].runs)
@@ -222,7 +256,7 @@ static void heal(void) {
         guests_of(site, true);
     }
     pass(HEALING_S * SECOND);
-    for (uint32_t site = 0; site < fleet->options.site_count; site++)
+    for (uint32_t site = 0; site < site_count; site++)
         if (!stage.scarce && fleet_links(fleet, site) != 1)
             kernel_fail("hub %u has %u links though all is well", site, fleet_links(fleet, site));
     stage_disturb(false);
@@ -340,7 +374,7 @@ static void choose_gates(struct hub_settings *settings) {
 static void choose(struct fleet_options *options, struct hub_settings *settings, uint64_t seed) {
     struct random *random = &stage.random;
     *options = (struct fleet_options){.seed = seed, .site_count = random_between(random, 2, 3)};
-    if (random_chance(random, 100))
+    if (random_chance(random, 100) || rising)
         options->site_count = SITES_MAX;
     options->brokers = (struct broker_options){.payload_max = PAYLOAD_BYTES};
     options->brokers.count = random_chance(random, 400) ? 1 : random_between(random, 1, BROKERS_MAX);
@@ -483,7 +517,7 @@ static void end(void) {
 
 // What isn't played.
 struct leaving_out {
-    bool faults, requests, events, names;
+    bool faults, requests, events, names, rising;
 };
 
 static void play(uint64_t seed, const struct leaving_out *out) {
@@ -494,14 +528,18 @@ static void play(uint64_t seed, const struct leaving_out *out) {
     stage.no_events = out->events;
     stage.no_names = out->names;
     faultless = out->faults;
+    rising = out->rising;
     random_init(&stage.random, seed ^ UINT64_C(0x68756273));
     choose(&options, &settings, seed);
     fleet_open(&stage.fleet, &options);
+    if (rising)
+        hold_back();
     stage.guest_count = GUESTS_A_SITE * options.site_count;
     for (unsigned by = 0; by < stage.guest_count; by++) {
         stage.guests[by].site = by / GUESTS_A_SITE;
         stage.guests[by].user = NOBODY;
-        guest_enter(by);
+        if (stage.fleet.sites[stage.guests[by].site].runs)
+            guest_enter(by);
     }
     heal();
     for (unsigned name = 0; name < NAMES; name++)
@@ -509,6 +547,8 @@ static void play(uint64_t seed, const struct leaving_out *out) {
     pass(2 * SECOND);
     arrive();
     for (unsigned number = 0; number < ACTS; number++) {
+        if (rising && number % (ACTS / 2 / SITES_MAX) == 0)
+            join_next();
         act();
         uint32_t dice = random_below(&stage.random, 10);
         if (dice < 2)
@@ -526,11 +566,9 @@ static void run_seed(uint64_t seed) {
 }
 
 int main(int argc, char **argv) {
-    static const struct seeds_flag flags[] = {{"--clean", &out.faults},
-                                              {"--no-requests", &out.requests},
-                                              {"--no-events", &out.events},
-                                              {"--no-names", &out.names},
-                                              {NULL, NULL}};
+    static const struct seeds_flag flags[] = {{"--clean", &out.faults},     {"--no-requests", &out.requests},
+                                              {"--no-events", &out.events}, {"--no-names", &out.names},
+                                              {"--rising", &out.rising},    {NULL, NULL}};
     static const struct seeds seeds = {.program = "patchbay_cluster", .flags = flags, .run = run_seed};
     uint64_t runs = seeds_run(&seeds, argc, argv);
     printf("%" PRIu64 " runs: %" PRIu64 " messages, %" PRIu64 " to another hub, %" PRIu64
@@ -544,12 +582,12 @@ int main(int argc, char **argv) {
            " asked by them, %" PRIu64 " calls, %" PRIu64 " of %" PRIu64 " sessions begun, %" PRIu64
            " refusals in journals, %" PRIu64 " hubs frozen, %" PRIu64 " without beats, %" PRIu64
            " beats of another protocol, %" PRIu64 " of a former link, %" PRIu64 " told of agents, %" PRIu64
-           " in the end, %" PRIu64 " hubs half apart\n",
+           " in the end, %" PRIu64 " hubs half apart, %" PRIu64 " joined under load\n",
            runs, sums.letters, sums.crossed, sums.good, sums.failed, sums.copies, sums.refused, sums.replaced,
            sums.faults, sums.cancels, sums.progress, sums.strays, sums.strays_sure, sums.orders,
            sums.orders_crossed, sums.denied, sums.foreign, sums.strangers, sums.reloads, sums.revoked,
            sums.revoked_away, sums.held, sums.approved, sums.turned_down, sums.kids, sums.kids_ask,
            sums.calls, sums.started, sums.starts, sums.journaled, sums.frozen, sums.unbeaten,
-           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure, sums.halves);
+           sums.foreign_beats, sums.late_beats, sums.presence, sums.presence_sure, sums.halves, sums.joined);
     return 0;
 }

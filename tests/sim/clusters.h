@@ -232,7 +232,7 @@ struct sums {
     uint64_t letters, good, failed, crossed, events, copies, refused, replaced, faults, frozen, unbeaten,
         cancels, progress, strays, strays_sure, foreign_beats, late_beats, orders, orders_crossed, denied,
         foreign, strangers, reloads, revoked, revoked_away, held, approved, turned_down, kids, kids_ask,
-        calls, starts, started, journaled, presence, presence_sure, halves;
+        calls, starts, started, journaled, presence, presence_sure, halves, joined;
 };
 extern struct sums sums;
 
