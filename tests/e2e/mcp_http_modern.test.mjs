@@ -197,6 +197,27 @@ for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/m
     assert.deepEqual(asked, { 'tools/list': 1 });
   });
 
+writeFileSync(join(directory, 'told.ini'), listed('one', 'told') + listed('two', 'told,process', 'instances = each\n'));
+const TOLD = { ...HUB, options: ['--config', join(directory, 'told.ini')] };
+web('what is logged at all servers goes to the one that asks for it', TOLD, async (on) => {
+  for (const name of ['one__told', 'two__told']) {
+    const call = (meta) => modern(on, 'tools/call', { name, arguments: {} }, { path: '/mcp', fields: { 'Mcp-Name': name }, meta });
+    const answer = await (await call({ [`${META}logLevel`]: 'info' })).end();
+    assert.deepEqual(answer.messages.map(({ method }) => method), ['notifications/message', undefined], name);
+    assert.ok((await (await call({})).end()).json.result, name);
+  }
+});
+
+web('a user has one instance for all requests at both paths', TOLD, async (on) => {
+  const processes = new Set();
+  for (const [path, name] of [['/mcp', 'two__process'], ['/mcp/two', 'process'], ['/mcp', 'process'], ['/mcp', 'two__process']])
+    processes.add((await (await callTool(on, path, name, {})).end()).answer(1).result.process);
+  const list = async () => (await (await modern(on, 'tools/list', {}, { path: '/mcp' })).end()).answer(1).result.tools.map(({ name }) => name);
+  assert.deepEqual(await list(), ['one__told', 'two__told', 'process']);
+  processes.add((await (await callTool(on, '/mcp/two', 'process', {})).end()).answer(1).result.process);
+  assert.equal(processes.size, 1);
+});
+
 web('schemas are those of the last list that has passed', LISTS, async (on) => {
   const list = async (cursor) => (await (await modern(on, 'tools/list', cursor ? { cursor } : {}, { path: '/mcp/one' })).end()).answer(1).result.nextCursor;
   for (let cursor = await list(); cursor;) cursor = await list(cursor);

@@ -6,9 +6,11 @@ usage: mcp_lists.py NAME TOOL,… [--legacy | --modern]
 It speaks both eras in one process, or the one that is named. Tools answer with NAME:TOOL; the tool `slow` never does, the
 tool `changed` says that the list is another one, `listed` how often it was asked for each list, and `grow` adds the tool
 `late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
+`told` logs a message first, and `process` tells its process.
 `failed` says so in its result, and `refused` is an error. It has the resources `u:same` and `u:NAME`, and knows only the latter, and the prompt `p-NAME`.
 """
 import json
+import os
 import sys
 
 name, tools = sys.argv[1], sys.argv[2].split(",")
@@ -62,6 +64,11 @@ for line in sys.stdin:
             continue
         if params["name"] == "refused":
             error(-32602)
+            continue
+        if params["name"] == "told":
+            say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}})
+        if params["name"] == "process":
+            result({"process": os.getpid()})
             continue
         if params["name"] == "listed":
             result({"asked": asked})

@@ -12,6 +12,7 @@
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_catalog.h"
 #include "router/features/mcp_http/mcp_inventory.h"
+#include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_owner.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_stream.h"
@@ -346,6 +347,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     text_string(&body, own, bytes);
     text_add(&body, body_of(gather) + behind, gather->frame.body.bytes - behind);
     mcp_gather_free(shard, gather);
+    call = mcp_modern_call_move(shard, call, server, server_bytes);
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
 }
 
@@ -710,6 +712,7 @@ void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *
         call->answered = answered;
         call->is_modern = client->kind == MCP_CLIENT_REQUEST;
         call->is_initialize = post->method == MCP_INITIALIZE;
+        call->logs = call->is_modern && post->meta[MCP_POST_LOG_LEVEL].type == JSON_STRING;
         call->takes_json = post->takes_json;
         call->takes_events = post->takes_events;
         mcp_post_frame(post);

@@ -8,6 +8,7 @@
 #include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_inventory.h"
+#include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authz.h"
@@ -77,11 +78,34 @@ struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, 
     return gather;
 }
 
+// The answer to a part whose gather is gone.
+static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
+    assert(!call->part_of && !call->http);
+    if (answer)
+        send_release(shard, answer);
+    call->exchange = NULL;
+    mcp_call_free(shard, call);
+}
+
+// Gives up a part that is a call of another client: the gather's own client frees the others.
+static void abandon(struct shard *shard, const struct mcp_gather *gather, struct mcp_part *part) {
+    struct mcp_call *call = part->call;
+    assert(shard->index == 0);
+    if (!call || call->client == gather->call->client)
+        return;
+    part->call = NULL;
+    call->part_of = NULL;
+    call->answered = abandoned;
+    mcp_call_cancel(shard, call);
+}
+
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
-    for (uint32_t index = 0; index < gather->count; index++)
+    for (uint32_t index = 0; index < gather->count; index++) {
+        abandon(shard, gather, &gather->parts[index]);
         for (struct parcel *parcel; (parcel = parcel_list_take(&gather->parts[index].answers));)
             send_release(shard, parcel);
+    }
     buffer_drop(gather->frame.buffer);
     gather->call->gather = NULL;
     quota_give(&shard->quota, gather);
@@ -140,7 +164,10 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
 static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
                      const char *cursor, size_t bytes) {
     assert(shard->index == 0);
-    struct mcp_call *call = mcp_call_begin(shard, gather->call->client, NULL);
+    struct mcp_client *own = gather->call->client, *client = own;
+    if (gather->call->is_modern && mcp_modern_call_has_instance(shard, part->name, part->name_bytes))
+        client = mcp_modern_call_client(shard, own->user, part->name, part->name_bytes);
+    struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
     struct directives directives = {.has_timeout = true};
     struct text body;
     part->failed = true;
@@ -153,6 +180,8 @@ static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_
     call->part_of = gather;
     call->part = (uint32_t)(part - gather->parts);
     call->is_modern = gather->call->is_modern;
+    call->is_question = client != own;
+    call->logs = call->is_question && gather->call->logs;
     part->call = call;
     text_init(&body);
     gather->put(gather, &body, cursor, bytes);

@@ -16,12 +16,17 @@
 
 // --- Clients
 
+bool mcp_modern_call_has_instance(const struct shard *shard, const char *name, size_t bytes) {
+    const struct child_record *record = child_record_find(shard->hub, name, bytes);
+    assert(shard->index == 0);
+    return record && child_record_is_each(record);
+}
+
 // Where a user has an instance, it is one for all requests.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes) {
     assert(shard->index == 0);
-    const struct child_record *record = child_record_find(shard->hub, name, bytes);
-    if (!record || !child_record_is_each(record))
+    if (!mcp_modern_call_has_instance(shard, name, bytes))
         return mcp_client_create(shard, MCP_CLIENT_REQUEST, user, name, bytes);
     struct mcp_client *client = mcp_table_find_user(shard, user, name, bytes);
     if (client || !mcp_table_has_room(shard, user))
@@ -37,6 +42,31 @@ struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client) {
     if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls) && !client->is_closed)
         mcp_table_close(shard, client);
+}
+
+struct mcp_call *mcp_modern_call_move(struct shard *shard, struct mcp_call *call, const char *name,
+                                      size_t bytes) {
+    assert(shard->index == 0 && !call->gather);
+    struct mcp_client *client = call->client, *other = NULL;
+    struct mcp_exchange *http = call->http;
+    if (call->is_modern && mcp_modern_call_has_instance(shard, name, bytes))
+        other = mcp_modern_call_client(shard, client->user, name, bytes);
+    struct mcp_call *moved = other ? mcp_call_begin(shard, other, NULL) : NULL;
+    if (!moved)
+        return call;
+    moved->answered = call->answered;
+    moved->is_modern = true;
+    moved->takes_json = call->takes_json;
+    moved->takes_events = call->takes_events;
+    moved->logs = call->logs;
+    moved->http = http;
+    call->http = NULL;
+    if (http)
+        http->call = moved;
+    mcp_call_settle(shard, call);
+    mcp_call_free(shard, call);
+    mcp_modern_call_rest(shard, client);
+    return moved;
 }
 
 // --- Requests

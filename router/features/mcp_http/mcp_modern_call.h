@@ -11,8 +11,14 @@ void mcp_modern_call_part(struct shard *shard, struct mcp_call *call);
 
 // --- The hub's own requests of that era
 
+// Whether each user has an instance of the server (instances = each): one for all requests of this era.
+bool mcp_modern_call_has_instance(const struct shard *shard, const char *name, size_t bytes);
 // The client for a request of this user to this server. NULL where there is no room.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes);
 // A call of the client has ended: the client goes, unless it is one that lasts.
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client);
+// The call by which a client asks the server of this name: where its user has an instance there, a call of that user's client
+// takes the place of the first, which goes. Without room for such a client the call stays as it is.
+struct mcp_call *mcp_modern_call_move(struct shard *shard, struct mcp_call *call, const char *name,
+                                      size_t bytes);
