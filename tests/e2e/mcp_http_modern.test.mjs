@@ -151,7 +151,13 @@ web('SIGHUP takes a server away while the hub asks of its era', { ...HUB, option
   writeFileSync(join(directory, 'shut.ini'), shut);
   hub.process.kill('SIGHUP');
   await until('the server', async () => (await (await modern(hub, 'where')).end()).status === 200);
+  const late = modern(hub, 'wait'); // which ends with its server
+  await until('the request', async () => (await seen(hub)).some(({ method }) => method === 'wait'));
+  writeFileSync(join(directory, 'shut.ini'), LEGACY);
+  hub.process.kill('SIGHUP');
+  await errorOf(await late, 200, -31050);
   for (const file of [SHUT, `${SHUT}.asked`]) rmSync(file, { force: true }); // for the next hub
+  writeFileSync(join(directory, 'shut.ini'), shut);
 });
 
 const lists = fileURLToPath(new URL('mcp_lists.py', import.meta.url));

@@ -8,6 +8,8 @@
 #include "core/child/child_settings.h"
 #include "core/mcp/mcp_message.h"
 #include "router/audit/audit.h"
+#include "router/engine/request/completion.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/option.h"
 #include "router/features/children/child_record.h"
@@ -472,16 +474,34 @@ static void tell_changed(struct shard *shard, struct mcp_client *session) {
     }
 }
 
+// Answers what a client has in progress at a server whose section is gone.
+static void fail_calls(struct shard *shard, struct mcp_client *client) {
+    assert(shard->index == 0 && client->name_bytes > 0);
+    for (struct list *node = client->calls.next, *next; node != &client->calls; node = next) {
+        const struct exchange *exchange = list_entry(node, struct mcp_call, link)->exchange;
+        struct pending *pending = exchange->hub_id ? pending_find(&shard->pending, exchange->hub_id) : NULL;
+        struct text data;
+        next = node->next;
+        if (!pending || pending->exchange != exchange)
+            continue;
+        text_init(&data);
+        reply_data_string(&data, "agent", client->name, client->name_bytes);
+        completion_error(shard, pending, ERROR_TARGET_DISCONNECTED, &data);
+    }
+}
+
 static void review_clients(struct shard *shard, bool is_changed) {
     struct list *all = &mcp_http_of(shard)->clients;
     assert(shard->index == 0);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct mcp_client *client = list_entry(node, struct mcp_client, link);
         next = node->next;
-        if (client->name_bytes && !section_of(shard, client))
+        if (client->name_bytes && !section_of(shard, client)) {
+            fail_calls(shard, client);
             mcp_table_close(shard, client);
-        else if (!client->name_bytes && is_changed)
+        } else if (!client->name_bytes && is_changed) {
             tell_changed(shard, client);
+        }
     }
 }
 
