@@ -449,10 +449,10 @@ test('two hubs may write to one file', async () => {
 });
 
 test('a journal that can not be opened ends the hub with one line and status 2', async () => {
-  for (const [path, why] of [['/nowhere/at/all', 'No such file or directory'], [directory, 'Is a directory'], ['/dev/null', 'expected a regular file']]) {
+  for (const [path, why] of [['/nowhere/at/all', 'No such file or directory'], [directory, 'Is a directory'], ['/dev/null', 'it is no regular file']]) {
     const hub = await Hub.launch(['--listen', 'tcp://127.0.0.1:0', '--audit', path]);
     assert.deepEqual(await within(hub.exit, 'its end'), { code: 2, signal: null });
-    assert.equal(hub.stderr, `--audit: ${path}: ${why}\n`);
+    assert.equal(hub.stderr, `--audit: ${path}: expected a regular file that can be written, or be made: ${why}\n`);
   }
 });
 
