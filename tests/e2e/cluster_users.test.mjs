@@ -205,8 +205,8 @@ between('with --takeover, who has an agentId may have it at another hub, and nob
 
 const WATCHER = { watcher: { call: ['a-*', '@review'], 'deny-call': ['a-secret'], subscribe: ['hub-*'] } };
 between('of agents at another hub those hear who may see them, and of none any more once that hub is a stranger', [WATCHER], async (x, y) => {
-  const watcher = await known(x, 'watcher'), agent = await known(y, 'root');
-  await until('they are together', async () => (await agent.ask('hub/stats')).result.cluster_hubs === 1);
+  const watcher = await known(x, 'watcher'), agent = await known(y, 'root'), beside = await known(x, 'root');
+  for (const peer of [agent, beside]) await until('they are together', async () => (await peer.ask('hub/stats')).result.cluster_hubs === 1);
   await watcher.ask('hub/subscribe', { events: ['hub-agent-*'] });
   for (const id of ['a-1', 'b-1']) await agent.register(id, {});
   for (const id of ['a-secret', 'b-2']) await agent.register(id, { tasks: ['review'] });
