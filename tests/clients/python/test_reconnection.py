@@ -44,7 +44,7 @@ class Reconnection(ClientTest):
     async def test_calls_in_flight_end(self):
         hub = await self.hub()
         socket = hub.uri_of("unix")  # the port of a hub that was killed may be another hub's at once
-        peer, caller = await self.peer(socket), await self.client(socket)
+        peer, caller = await self.peer(hub), await self.client(socket)
         await peer.ask("agent/register", {"agentId": "raw"})
         calls = [asyncio.ensure_future(caller.request("raw", "x", timeout=60)) for _ in range(20)]
         for _ in calls:
