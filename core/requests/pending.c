@@ -8,7 +8,7 @@
 #define GENERATION_MAX ((UINT32_C(1) << HUB_ID_GENERATION_BITS) - 1)
 
 // The most chunks that go back at a time. To give a chunk back takes microseconds, since each of its slots is looked at.
-enum { SHRINK_CHUNKS_MAX = 64 };
+enum { SHRINK_CHUNKS_MAX = 256 };
 
 void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota) {
     assert(shard < SHARDS_MAX);
@@ -69,9 +69,14 @@ static bool fill_chunk(struct pending_table *table, uint32_t index) {
 
 // Adds a chunk that was given back, or a new one.
 static bool add_chunk(struct pending_table *table) {
-    for (uint32_t index = 0; index < table->chunk_count; index++)
-        if (!table->chunks[index].slots)
-            return fill_chunk(table, index);
+    for (uint32_t index = 0; table->absent && index < table->chunk_count; index++) {
+        if (table->chunks[index].slots)
+            continue;
+        bool is_filled = fill_chunk(table, index);
+        table->absent -= is_filled;
+        return is_filled;
+    }
+    assert(table->absent == 0);
     if (table->chunk_count == PENDING_CHUNKS_MAX || !make_room_for_chunk(table))
         return false;
     uint32_t index = table->chunk_count;
@@ -137,6 +142,7 @@ static void give_back(struct pending_table *table, uint32_t index) {
     }
     quota_give(table->quota, chunk->slots);
     chunk->slots = chunk->free = NULL;
+    table->absent++;
     set_full(table, index);
 }
 

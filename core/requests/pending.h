@@ -18,7 +18,7 @@
 #include "core/base/wheel.h"
 
 // A UUID as a string needs no memory of its own.
-enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 1024, PENDING_METHOD_BYTES = 63 };
+enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 256, PENDING_METHOD_BYTES = 63 };
 
 // The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
 // _meta.progressToken.
@@ -107,7 +107,9 @@ static_assert(offsetof(struct pending, outcome) == 3 * CACHE_LINE_BYTES, "so doe
 static_assert(offsetof(struct pending, method) == 4 * CACHE_LINE_BYTES && sizeof(struct pending) == 320,
               "what few have is a line, and the method is the last");
 
-// PENDING_CHUNK slots, which are taken and given back together.
+// PENDING_CHUNK slots, which are taken and given back together. A shard takes the first chunk for its first request, and keeps
+// that chunk. A hub of the least memory has 768 KiB of the quota for each shard, half of it one user's. A chunk must be a
+// small part of the rest: else the first request leaves others' registrations no room, or finds none.
 struct pending_chunk {
     struct pending *slots; // never move; NULL: given back
     struct pending *free;
@@ -117,6 +119,11 @@ struct pending_chunk {
     bool spread;         // the slots' generations are too far apart to go on from one of them
 };
 
+// A shard's quota where memory is least is twice the bytes of that many receive buffers (limits_memory_bytes_least).
+static_assert(PENDING_CHUNK * sizeof(struct pending) <=
+                  (size_t)RECEIVE_BUFFERS_PROVIDED_MIN * RECEIVE_BUFFER_BYTES / 4,
+              "a chunk is an eighth of a shard's quota at most");
+
 enum { PENDING_CHUNKS_MAX = (1 << HUB_ID_SLOT_BITS) / PENDING_CHUNK };
 
 struct pending_table {
@@ -125,6 +132,7 @@ struct pending_table {
     uint32_t chunk_capacity;
     uint32_t current; // chunk from which slots are taken
     uint32_t empty;   // chunks that are there, unused, and could be given back but for the first
+    uint32_t absent;  // chunks that were given back
     uint32_t count;   // requests
     uint32_t shard;
     struct quota *quota;                    // the account that all of it is kept on

@@ -363,6 +363,33 @@ static void past_the_bound_nothing_is_added(void **state) {
     assert_int_equal(atomic_load(&budget.bytes), 0);
 }
 
+// At the least memory a peer's registrations may fill all but the last quarter of the quota (quota_is_fair). The first
+// request of each shard has room then, and a part of that quarter is left.
+static void a_first_request_needs_little_of_the_least_memory(void **state) {
+    (void)state;
+    enum { SHARDS = 3 };
+    struct buffer_budget budget = {.bytes_max = limits_memory_bytes_least(SHARDS)};
+    struct quota quota;
+    struct pending_table tables[SHARDS];
+    struct pending *first[SHARDS];
+    quota_init(&quota, &budget);
+    uint64_t reserve = quota_bytes_max(&quota) / 4;
+    assert_true(quota_set_aside(&quota, quota_bytes_max(&quota) - reserve));
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        pending_table_init(&tables[shard], shard, &quota);
+        first[shard] = pending_add(&tables[shard], "1", 1);
+        assert_non_null(first[shard]);
+    }
+    assert_true(quota_bytes_left(&quota) > reserve / 3);
+    for (uint32_t shard = 0; shard < SHARDS; shard++) {
+        pending_end(&tables[shard], first[shard]);
+        pending_table_deinit(&tables[shard]);
+    }
+    quota_accept(&quota, quota_bytes_max(&quota) - reserve);
+    quota_deinit(&quota);
+    assert_int_equal(atomic_load(&budget.bytes), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whom_it_is_asked_of_stands_behind_the_id),
@@ -378,6 +405,7 @@ int main(void) {
         cmocka_unit_test(chunks_in_use_stay),
         cmocka_unit_test(a_chunk_whose_slots_are_far_apart_stays),
         cmocka_unit_test(past_the_bound_nothing_is_added),
+        cmocka_unit_test(a_first_request_needs_little_of_the_least_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
