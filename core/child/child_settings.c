@@ -478,10 +478,10 @@ bool child_settings_has_files(const struct child_settings *settings) {
 
 // The list is of JSON strings with commas between, whose names have no escape.
 bool child_settings_has_tool(const struct child_settings *settings, const char *name, size_t bytes) {
-    const char *at = settings->tools.bytes, *end = at + settings->tools.length;
     assert(name || bytes == 0);
     if (settings->protocol != CHILD_MCP || settings->tools.length == 0)
         return true;
+    const char *at = settings->tools.bytes, *end = at + settings->tools.length;
     while (at < end) {
         const char *quote = memchr(at + 1, '"', (size_t)(end - at - 1));
         assert(*at == '"' && quote);

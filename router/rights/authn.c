@@ -113,10 +113,13 @@ static void begin_delay(struct shard *shard, struct identity *identity, enum aut
 
 static void refuse_credential(struct shard *shard, const struct message *message) {
     refuse_right_silently(shard, message, RULE_CREDENTIAL);
-    if (save_id(shard, identity_of(message->peer), message))
+    if (save_id(shard, identity_of(message->peer), message)) {
         begin_delay(shard, identity_of(message->peer), ATTEMPT_MESSAGE);
-    else
-        peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
+        return;
+    }
+    peer_close(shard, message->peer, COUNT_CLOSED_NO_MEMORY);
+    if (message->exchange)
+        exchange_miss(shard, message->exchange);
 }
 
 void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange) {
