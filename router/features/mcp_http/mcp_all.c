@@ -719,6 +719,7 @@ void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *
     }
     struct mcp_gather *gather = call ? mcp_gather_begin(shard, call, post) : NULL;
     if (gather) {
+        gather->client_for = call->is_modern ? mcp_modern_call_client_for : NULL;
         dispatch(shard, gather, post);
         return;
     }

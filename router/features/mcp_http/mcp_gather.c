@@ -8,7 +8,6 @@
 #include "router/features/mcp_calls/mcp_body.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_inventory.h"
-#include "router/features/mcp_http/mcp_modern_call.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authz.h"
@@ -165,8 +164,8 @@ static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_
                      const char *cursor, size_t bytes) {
     assert(shard->index == 0);
     struct mcp_client *own = gather->call->client, *client = own;
-    if (gather->call->is_modern && mcp_modern_call_has_instance(shard, part->name, part->name_bytes))
-        client = mcp_modern_call_client(shard, own->user, part->name, part->name_bytes);
+    if (gather->client_for)
+        client = gather->client_for(shard, own, part->name, part->name_bytes);
     struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
     struct directives directives = {.has_timeout = true};
     struct text body;

@@ -28,6 +28,9 @@ struct mcp_gather {
     bool (*heard)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
     // A part has been answered, and others haven't. NULL: nothing is to be done.
     void (*part_ended)(struct shard *shard, struct mcp_gather *gather);
+    // Returns the client that asks the server of this name, or NULL where there is no room. NULL as a function: the call's own.
+    struct mcp_client *(*client_for)(struct shard *shard, struct mcp_client *own, const char *name,
+                                     size_t bytes);
     // The time for all of them (--mcp-gather) is over, and some haven't answered. NULL: each has a time of its own.
     void (*late)(struct shard *shard, struct mcp_gather *gather);
     uint32_t count, open;

@@ -16,7 +16,7 @@
 
 // --- Clients
 
-bool mcp_modern_call_has_instance(const struct shard *shard, const char *name, size_t bytes) {
+static bool has_instance(const struct shard *shard, const char *name, size_t bytes) {
     const struct child_record *record = child_record_find(shard->hub, name, bytes);
     assert(shard->index == 0);
     return record && child_record_is_each(record);
@@ -26,7 +26,7 @@ bool mcp_modern_call_has_instance(const struct shard *shard, const char *name, s
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes) {
     assert(shard->index == 0);
-    if (!mcp_modern_call_has_instance(shard, name, bytes))
+    if (!has_instance(shard, name, bytes))
         return mcp_client_create(shard, MCP_CLIENT_REQUEST, user, name, bytes);
     struct mcp_client *client = mcp_table_find_user(shard, user, name, bytes);
     if (client || !mcp_table_has_room(shard, user))
@@ -39,6 +39,12 @@ struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user
     return client;
 }
 
+struct mcp_client *mcp_modern_call_client_for(struct shard *shard, struct mcp_client *own, const char *name,
+                                              size_t bytes) {
+    assert(own->kind == MCP_CLIENT_REQUEST);
+    return has_instance(shard, name, bytes) ? mcp_modern_call_client(shard, own->user, name, bytes) : own;
+}
+
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client) {
     if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls) && !client->is_closed)
         mcp_table_close(shard, client);
@@ -49,7 +55,7 @@ struct mcp_call *mcp_modern_call_move(struct shard *shard, struct mcp_call *call
     assert(shard->index == 0 && !call->gather);
     struct mcp_client *client = call->client, *other = NULL;
     struct mcp_exchange *http = call->http;
-    if (call->is_modern && mcp_modern_call_has_instance(shard, name, bytes))
+    if (call->is_modern && has_instance(shard, name, bytes))
         other = mcp_modern_call_client(shard, client->user, name, bytes);
     struct mcp_call *moved = other ? mcp_call_begin(shard, other, NULL) : NULL;
     if (!moved)

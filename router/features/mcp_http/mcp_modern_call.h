@@ -11,11 +11,14 @@ void mcp_modern_call_part(struct shard *shard, struct mcp_call *call);
 
 // --- The hub's own requests of that era
 
-// Whether each user has an instance of the server (instances = each): one for all requests of this era.
-bool mcp_modern_call_has_instance(const struct shard *shard, const char *name, size_t bytes);
-// The client for a request of this user to this server. NULL where there is no room.
+// Returns the client for a request of this user to this server: where each user has an instance of the server (instances = each),
+// one client for all requests of the user. NULL where there is no room.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes);
+// Returns the client that asks a server in the place of `own`: the user's where each user has an instance, else `own` itself. NULL
+// where there is no room.
+struct mcp_client *mcp_modern_call_client_for(struct shard *shard, struct mcp_client *own, const char *name,
+                                              size_t bytes);
 // A call of the client has ended: the client goes, unless it is one that lasts.
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client);
 // The call by which a client asks the server of this name: where its user has an instance there, a call of that user's client
