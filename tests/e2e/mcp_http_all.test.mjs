@@ -92,6 +92,11 @@ web('a server without sessions is left out of sessions', hub(section('one', 'one
   assert.deepEqual(resources.map(({ uri }) => uri), ['u:same', 'u:one']);
 });
 
+web('a server that says nothing holds up those of all servers no longer than a gather lasts', hub(section('one', 'one', 'a') + section('mute', 'mute', 'b', '--mute'), '--mcp-gather', '300ms', '--drain-timeout', '100ms'), async (on) => {
+  assert.deepEqual(names(await ask(on, 'tools/list')), ['a']);
+  assert.equal(said(await ask(on, 'tools/call', { name: 'a' }, { 'Mcp-Name': 'a' })), 'one:a');
+});
+
 web('elements pass byte for byte', hub(TWO), async (on) => {
   const session = await Session.open(on, '/mcp');
   const answer = await (await session.call('tools/list')).end();

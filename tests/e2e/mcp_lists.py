@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """An MCP server for the tests, over lines, that has lists: of tools, one a page, and resources.
 
-usage: mcp_lists.py NAME TOOL,… [--legacy | --modern]
+usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute]
 
-It speaks both eras in one process, or the one that is named. Tools answer with NAME:TOOL; the tool `slow` never does, the
+It speaks both eras in one process, or the one that is named. With --mute it answers nothing. Tools answer with NAME:TOOL; the tool `slow` never does, the
 tool `changed` says that the list is another one, `listed` how often it was asked for each list, and `grow` adds the tool
 `late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
 `told` logs a message first, and `process` tells its process.
@@ -37,7 +37,7 @@ for line in sys.stdin:
     def error(code):
         say({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": "refused"}})
 
-    if id_ is None or method is None:
+    if id_ is None or method is None or "--mute" in sys.argv:
         continue
     if method.endswith("/list"):
         asked[method] = asked.get(method, 0) + ("cursor" not in params)

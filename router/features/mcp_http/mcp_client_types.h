@@ -62,6 +62,8 @@ struct mcp_call {
     struct mcp_history_stream *stream; // of a session, once it has an event (mcp_history.h); or NULL
     // Takes the answer, which may be NULL: there is none, and frees the call. The parcel is taken.
     void (*answered)(struct shard *shard, struct mcp_call *call, struct parcel *answer);
+    // The time of --mcp-gather is over, and the answer hasn't come: called once. NULL: nobody waits for that.
+    void (*late)(struct shard *shard, struct mcp_call *call);
     uint64_t began_ms;
     bool takes_json, takes_events; // its client does
     bool is_modern, logs;          // of that era; and asks for what is logged meanwhile

@@ -33,8 +33,10 @@ void mcp_era_set(mcp_exchange_serve *serve) {
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes) {
     assert(shard->index == 0);
     const struct mcp_server *server = mcp_server_find(shard, name, bytes);
-    if (!server || server->is_asked)
+    if (!server)
         return MCP_ERA_UNKNOWN;
+    if (server->is_asked)
+        return server->is_late ? MCP_ERA_DOWN : MCP_ERA_UNKNOWN;
     bool is_down = server->era == MCP_ERA_UNKNOWN && shard_now_ms(shard) < server->down_until_ms;
     return is_down ? MCP_ERA_DOWN : server->era;
 }
@@ -127,6 +129,25 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
     settle(shard, server, true);
 }
 
+// Serves those that go on without a server that is slow to say its era. All others wait for the answer.
+static void question_is_late(struct shard *shard, struct mcp_call *call) {
+    const struct mcp_client *client = call->client;
+    struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
+    struct list waits;
+    if (!server || !server->is_asked)
+        return;
+    server->is_late = true;
+    list_init(&waits);
+    LIST_EACH (struct mcp_wait, wait, &server->waits, link) {
+        if (!wait->is_for_all)
+            continue;
+        list_remove(&wait->link);
+        list_append(&waits, &wait->link);
+    }
+    while (!list_empty(&waits))
+        serve_one(shard, list_entry(waits.next, struct mcp_wait, link));
+}
+
 static void put_question(struct text *body, const char *method, const char *cursor, size_t bytes) {
     text_init(body);
     text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"");
@@ -159,6 +180,7 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
     }
     directives.timeout_ms = (uint32_t)(mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000);
     call->answered = heard;
+    call->late = heard == answered ? question_is_late : NULL;
     call->is_question = true;
     call->is_modern = true;
     mcp_call_send(shard, call, server->name, server->name_bytes, body,
@@ -171,6 +193,7 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
     struct text body;
     put_question(&body, "server/discover", NULL, 0);
     server->is_asked = true;
+    server->is_late = false;
     if (send_question(shard, server, user, &body, answered))
         return true;
     server->is_asked = false;

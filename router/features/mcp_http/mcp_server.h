@@ -4,7 +4,7 @@
 
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// DOWN: it was asked within the last second, and didn't say.
+// DOWN: the server was asked within the last second, and didn't say; or it hasn't said within --mcp-gather.
 enum mcp_knowledge { MCP_ERA_UNKNOWN, MCP_ERA_THERE, MCP_ERA_LACKING, MCP_ERA_DOWN };
 
 // UNANSWERED: the server was asked, and didn't say; for --mcp-gather it counts as one that lists nothing.
@@ -38,6 +38,7 @@ struct mcp_server {
     struct list waits; // struct mcp_wait.link
     enum mcp_knowledge era;
     bool is_asked;
+    bool is_late;           // the server is asked, and hasn't said within --mcp-gather
     bool lists;             // it is asked for its tools
     uint32_t pages;         // of these that have come
     uint64_t down_until_ms; // it didn't say, and counts as down until then

@@ -416,14 +416,19 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struc
     return http->said_ms + pause_ms;
 }
 
-// Returns when the time of a call to all servers is over.
+// Returns when the time of a call to all servers, or of the hub's own question, is over.
 static uint64_t end_gather(struct shard *shard, struct mcp_call *call) {
     struct mcp_gather *gather = call->gather;
     uint64_t due_ms = call->began_ms + mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000;
-    if (!gather || !gather->late)
+    bool is_awaited = (gather && gather->late) || call->late;
+    if (!is_awaited || shard_now_ms(shard) < due_ms)
+        return is_awaited ? due_ms : UINT64_MAX;
+    void (*late)(struct shard * shard, struct mcp_call * call) = call->late;
+    call->late = NULL;
+    if (late) {
+        late(shard, call);
         return UINT64_MAX;
-    if (shard_now_ms(shard) < due_ms)
-        return due_ms;
+    }
     gather->late(shard, gather);
     gather->late = NULL;
     return UINT64_MAX;
