@@ -208,11 +208,17 @@ between('of agents at another hub those hear who may see them, and of none any m
   const watcher = await known(x, 'watcher'), agent = await known(y, 'root'), beside = await known(x, 'root');
   for (const peer of [agent, beside]) await until('they are together', async () => (await peer.ask('hub/stats')).result.cluster_hubs === 1);
   await watcher.ask('hub/subscribe', { events: ['hub-agent-*'] });
+  // The other hub tells once a beat has said to it that somebody is subscribed.
+  await until('the other hub tells', async () => {
+    await agent.register('a-0', {});
+    await agent.ask('agent/unregister', { agentId: 'a-0' });
+    return watcher.frames.some(({ json }) => json.method === 'event');
+  });
   for (const id of ['a-1', 'b-1']) await agent.register(id, {});
   for (const id of ['a-secret', 'b-2']) await agent.register(id, { tasks: ['review'] });
   await agent.register('b-3', { tasks: ['review'], text: 'x'.repeat(5000) });
   const heard = async () => {
-    const { event, data } = (await watcher.find((one) => one.json.method === 'event', 'an event')).json.params;
+    const { event, data } = (await watcher.find(({ json }) => json.method === 'event' && json.params.data.agentId !== 'a-0', 'an event')).json.params;
     assert.match(data.hub, /^[0-9a-f]{32}-1$/);
     assert.equal('capabilities' in data, event === 'hub-agent-registered' && data.agentId !== 'b-3');
     return `${data.agentId} ${data.reason ?? 'registered'}`;

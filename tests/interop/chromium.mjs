@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import WebSocket from 'ws';
 
 const PATIENCE_MS = 20000;
@@ -75,7 +76,17 @@ export class Chromium {
     this.socket.close();
     this.process.kill('SIGTERM');
     await this.exit;
-    rmSync(this.directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+    // Helpers of the browser may write to its folder for a moment after the browser has ended. The retries of rmSync itself
+    // don't look for new files.
+    for (let left = 100; ; left--) {
+      try {
+        rmSync(this.directory, { recursive: true, force: true });
+        return;
+      } catch (error) {
+        if (error.code !== 'ENOTEMPTY' || left === 0) throw error;
+        await pause(100);
+      }
+    }
   }
 }
 
