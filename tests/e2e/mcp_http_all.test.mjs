@@ -92,7 +92,11 @@ web('a server without sessions is left out of sessions', hub(section('one', 'one
   assert.deepEqual(resources.map(({ uri }) => uri), ['u:same', 'u:one']);
 });
 
-web('a server that says nothing holds up those of all servers no longer than a gather lasts', hub(section('one', 'one', 'a') + section('mute', 'mute', 'b', '--mute'), '--mcp-gather', '300ms', '--drain-timeout', '100ms'), async (on) => {
+web('a server that says nothing holds up those of all servers no longer than a gather lasts', hub(section('one', 'one', 'a') + section('mute', 'mute', 'b', '--mute'), '--mcp-gather', '1s', '--drain-timeout', '100ms'), async (on) => {
+  // The other server may take longer than that to start: it is asked by its own path first, which waits.
+  const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
+  const own = await send(on, 'POST', '/mcp/one', { body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } }, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/list' } });
+  assert.deepEqual(names((await own.end()).answer(1)), ['a']);
   assert.deepEqual(names(await ask(on, 'tools/list')), ['a']);
   assert.equal(said(await ask(on, 'tools/call', { name: 'a' }, { 'Mcp-Name': 'a' })), 'one:a');
 });
