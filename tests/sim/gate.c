@@ -471,7 +471,7 @@ static void check_counters(void) {
     uint64_t ends = counted(GATE_COUNT_APPROVED) + counted(GATE_COUNT_REJECTED) +
                     counted(GATE_COUNT_REVISED) + counted(GATE_COUNT_TIMED_OUT) +
                     counted(GATE_COUNT_CANCELLED) + counted(GATE_COUNT_SOURCE_LEFT) +
-                    counted(GATE_COUNT_DRAINED);
+                    counted(GATE_COUNT_DRAINED) + counted(GATE_COUNT_TARGET_REMOVED);
     const struct gate_hub *held = gate_hub_of(stage.world.hub);
     if (atomic_load(&held->held) || atomic_load(&held->held_bytes))
         kernel_fail("something is held at the end");

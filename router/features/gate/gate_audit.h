@@ -4,7 +4,7 @@
 //     step         besides source and target
 //     held         "method", "governanceLevel", "bytes", "until"
 //     approved     "approver", "feedback"; likewise rejected and needs_revision, with "code"
-//     timed out    "code"; likewise cancelled and drained
+//     timed out    "code"; likewise cancelled, drained and target removed
 //     source left  "code" where its credential is gone, and it is still there
 #pragma once
 

@@ -424,7 +424,7 @@ struct held_message *gate_hold_find_exchange(const struct peer *peer, const stru
     const struct list *all = source ? &source->held : NULL;
     for (const struct list *node = all ? all->next : NULL; node && node != all; node = node->next) {
         struct held_message *held = list_entry(node, struct held_message, by_source);
-        if (held->exchange == exchange && !held->is_released)
+        if (held->exchange == exchange)
             return held;
     }
     return NULL;
@@ -432,6 +432,18 @@ struct held_message *gate_hold_find_exchange(const struct peer *peer, const stru
 
 void gate_hold_abandon(struct shard *shard, struct held_message *held) {
     give_up(shard, held);
+}
+
+void gate_hold_target_removed(struct shard *shard, struct held_message *held, const char *target,
+                              size_t bytes) {
+    struct text data;
+    assert(held->is_request && !is_leaving(shard, held));
+    put_checkpoint(shard, &data, held);
+    reply_data_string(&data, "agent", target, bytes);
+    if (!held->is_released)
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_GATE, GATE_COUNT_TARGET_REMOVED));
+    gate_audit_step(shard, held, "target removed", NULL, ERROR_AGENT_NOT_FOUND);
+    end_with_error(shard, held, ERROR_AGENT_NOT_FOUND, &data);
 }
 
 void gate_hold_cancel(struct shard *shard, struct held_message *held) {

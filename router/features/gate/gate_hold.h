@@ -26,6 +26,7 @@ enum gate_counter {
     GATE_COUNT_CANCELLED,
     GATE_COUNT_SOURCE_LEFT,
     GATE_COUNT_DRAINED,
+    GATE_COUNT_TARGET_REMOVED,
     GATE_COUNTERS
 };
 
@@ -43,10 +44,13 @@ static inline bool gate_hold_exempts(const struct message *message) {
 struct held_message *gate_hold_begin(struct shard *shard, const struct message *message);
 // The latest held request of a peer with this id; or NULL.
 struct held_message *gate_hold_find(const struct peer *peer, const uint8_t *text, struct span id);
-// The held request of an exchange; or NULL.
+// The held request of an exchange, also one that is approved and not yet routed; or NULL.
 struct held_message *gate_hold_find_exchange(const struct peer *peer, const struct exchange *exchange);
 // Drops a held message whose source is gone, though not its connection.
 void gate_hold_abandon(struct shard *shard, struct held_message *held);
+// Answers a held request whose target's section was removed, with -32010. The request isn't held any more.
+void gate_hold_target_removed(struct shard *shard, struct held_message *held, const char *target,
+                              size_t bytes);
 // Ends a held message that its source has cancelled.
 void gate_hold_cancel(struct shard *shard, struct held_message *held);
 // Applies a decision. An approved message is released.

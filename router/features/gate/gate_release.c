@@ -148,6 +148,8 @@ static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
     [GATE_COUNT_SOURCE_LEFT] = {"gate_source_left", "gate_ended_total", "reason=\"source_left\"", NULL,
                                 STATS_LAST},
     [GATE_COUNT_DRAINED] = {"gate_drained", "gate_ended_total", "reason=\"drained\"", NULL, STATS_LAST},
+    [GATE_COUNT_TARGET_REMOVED] = {"gate_target_removed", "gate_ended_total", "reason=\"target_removed\"",
+                                   NULL, STATS_LAST},
 };
 
 static const struct stats_row gate_gauges[GATE_GAUGES + 1] = {

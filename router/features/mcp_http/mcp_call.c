@@ -55,16 +55,44 @@ void mcp_call_free(struct shard *shard, struct mcp_call *call) {
     quota_give(&shard->quota, call);
 }
 
+// The request of a call: with a server, or held by the gate. Both are NULL where the hub answers the call itself.
+struct request {
+    struct pending *pending;
+    struct held_message *held;
+};
+
+static struct request request_of(struct shard *shard, const struct mcp_call *call) {
+    const struct exchange *exchange = call->exchange;
+    struct request request = {0};
+    assert(!call->gather && exchange);
+    if (exchange->hub_id)
+        request.pending = pending_find(&shard->pending, exchange->hub_id);
+    assert(!request.pending || request.pending->exchange == exchange);
+    if (!request.pending && gate_of(shard))
+        request.held = gate_hold_find_exchange(call->client->seat, exchange);
+    return request;
+}
+
+void mcp_call_fail(struct shard *shard, struct mcp_call *call) {
+    const struct mcp_client *client = call->client;
+    struct request request = request_of(shard, call);
+    struct text data;
+    assert(client->name_bytes > 0 && (request.pending || request.held));
+    if (request.held) {
+        gate_hold_target_removed(shard, request.held, client->name, client->name_bytes);
+        return;
+    }
+    text_init(&data);
+    reply_data_string(&data, "agent", client->name, client->name_bytes);
+    completion_error(shard, request.pending, ERROR_TARGET_DISCONNECTED, &data);
+}
+
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
-    struct exchange *exchange = call->exchange;
-    struct pending *pending = exchange->hub_id ? pending_find(&shard->pending, exchange->hub_id) : NULL;
-    assert(exchange && (!pending || pending->exchange == exchange));
-    struct held_message *held =
-        pending || !gate_of(shard) ? NULL : gate_hold_find_exchange(call->client->seat, exchange);
-    if (held)
-        gate_hold_abandon(shard, held);
-    else if (pending)
-        completion_give_up(shard, pending, false);
+    struct request request = request_of(shard, call);
+    if (request.held)
+        gate_hold_abandon(shard, request.held);
+    else if (request.pending)
+        completion_give_up(shard, request.pending, false);
 }
 
 // The frame's bytes are the body alone.

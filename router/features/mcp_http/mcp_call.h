@@ -16,5 +16,7 @@ void mcp_call_settle(struct shard *shard, struct mcp_call *call);
 void mcp_call_free(struct shard *shard, struct mcp_call *call);
 // Ends a call whose client gives it up: its server is told. It is answered by nothing.
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
+// Answers a call whose server's section was removed. The call is gone then.
+void mcp_call_fail(struct shard *shard, struct mcp_call *call);
 // Watches the client's times from now on.
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client);

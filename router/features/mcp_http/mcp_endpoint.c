@@ -8,7 +8,6 @@
 #include "core/child/child_settings.h"
 #include "core/mcp/mcp_message.h"
 #include "router/audit/audit.h"
-#include "router/engine/request/completion.h"
 #include "router/engine/send/exchange.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/option.h"
@@ -478,15 +477,8 @@ static void tell_changed(struct shard *shard, struct mcp_client *session) {
 static void fail_calls(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0 && client->name_bytes > 0);
     for (struct list *node = client->calls.next, *next; node != &client->calls; node = next) {
-        const struct exchange *exchange = list_entry(node, struct mcp_call, link)->exchange;
-        struct pending *pending = exchange->hub_id ? pending_find(&shard->pending, exchange->hub_id) : NULL;
-        struct text data;
         next = node->next;
-        if (!pending || pending->exchange != exchange)
-            continue;
-        text_init(&data);
-        reply_data_string(&data, "agent", client->name, client->name_bytes);
-        completion_error(shard, pending, ERROR_TARGET_DISCONNECTED, &data);
+        mcp_call_fail(shard, list_entry(node, struct mcp_call, link));
     }
 }
 
