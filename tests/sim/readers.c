@@ -250,6 +250,30 @@ static void a_burst_may_pass_the_bound(void **state) {
     finish(&world, cables, 2);
 }
 
+// A burst that nobody reads is over at twice the bound, at once, however fast the burst comes.
+static void a_burst_that_nobody_reads_is_over_at_twice_the_bound(void **state) {
+    (void)state;
+    enum { WINDOW = 64 * 1024, ANSWERS = 250, TIMES = 60, SLACK_BYTES = 5 * WINDOW };
+    struct world world;
+    char bytes[1000];
+    size_t most = 0;
+    open_deep(&world, WINDOW);
+    struct cable *cable = join(&world, NULL), *agent = join(&world, "agent");
+    for (unsigned times = 0; times < TIMES && !cable_hub_closed(cable); times++) {
+        ask_agent(&world, cable, agent, ANSWERS);
+        most = most_waiting(&world) > most ? most_waiting(&world) : most;
+    }
+    assert_true(cable_hub_closed(cable));
+    assert_int_equal(slow_readers(&world), 1);
+    assert_true(most >= 2 * PEER_BYTES_LEAST - ANSWERS * (PADDING + 500));
+    assert_true(most < 2 * PEER_BYTES_LEAST + SLACK_BYTES);
+    cable_close(cable);
+    world_settle(&world);
+    while (cable_read(agent, bytes, sizeof bytes)) // cancels of what the one that has gone asked last
+        ;
+    finish(&world, &agent, 1);
+}
+
 static const char leave[] = "{\"method\":\"exit\"}";
 
 static void want_all(struct setting *stage, unsigned answers) {
@@ -319,6 +343,7 @@ int main(void) {
         cmocka_unit_test(who_has_little_waiting_may_rest),
         cmocka_unit_test(who_trickles_for_ever_is_closed_at_the_bound),
         cmocka_unit_test(a_burst_may_pass_the_bound),
+        cmocka_unit_test(a_burst_that_nobody_reads_is_over_at_twice_the_bound),
         cmocka_unit_test(exit_sends_all_to_who_reads),
         cmocka_unit_test(exit_does_not_wait_for_who_takes_nothing),
         cmocka_unit_test(the_end_of_the_hub_waits_for_nobody),

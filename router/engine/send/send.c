@@ -425,8 +425,10 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
         peer->connection.shipment->since_ms = shard_tick(shard);
     if (peer->cold)
         feature_peer_read(shard, peer);
-    if (result > 0)
+    if (result > 0) {
         stats_add(&shard->stats, COUNT_BYTES_SENT, (uint64_t)result);
+        slow_reader_count_sent(peer, (uint32_t)result);
+    }
     if (sending == SENDING_FAILED) {
         peer_close(shard, peer, COUNTERS_COUNT);
     } else if (sending == SENDING_IDLE) {

@@ -36,9 +36,18 @@ static uint32_t late_tick(const struct shard *shard) {
 // Whether much has waited for it for long.
 static bool is_late(const struct shard *shard, struct peer *peer) {
     uint32_t now = late_tick(shard);
-    if (!peer->late_at)
+    if (!peer->late_at) {
         peer->late_at = now & ((1u << 24) - 1);
+        peer->burst_bytes = 0;
+    }
     return now < peer->late_at || (now - (uint32_t)peer->late_at) * LATE_TICK_MS >= LATE_MS;
+}
+
+// Returns how much may wait in a burst: twice the bound, and four bytes more for each byte that the kernel has taken since much
+// began to wait. A kernel takes few megabytes for a peer that reads nothing, so that such a peer gets little more than twice.
+static uint64_t burst_max(const struct peer *peer, uint64_t max) {
+    uint64_t earned = 2 * max + UINT64_C(4) * peer->burst_bytes;
+    return earned < PEER_BURSTS * max ? earned : PEER_BURSTS * max;
 }
 
 // A peer that reads a little for ever is behind for ever, too. Only a peer that wasn't behind a moment ago may have
@@ -50,7 +59,8 @@ bool slow_reader_is_over(struct shard *shard, struct peer *peer) {
         return false;
     }
     bool late = is_late(shard, peer);
-    return waiting >= max && (late || waiting >= PEER_BURSTS * max || !keeps_pace(shard, peer, waiting, max));
+    return waiting >= max &&
+           (late || waiting >= burst_max(peer, max) || !keeps_pace(shard, peer, waiting, max));
 }
 
 static void look_later(struct shard *shard) {

@@ -10,6 +10,12 @@ uint64_t slow_reader_bytes_max(const struct shard *shard);
 // Whether more waits in its queue than may, so that it is to be closed at once: as much, unless it came in a burst that the
 // peer takes (limits.h). To be asked before more is queued.
 bool slow_reader_is_over(struct shard *shard, struct peer *peer);
+// The kernel has taken so many bytes more of what is sent to the peer. Costs a load for a peer that isn't behind.
+static inline void slow_reader_count_sent(struct peer *peer, uint32_t bytes) {
+    if (__builtin_expect(peer->late_at != 0, false))
+        peer->burst_bytes = peer->burst_bytes > UINT32_MAX - bytes ? UINT32_MAX : peer->burst_bytes + bytes;
+}
+
 // From now on the peer is waited for, until neither is so any more.
 void slow_reader_watch(struct shard *shard, struct peer *peer);
 // Asks the kernel whether the peer has taken something since it was last asked. Where nobody had asked since the

@@ -90,7 +90,8 @@ struct peer {
     uint32_t received_ms; // when bytes last came
     uint32_t sending_ms;  // when the kernel last took something of what is being sent
     struct timer timer;   // frame timeout, idle timeout or linger, by state
-    uint32_t taken;       // io_acked, when the kernel was last asked (slow_reader.c)
+    uint32_t taken;       // io_ack_mark, when the kernel was last asked (slow_reader.c)
+    uint32_t burst_bytes; // that the kernel has taken since late_at; saturates (slow_reader.c)
 
     uint32_t missed;                    // events that it could not take and hasn't been told of (send.c)
     uint32_t awaited;                   // orders and the like under way, whose answer this peer waits for
