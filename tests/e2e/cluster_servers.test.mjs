@@ -89,6 +89,30 @@ test('pauses double from 0.1 s, and servers are tried in turn, in the order give
   }
 });
 
+test('the log says of each server why there is no link, once a minute, and anew after a link', async () => {
+  const broker = await Broker.start();
+  const open = (serve) => new Promise((resolve) => {
+    const server = net.createServer((socket) => serve(socket.on('error', () => {})));
+    server.listen(0, '127.0.0.1', () => resolve(server));
+  });
+  const servers = await Promise.all([open((socket) => socket.destroy()), open(() => {}), open((socket) => socket.write('INFO {\r\n'))]);
+  const [closing, mute, vague] = servers.map((server) => `127.0.0.1:${server.address().port}`);
+  const hub = await Hub.start(joining([closing, mute, vague, `127.0.0.1:${broker.port}`].map((address) => `nats://${address}`)));
+  await linked(hub);
+  await broker.kill();
+  const source = await hub.peer();
+  const failed = async () => (await source.ask('hub/stats')).result.cluster_dials_failed;
+  // Each of the four fails after the link; the first of them is tried twice.
+  await until('all have failed', async () => (await failed()) >= 3 + 5);
+  await hub.stop();
+  const said = (address, reason) => hub.stderr.split(`cluster: server ${address}: ${reason}\n`).length - 1;
+  assert.equal(said(closing, 'it has closed the connection before the link stood'), 2, hub.stderr);
+  assert.equal(said(mute, "it doesn't greet as a NATS server within 2 s"), 2, hub.stderr);
+  assert.equal(said(vague, "its INFO can't be read"), 2, hub.stderr);
+  assert.equal(said(`127.0.0.1:${broker.port}`, 'Connection refused'), 1, hub.stderr);
+  for (const server of servers) server.close();
+});
+
 // A server that knows how to take hubs in: `then` says what comes of each.
 async function taking(info, then) {
   const tried = [];

@@ -18,13 +18,14 @@
 
 // --- What goes wrong
 
-enum { FAULT_BYTES_MAX = 256 };
+enum { FAULT_BYTES_MAX = 256, FAILED_DIALS_MS = 60 * 1000 };
 
 static bool is_due(struct link *link, const void *bytes, uint32_t count) {
     struct shard *shard = link->shard;
     uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes, count),
              now_ms = shard_now_ms(shard);
     bool again = hash == link->fault_hash;
+    link->has_fault = true;
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_FAULTS));
     if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
         return false;
@@ -60,6 +61,24 @@ void link_note_fault(struct link *link, const char *what) {
     assert(what && *what);
     if (is_due(link, what, (uint32_t)strlen(what)))
         log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
+}
+
+void link_note_failed_dial(struct link *link, const char *what) {
+    uint64_t now_ms = shard_now_ms(link->shard);
+    bool is_noted = link->has_fault;
+    assert(what && *what);
+    link->has_fault = true;
+    if (is_noted || link->shard->phase != HUB_SERVING)
+        return;
+    if (link->failed_dials >= link->server_count) {
+        if (now_ms - link->failed_dials_ms < FAILED_DIALS_MS)
+            return;
+        link->failed_dials = 0;
+    }
+    if (link->failed_dials++ == 0)
+        link->failed_dials_ms = now_ms;
+    const char *server = name_of(link);
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
 }
 
 // --- Where a server is that is known by its name
@@ -119,6 +138,11 @@ static bool read_resolver(struct link_resolver *resolving, struct io *io, const 
 
 // --- Trying
 
+static const char *text_of(int error) {
+    const char *text = strerrordesc_np(error);
+    return text ? text : "it can't be reached";
+}
+
 // The next one has its turn after a pause.
 static void rest(struct link *link) {
     struct shard *shard = link->shard;
@@ -143,9 +167,11 @@ void link_fail(struct link *link) {
 static void dial_at(struct link *link, const struct sockaddr_storage *address, uint32_t bytes) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0 && bytes > 0);
+    link->has_fault = false;
     int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes,
                            FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_LINK));
     if (fresh < 0) {
+        link_note_failed_dial(link, text_of(-fresh));
         link_fail(link);
         return;
     }
@@ -228,6 +254,8 @@ void link_connected(struct shard *shard, const struct io_event *event) {
     wheel_disarm(&link->timer);
     if (event->result < 0 || shard->phase != HUB_SERVING) {
         io_close_socket(shard->io, fresh);
+        if (event->result < 0)
+            link_note_failed_dial(link, text_of(-event->result));
         link_fail(link);
         return;
     }
@@ -261,6 +289,7 @@ void link_welcomed(struct link *link) {
     const char *server = name_of(link);
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
+    link->failed_dials = 0;
     forget_addresses(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_OPENED));
@@ -299,6 +328,8 @@ void link_lost(struct link *link) {
                                       : FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_DIALS_FAILED));
     if (was_up)
         log_write(LOG_LINK_DOWN, LOG_FIELDS(log_text(server)), "cluster: link to %s lost", server);
+    else
+        link_note_failed_dial(link, "it has closed the connection before the link stood");
     rest(link);
 }
 

@@ -167,6 +167,9 @@ struct link {
     uint32_t nonce_bytes;                 // 0: it doesn't
     // The last fault that the server named or showed, and when the fault was logged.
     uint64_t fault_hash, fault_ms;
+    bool has_fault;        // the dial or link under way has a fault that was noted
+    uint32_t failed_dials; // that were logged since failed_dials_ms: one a server, and then none for a minute
+    uint64_t failed_dials_ms;
     struct nats_subscriptions subscriptions;
     struct cluster_members members;
     struct outbound_requests outbound;
