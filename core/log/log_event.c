@@ -37,6 +37,7 @@ static const struct log_kind kinds[LOG_EVENTS_COUNT] = {
                                 .fields = {"address"}},
     [LOG_SLOW_REQUEST] = {"slow_request", LOG_LEVEL_WARNING, .per_second = 10,
                           .fields = {"source", "target", "method", "ms", "queue_ms", "outcome"}},
+    [LOG_COLLECTOR_FAULT] = {"collector_fault", LOG_LEVEL_WARNING, .fields = {"collector"}},
     [LOG_SPANS_DROPPED] = {"spans_dropped", .level = LOG_LEVEL_WARNING},
     [LOG_TAP_STARTED] = {"tap_started", LOG_LEVEL_INFO, .fields = {"user"}},
     [LOG_TAP_ENDED] = {"tap_ended", LOG_LEVEL_INFO, .fields = {"user"}},

@@ -51,6 +51,7 @@ enum log_event {
     // Peers and messages.
     LOG_CREDENTIAL_REFUSED,
     LOG_SLOW_REQUEST,
+    LOG_COLLECTOR_FAULT, // the collector takes no spans
     LOG_SPANS_DROPPED,
     LOG_TAP_STARTED,
     LOG_TAP_ENDED,

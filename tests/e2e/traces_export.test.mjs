@@ -113,6 +113,7 @@ test('spans wait for a collector that is dead, and for one that comes back', asy
     await ask(hub, 20);
     await sleep(1500);
     assert.deepEqual(await counted(hub), { exported: 0, queue: 0, rate: 0, refused: 0 });
+    assert.deepEqual(hub.stderr.match(/collector .*/g), [`collector 127.0.0.1:${port}: Connection refused`]);
     collector = await Collector.open(port);
     await collector.until(({ spans }) => spans.length === 20, 'all spans');
     await until(hub, ({ exported }) => exported === 20, 'all are exported');
@@ -170,6 +171,7 @@ test('other refusals are for good, and so is what a partial success leaves out',
       assert.deepEqual(await until(hub, ({ exported, refused: lost }) => exported + lost === 3 * (at + 1), `${answers[at]}`), wanted, `${answers[at]}`);
     }
     assert.match(hub.stderr, /spans dropped/);
+    assert.match(hub.stderr, /collector 127\.0\.0\.1:\d+: it answers \d\d\d\n/);
   } finally {
     await hub.stop();
     await collector.close();
@@ -206,13 +208,13 @@ test('an answer of any size and speed decides once its status is known', async (
 
 test('what is no answer is none: the spans are sent again', async () => {
   const serves = [
-    (socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'),
-    (socket) => socket.destroy(),
-    (socket) => socket.resetAndDestroy(),
-    (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2'),
-    (socket) => socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`),
+    [(socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n'), "its answer isn't HTTP, or isn't whole"],
+    [(socket) => socket.destroy(), 'no answer'],
+    [(socket) => socket.resetAndDestroy(), 'Connection reset by peer'],
+    [(socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2'), "its answer isn't HTTP, or isn't whole"],
+    [(socket) => socket.write(`HTTP/1.1 200 OK\r\nA: ${'x'.repeat(100_000)}`), "its answer isn't HTTP, or isn't whole"],
   ];
-  for (const [at, serve] of serves.entries()) {
+  for (const [at, [serve, reason]] of serves.entries()) {
     const server = await raw((socket, number) => {
       socket.once('data', () => (number === 1 ? serve(socket) : socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')));
     });
@@ -221,6 +223,7 @@ test('what is no answer is none: the spans are sent again', async () => {
       await ask(hub, 2);
       assert.deepEqual(await until(hub, ({ exported }) => exported === 2, `answer ${at}`), { exported: 2, queue: 0, rate: 0, refused: 0 });
       assert.equal(server.connections.length, 2, `answer ${at}`);
+      assert.deepEqual(hub.stderr.match(/collector .*/g), [`collector ${new URL(server.url).host}: ${reason}`], `answer ${at}`);
       assert.ok(server.connections[1] - server.connections[0] >= 600);
     } finally {
       await hub.stop();
@@ -386,6 +389,19 @@ test('a collector is found by its name', async () => {
   } finally {
     await hub.stop();
     await collector.close();
+  }
+});
+
+test('a name that means nothing is in the log, and the spans wait', async () => {
+  const hub = await start('http://no-such-host.invalid:4318', ['--insecure'], 1);
+  try {
+    await ask(hub, 3);
+    await within((async () => {
+      while (!/collector no-such-host\.invalid:4318: \w+/.test(hub.stderr)) await sleep(20);
+    })(), 'the line', 20_000);
+    assert.deepEqual(await counted(hub), { exported: 0, queue: 0, rate: 0, refused: 0 });
+  } finally {
+    await hub.stop();
   }
 });
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,7 +23,8 @@ enum {
     PAUSE_MS_MAX = 30 * 1000,
     PAUSE_ASKED_MS_MAX = 5 * 60 * 1000, // that a collector may ask for
     LAST_MS = 500,                      // for what ends with the drain's time
-    LOG_MS = 10 * 1000,                 // between two lines about dropped spans
+    LOG_MS = 10 * 1000,       // between two lines about dropped spans, or about faults after a success
+    LOG_AGAIN_MS = 60 * 1000, // between two lines about faults without a success
     ANSWER_BYTES = 64 * 1024,
     ANSWER_HEAD_BYTES = 16 * 1024,
     VECTORS_MAX = BATCH_SPANS_MAX + 3,
@@ -59,6 +61,9 @@ struct span_exporter {
     bool hurries;           // the hub's connections close: nothing waits for more
     uint64_t until_ms;      // when what still waits is dropped; 0: the hub serves
     uint64_t told, told_ms; // dropped spans that the log tells of, and when it last did
+    uint64_t fault_ms;      // when the log last told of a fault; 0: not yet
+    bool has_fault;         // the last POST had no success
+    int error;              // of the connection of the POST under way; 0: none is known
     struct resolver_answer addresses;
     uint32_t next_address; // of those
     uint32_t question;
@@ -186,16 +191,41 @@ static uint64_t refused_spans(const struct span_exporter *exporter) {
     return is_text ? number : 0;
 }
 
+// Logs why the collector has not taken the spans of the POST under way.
+static void tell_fault(struct span_exporter *exporter, unsigned status) {
+    const struct resolver_answer *found = &exporter->addresses;
+    uint64_t least_ms = exporter->has_fault ? LOG_AGAIN_MS : LOG_MS, now = now_ms(exporter);
+    const char *text = exporter->answer_bytes ? "its answer isn't HTTP, or isn't whole" : "no answer";
+    char server[sizeof exporter->url->host + 8], answer[32];
+    exporter->has_fault = true;
+    if (exporter->fault_ms && now - exporter->fault_ms < least_ms)
+        return;
+    exporter->fault_ms = now;
+    snprintf(answer, sizeof answer, "it answers %u", status);
+    if (status)
+        text = answer;
+    else if (exporter->state == EXPORTER_RESOLVING)
+        text = found->fault ? gai_strerror(found->fault) : "its name isn't known in time";
+    else if (exporter->error && strerrordesc_np(exporter->error))
+        text = strerrordesc_np(exporter->error);
+    snprintf(server, sizeof server, exporter->url->is_v6 ? "[%s]:%u" : "%s:%u", exporter->url->host,
+             exporter->url->port);
+    log_write(LOG_COLLECTOR_FAULT, LOG_FIELDS(log_text(server)), "collector %s: %s", server, text);
+}
+
 // Acts by the answer, as far as there is one.
 static void conclude(struct span_exporter *exporter) {
     const struct http_answer *answer = &exporter->answer;
     unsigned status = answer->unit.body_at ? answer->status : 0;
     uint64_t asked_ms = 0;
     if (status >= 200 && status <= 299) {
+        exporter->has_fault = false;
         settle(exporter, refused_spans(exporter));
     } else if (status && status != 429 && (status < 502 || status > 504)) {
+        tell_fault(exporter, status);
         settle(exporter, exporter->batch);
     } else {
+        tell_fault(exporter, status);
         bool is_asked = status && http_answer_retry_ms(answer, exporter->answer_text,
                                                        io_wall_ms(exporter->shard->io), &asked_ms);
         exporter->next_address += status == 0;
@@ -277,7 +307,8 @@ static void resolve(struct span_exporter *exporter) {
     const struct http_url *url = exporter->url;
     struct resolver_question question = {.number = ++exporter->question, .port = url->port};
     static_assert(sizeof question.host == sizeof url->host, "a name fits");
-    exporter->addresses.count = exporter->next_address = 0;
+    exporter->addresses = (struct resolver_answer){.count = 0};
+    exporter->next_address = 0;
     exporter->state = EXPORTER_RESOLVING;
     memcpy(question.host, url->host, sizeof question.host);
     listen_to_resolver(exporter);
@@ -296,6 +327,7 @@ static void dial(struct span_exporter *exporter) {
                                      FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_CONNECT))
                         : -EHOSTUNREACH;
     if (fresh < 0) {
+        exporter->error = -fresh;
         conclude(exporter);
         return;
     }
@@ -315,14 +347,17 @@ static void begin(struct span_exporter *exporter) {
     assert(exporter->state == EXPORTER_IDLE && exporter->count > 0);
     exporter->answer = (struct http_answer){.status = 0};
     exporter->answer_bytes = 0;
+    exporter->error = 0;
     exporter->begun_ms = now_ms(exporter);
     exporter->due_ms = exporter->begun_ms + BATCH_MS;
     bool is_composed = compose(exporter);
     arm_deadline(exporter);
-    if (is_composed)
+    if (is_composed) {
         dial(exporter);
-    else
+    } else {
+        exporter->error = ENOMEM;
         conclude(exporter);
+    }
 }
 
 // Begins the next POST, arms the timer for it, or drops all spans past the drain's end. No POST is under way.
@@ -406,6 +441,7 @@ void span_exporter_connected(struct span_exporter *exporter, const struct io_eve
     }
     assert(exporter->state == EXPORTER_DIALLING);
     if (event->result < 0) {
+        exporter->error = -event->result;
         conclude(exporter);
         return;
     }
@@ -462,6 +498,7 @@ void span_exporter_received(struct span_exporter *exporter, const struct io_even
         return;
     }
     exporter->answer_bytes += event->result > 0 ? (uint32_t)event->result : 0;
+    exporter->error = event->result < 0 ? -event->result : 0;
     enum http_answer_step step =
         event->result < 0 ? HTTP_ANSWER_BAD
                           : http_answer_scan(&exporter->answer, exporter->answer_text, exporter->answer_bytes,
