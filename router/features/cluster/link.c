@@ -18,21 +18,7 @@
 
 // --- What goes wrong
 
-enum { FAULT_BYTES_MAX = 256, FAILED_DIALS_MS = 60 * 1000 };
-
-static bool is_due(struct link *link, const void *bytes, uint32_t count) {
-    struct shard *shard = link->shard;
-    uint64_t hash = siphash_table(&shard->hub->settings.secrets.tables, bytes, count),
-             now_ms = shard_now_ms(shard);
-    bool again = hash == link->fault_hash;
-    link->has_fault = true;
-    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_FAULTS));
-    if (link->fault_ms && now_ms - link->fault_ms < (again ? 60 * 1000u : 1000u))
-        return false;
-    link->fault_hash = hash;
-    link->fault_ms = now_ms;
-    return true;
-}
+enum { FAULT_BYTES_MAX = 256 };
 
 // Which server a line of the log is about.
 static const char *name_of(struct link *link) {
@@ -41,44 +27,28 @@ static const char *name_of(struct link *link) {
     return link->server_text;
 }
 
+void link_note_fault(struct link *link, const char *what) {
+    const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
+    uint64_t hash = siphash_table(key, what, (uint32_t)strlen(what)), now_ms = shard_now_ms(link->shard);
+    struct link_fault *last = &link->faults[link->server];
+    const char *server = name_of(link);
+    link->has_fault = true;
+    if (last->ms && now_ms - last->ms < (hash == last->hash ? 60 * 1000u : 1000u))
+        return;
+    *last = (struct link_fault){hash, now_ms};
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
+}
+
 void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count) {
     const struct nats_url *url = &link_server(link)->url;
-    char said[FAULT_BYTES_MAX], text[4 * FAULT_BYTES_MAX];
+    char said[FAULT_BYTES_MAX], text[4 * FAULT_BYTES_MAX + 1];
     count = count < FAULT_BYTES_MAX ? count : FAULT_BYTES_MAX;
-    if (!is_due(link, bytes, count))
-        return;
+    stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_FAULTS));
     memcpy(said, bytes, count);
     size_t left = log_hide_secret(said, count, url->password, strlen(url->password), true);
     left = log_hide_secret(said, left, url->token, strlen(url->token), true);
-    size_t length = log_escape((const uint8_t *)said, left, text);
-    assert(length <= sizeof text);
-    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(name_of(link))), "cluster: server: %.*s", (int)length,
-              text);
-}
-
-void link_note_fault(struct link *link, const char *what) {
-    const char *server = name_of(link);
-    assert(what && *what);
-    if (is_due(link, what, (uint32_t)strlen(what)))
-        log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
-}
-
-void link_note_failed_dial(struct link *link, const char *what) {
-    uint64_t now_ms = shard_now_ms(link->shard);
-    bool is_noted = link->has_fault;
-    assert(what && *what);
-    link->has_fault = true;
-    if (is_noted || link->shard->phase != HUB_SERVING)
-        return;
-    if (link->failed_dials >= link->server_count) {
-        if (now_ms - link->failed_dials_ms < FAILED_DIALS_MS)
-            return;
-        link->failed_dials = 0;
-    }
-    if (link->failed_dials++ == 0)
-        link->failed_dials_ms = now_ms;
-    const char *server = name_of(link);
-    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_text(server)), "cluster: server %s: %s", server, what);
+    text[log_escape((const uint8_t *)said, left, text)] = '\0';
+    link_note_fault(link, text);
 }
 
 // --- Where a server is that is known by its name
@@ -138,11 +108,6 @@ static bool read_resolver(struct link_resolver *resolving, struct io *io, const 
 
 // --- Trying
 
-static const char *text_of(int error) {
-    const char *text = strerrordesc_np(error);
-    return text ? text : "it can't be reached";
-}
-
 // The next one has its turn after a pause.
 static void rest(struct link *link) {
     struct shard *shard = link->shard;
@@ -171,7 +136,7 @@ static void dial_at(struct link *link, const struct sockaddr_storage *address, u
     int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes,
                            FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_LINK));
     if (fresh < 0) {
-        link_note_failed_dial(link, text_of(-fresh));
+        link_note_fault(link, strerror(-fresh));
         link_fail(link);
         return;
     }
@@ -218,8 +183,8 @@ void link_give_up(struct link *link) {
 
 static void note_resolver_gone(struct link *link) {
     assert(!link->resolving.resolver);
-    link_note_fault(
-        link, "who looks names up has ended: servers that are known by their names can't be found any more");
+    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()),
+              "cluster: the process that looks names up has ended: restart the hub to reach servers by name");
     if (link->state == LINK_RESOLVING) // not in vain, until its time is up
         link_give_up(link);
     else if (link->state == LINK_RESTING && !timer_armed(&link->timer))
@@ -253,9 +218,9 @@ void link_connected(struct shard *shard, const struct io_event *event) {
     link->socket = -1;
     wheel_disarm(&link->timer);
     if (event->result < 0 || shard->phase != HUB_SERVING) {
+        if (!link->has_fault && shard->phase == HUB_SERVING)
+            link_note_fault(link, strerror(-event->result));
         io_close_socket(shard->io, fresh);
-        if (event->result < 0)
-            link_note_failed_dial(link, text_of(-event->result));
         link_fail(link);
         return;
     }
@@ -289,7 +254,6 @@ void link_welcomed(struct link *link) {
     const char *server = name_of(link);
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
-    link->failed_dials = 0;
     forget_addresses(&link->resolving); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_OPENED));
@@ -328,8 +292,8 @@ void link_lost(struct link *link) {
                                       : FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_DIALS_FAILED));
     if (was_up)
         log_write(LOG_LINK_DOWN, LOG_FIELDS(log_text(server)), "cluster: link to %s lost", server);
-    else
-        link_note_failed_dial(link, "it has closed the connection before the link stood");
+    else if (!link->has_fault && shard->phase == HUB_SERVING)
+        link_note_fault(link, "it ends the connection, or greets the hub with no INFO within 2 s");
     rest(link);
 }
 

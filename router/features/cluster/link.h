@@ -33,8 +33,7 @@ void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);
 void link_lost(struct link *link);
 
-// Logs what the server calls a fault, or what is wrong with it: the same once a minute, and nothing more often than once a second.
+// Logs what the server calls a fault, or what is wrong with it: of each server the same once a minute, and nothing more often than
+// once a second.
 void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count);
 void link_note_fault(struct link *link, const char *what);
-// Logs why no link came of a dial, unless another fault of that dial was noted: each server once a minute.
-void link_note_failed_dial(struct link *link, const char *what);

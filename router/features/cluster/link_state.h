@@ -139,6 +139,11 @@ struct link_resolver {
     struct resolver_answer answer;   // its addresses stay as long as they are dialled; count 0: there is none
 };
 
+// The last fault that a server named or showed, and when the fault was logged.
+struct link_fault {
+    uint64_t hash, ms;
+};
+
 struct link {
     struct shard *shard;
     const struct transport *transport; // that is spoken there
@@ -165,11 +170,8 @@ struct link {
     uint64_t claimed_serial, late_serial; // of agents: up to which names were said again, and once more
     uint8_t nonce[NKEY_NONCE_BYTES_MAX];  // that the server wants to have signed
     uint32_t nonce_bytes;                 // 0: it doesn't
-    // The last fault that the server named or showed, and when the fault was logged.
-    uint64_t fault_hash, fault_ms;
-    bool has_fault;        // the dial or link under way has a fault that was noted
-    uint32_t failed_dials; // that were logged since failed_dials_ms: one a server, and then none for a minute
-    uint64_t failed_dials_ms;
+    struct link_fault faults[2 * CLUSTER_SERVERS_MAX]; // of each server
+    bool has_fault;                                    // the dial or link under way has shown one
     struct nats_subscriptions subscriptions;
     struct cluster_members members;
     struct outbound_requests outbound;

@@ -200,7 +200,6 @@ static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonc
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
     if (!nats_info_read(bytes, argument, &info)) {
-        link_note_failed_dial(link, "its INFO can't be read");
         peer_close(shard, link->peer, COUNTERS_COUNT);
         return;
     }

@@ -307,10 +307,7 @@ static void tick_peer(struct shard *shard, struct link *link) {
     assert(link->peer);
     if (link->peer->state != PEER_OPEN)
         return;
-    bool is_late = !is_up && shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS;
-    if (is_late)
-        link_note_failed_dial(link, "it doesn't greet as a NATS server within 2 s");
-    if (is_up ? is_mute(link) : is_late)
+    if (is_up ? is_mute(link) : shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS)
         peer_close(shard, link->peer, COUNTERS_COUNT);
     else if (link_is_open(link)) // asking the server may have found no memory
         tick_members(link);
@@ -331,7 +328,7 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
         link_give_up(link);
         break;
     case LINK_DIALLING:
-        link_note_failed_dial(link, "it doesn't answer within 2 s");
+        link_note_fault(link, "it doesn't answer within 2 s");
         link_give_up(link);
         break;
     default:
