@@ -82,13 +82,17 @@ scenario('a shared server is offered its clients only where its section says so,
 });
 
 scenario('a shared server whose section doesn\'t say so asks nobody', SHARED, async (hub) => {
-  const peer = await client(hub);
+  const peer = await client(hub), tap = await hub.peer(), told = [];
+  await tap.ask('hub/tap', { errors: true });
   peer.serve(({ method }) => ({ method }));
-  for (const method of ['roots/list', 'sampling/createMessage', 'elicitation/create']) {
+  const asked = ['roots/list', 'sampling/createMessage', 'elicitation/create'];
+  for (const method of asked) {
     await peer.ask('say', { message: { jsonrpc: '2.0', id: method, method, params: {} } });
     const { error } = await until(peer, (one) => one.id === method && !one.method);
     assert.deepEqual([error.code, error.data.method, typeof error.data.reason], [-32601, method, 'string']);
+    while (told.length <= asked.indexOf(method)) told.push(...(await tap.find(({ json }) => json.method === 'hub/tapped', 'an entry')).json.params.entries);
   }
+  assert.deepEqual(told.map((entry) => [entry.method, entry.source, entry.outcome, entry.code]), asked.map((method) => [method, 'server', 'refused', -32601]));
 });
 
 const VERSIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];

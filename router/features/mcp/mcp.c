@@ -353,7 +353,7 @@ static void refuse_request(struct shard *shard, const struct message *message, c
     text_init(&data);
     reply_data_string(&data, "method", message->method, message->method_bytes);
     reply_data_text(&data, "reason", reason);
-    reply_error(shard, message->peer, message_reply_to(message), ERROR_METHOD_NOT_FOUND, &data);
+    refuse(shard, message, ERROR_METHOD_NOT_FOUND, &data);
 }
 
 // Why the server may ask no client this, whoever has something in progress; NULL: it may. One client's roots would be
