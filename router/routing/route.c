@@ -122,6 +122,7 @@ static void route_command(struct shard *shard, const struct message *message, st
     struct message notification = *message;
     notification.lookup.kind = BODY_NOTIFICATION;
     forward_notification(shard, &notification, agent, NULL);
+    feature_request_answered(shard, message, agent);
     reply_result(shard, message->peer, message_reply_to(message), "null", 4);
 }
 

@@ -2,7 +2,10 @@
 // place the hub's span takes in what is forwarded.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Broker, joining, linked } from './cluster.mjs';
 import { Collector, attributes } from './collector.mjs';
 import { Hub } from './hub.mjs';
 import { test } from './parallel.mjs';
@@ -277,3 +280,34 @@ test('a span names the source\'s user, and no credential', async () => {
     await collector.close();
   }
 });
+
+// A program that speaks Hermes is told of a command, and the hub answers it; be it that other hubs are asked first.
+for (const is_joined of [false, true])
+  test(`a command that the hub answers for a program has one span and one entry, of its result${is_joined ? ', also behind other hubs' : ''}`, async () => {
+    const file = join(directoryOfUsers, `hermes-${is_joined}.ini`);
+    const program = fileURLToPath(new URL('child.py', import.meta.url));
+    writeFileSync(file, `[child ext]\ncommand = python3 -S -E ${program} offers '{"methods":["command/execute"]}'\nprotocol = hermes\ndata = ${join(directoryOfUsers, `${is_joined}`)}\n`);
+    const collector = await Collector.open(), broker = is_joined ? await Broker.start() : null;
+    const hub = await Hub.start(['--config', file, '--otlp', collector.url, '--trace-sample', '1', ...(broker ? joining(broker) : [])]);
+    try {
+      if (broker) await linked(hub);
+      const asker = await hub.agent('asker'), tap = await hub.peer();
+      let child;
+      do [child] = (await tap.ask('hub/children', {})).result.children;
+      while (child.state !== 'running');
+      await tap.ask('hub/tap', { body: 1000 });
+      assert.equal((await asker.ask('command/execute', { command: 'greet' })).result, null);
+      const entries = [];
+      while (entries.length < 2) entries.push(...(await tap.find(({ json }) => json.method === 'hub/tapped', 'entries')).json.params.entries);
+      assert.deepEqual(entries.map(({ kind, outcome, code }) => [kind, outcome, code]), [['request', null, undefined], ['request', 'result', undefined]]);
+      assert.deepEqual([entries[1].n, entries[1].target], [entries[0].n, 'ext']);
+      assert.match(entries[0].body, /"command":"greet"/);
+      const [span, ...more] = await allSpans(asker, collector);
+      assert.deepEqual([more.length, attributes(span)['rpc.method'], attributes(span)['error.type'], span.status], [0, 'command/execute', undefined, undefined]);
+      assert.equal(attributes(span)['patchbay.target'], 'ext');
+    } finally {
+      await hub.stop();
+      await collector.close();
+      await broker?.kill();
+    }
+  });

@@ -98,6 +98,9 @@ struct request_end {
     /* A message is refused before it goes anywhere. `error` is enum error; ERROR_NONE: its source has left. */                                                                 \
     X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                                                                                   \
       (shard, message, error))                                                                                                                                                  \
+    /* The hub answers a request with a result of its own in the stead of this agent, which is notified. */                                                                     \
+    X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),                                                                       \
+      (shard, message, agent))                                                                                                                                                  \
     /* The response to a request that is marked (pending_mark_rare) is about to go to its source: another parcel may take its place. */                                         \
     X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),                                                                           \
       (shard, pending, response))                                                                                                                                               \

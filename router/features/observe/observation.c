@@ -233,6 +233,13 @@ void observation_refuse(struct shard *shard, struct observation *observation, en
     }
 }
 
+void observation_answer(struct shard *shard, struct observation *observation) {
+    assert(observation->outcome == OUTCOME_NONE && observation->kind == OBSERVED_REQUEST);
+    observation->ended_ns = io_clock(shard->io);
+    observation->outcome = OUTCOME_RESULT;
+    observation->by_hub = true;
+}
+
 static void read_code(struct observation *observation, const uint8_t *body, uint32_t bytes) {
     struct json_item error = json_member(body, (struct span){0, bytes}, "error"), code = {0};
     uint64_t number;

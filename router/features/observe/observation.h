@@ -110,6 +110,8 @@ void observation_forward(struct shard *shard, struct observation *observation, c
 void observation_sent(struct shard *shard, struct observation *observation, uint32_t sent_us);
 // The message was refused, or ended by the hub; ERROR_NONE: its source has left.
 void observation_refuse(struct shard *shard, struct observation *observation, enum error error);
+// The hub has answered the request with a result of its own.
+void observation_answer(struct shard *shard, struct observation *observation);
 // The request has ended so.
 void observation_end(struct shard *shard, struct observation *observation, const struct pending *pending,
                      const struct request_end *end);

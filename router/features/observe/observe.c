@@ -203,11 +203,35 @@ static void observe_refused(struct shard *shard, const struct message *message, 
     note(shard, observation, shown);
 }
 
+// The agent that the hub answers for takes no part in it: the request was not forwarded.
+static void observe_answered(struct shard *shard, const struct message *message, const struct agent *agent) {
+    assert(message_is_request(message) && agent);
+    struct observation *observation = take_back(message);
+    if (observation) {
+        assert(observe_of(shard)->live > 0);
+        observe_of(shard)->live--;
+    } else if (!is_judged(message)) {
+        observation = begin_request(shard, message, agent, is_sampled(shard, message));
+    }
+    if (!observation)
+        return;
+    observation_name_target(shard, observation, message, agent);
+    tell_begun(shard, observation, message);
+    observation_answer(shard, observation);
+    note(shard, observation, NULL);
+}
+
+// Whether it tells an agent of a request that the hub answers: the request has an entry.
+static bool is_of_request(const struct message *message) {
+    return lookup_has(&message->lookup, KEY_ID) && !message_is_logged(message);
+}
+
 static void observe_notification(struct shard *shard, const struct message *message,
                                  const struct agent *agent, struct parcel *parcel) {
     (void)parcel;
     assert(!message_is_request(message));
-    struct observation *observation = tap_is_on(shard) ? begin(shard, message, (struct trace_text){0}) : NULL;
+    struct observation *observation =
+        tap_is_on(shard) && !is_of_request(message) ? begin(shard, message, (struct trace_text){0}) : NULL;
     if (!observation)
         return;
     observation_forward(shard, observation, agent, NULL);
@@ -391,6 +415,7 @@ const struct feature observe_watch_feature = {
     .before_request = observe_before_request,
     .request_began = observe_request_began,
     .request_ended = observe_request_ended,
+    .request_answered = observe_answered,
     .message_refused = observe_refused,
     .notification_forwarded = observe_notification,
     .event_began = observe_event_began,
