@@ -209,6 +209,12 @@ scenario('values that are none are -32602, a seventeenth tap is -32052, untap en
   for (const params of [{ agent: 1 }, { agent: '' }, { method: {} }, { errors: 1 }, { slowMs: 0 }, { slowMs: 'x' }, { body: 0 }, { body: (16 << 20) + 1 },
     { rate: 0 }, { rate: 100001 }, { body: 1, errors: true }, { body: 1, slowMs: 5 }])
     assertError(await peer.ask('hub/tap', params), -32602);
+  for (const [params, field] of [['{"agent":"a*b"}', 'params.agent'], ['{"agent":"**"}', 'params.agent'], ['{"method":"a\\u002ab*"}', 'params.method'],
+    ['[]', 'params'], ['[{"agent":"a"}]', 'params'], ['"a"', 'params'], ['7', 'params'], ['null', 'params'],
+    ['{"agent":"a","agent":"b"}', 'params.agent'], ['{"rate":5,"body":1,"ra\\u0074e":5}', 'params.rate'], ['{"errors":true,"slowMs":5,"errors":true}', 'params.errors']]) {
+    peer.send(`{"jsonrpc":"2.0","id":"bad","method":"hub/tap","params":${params}}`);
+    assert.equal(assertError((await peer.next()).json, -32602).data.field, field, params);
+  }
   const numbers = [];
   for (let n = 0; n < 16; n++) numbers.push((await peer.ask('hub/tap', {})).result.tap);
   assert.equal(new Set(numbers).size, 16);

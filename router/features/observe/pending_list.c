@@ -12,6 +12,7 @@
 #include "router/engine/shard/post.h"
 #include "router/features/feature_list.h"
 #include "router/features/gate/gate.h"
+#include "router/features/observe/observe_params.h"
 #include "router/features/observe/observe_types.h"
 #include "router/features/observe/peer_label.h"
 #include "router/rights/authz.h"
@@ -436,29 +437,6 @@ void pending_list_go_on(struct shard *shard) {
 
 // --- Asked
 
-static bool read_agent(struct shard *shard, const struct message *message, char agent[LABEL_PATTERN_BYTES],
-                       size_t *bytes) {
-    struct json_item item = message_param(message, "agent");
-    *bytes = 0;
-    if (item.type == JSON_STRING)
-        *bytes = json_string_decode(message->body, item.value, agent, LABEL_PATTERN_BYTES);
-    if (item.type == JSON_NONE || (item.type == JSON_STRING && *bytes > 0 && *bytes != SIZE_MAX))
-        return true;
-    refuse_field(shard, message, "params.agent", "an agentId, or a prefix and *");
-    return false;
-}
-
-static bool read_limit(struct shard *shard, const struct message *message, uint64_t *limit) {
-    struct json_item item = message_param(message, "limit");
-    *limit = LIMIT_USUAL;
-    if (item.type == JSON_NONE ||
-        (item.type == JSON_NUMBER && json_number_whole(message->body, item.value, limit) && *limit >= 1 &&
-         *limit <= LIMIT_MAX))
-        return true;
-    refuse_field(shard, message, "params.limit", "a number from 1 to 1000");
-    return false;
-}
-
 // NULL where there is no memory for it.
 static struct pending_query *make(struct shard *shard, const struct message *message, uint64_t limit) {
     assert(limit >= 1 && limit <= LIMIT_MAX);
@@ -483,10 +461,12 @@ static struct pending_query *make(struct shard *shard, const struct message *mes
 
 void pending_list_ask(struct shard *shard, const struct message *message) {
     char agent[LABEL_PATTERN_BYTES];
+    static const char *const keys[] = {"agent", "limit", NULL};
     size_t agent_bytes;
-    uint64_t limit;
-    if (!authz_may_use_source(shard, message) || !read_agent(shard, message, agent, &agent_bytes) ||
-        !read_limit(shard, message, &limit) || !message_is_request(message))
+    uint64_t limit = LIMIT_USUAL;
+    if (!authz_may_use_source(shard, message) || !observe_params_check(shard, message, keys) ||
+        !observe_params_pattern(shard, message, "agent", agent, sizeof agent, &agent_bytes) ||
+        !observe_params_number(shard, message, "limit", 1, LIMIT_MAX, &limit) || !message_is_request(message))
         return;
     struct pending_query *query = make(shard, message, limit);
     if (!query) {

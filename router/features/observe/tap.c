@@ -13,6 +13,7 @@
 #include "router/engine/send/slow_reader.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
+#include "router/features/observe/observe_params.h"
 #include "router/features/observe/observe_types.h"
 #include "router/features/observe/tap_entry.h"
 #include "router/rights/authz.h"
@@ -550,43 +551,27 @@ bool tap_holds(const struct shard *shard) {
 
 // --- Asked
 
-static bool read_pattern(struct shard *shard, const struct message *message, const char *name,
+static bool read_pattern(struct shard *shard, const struct message *message, const char *key,
                          struct tap_pattern *pattern) {
-    struct json_item item = message_param(message, name);
-    size_t bytes = 0;
-    if (item.type == JSON_STRING)
-        bytes = json_string_decode(message->body, item.value, pattern->text, sizeof pattern->text);
+    size_t bytes;
+    if (!observe_params_pattern(shard, message, key, pattern->text, sizeof pattern->text, &bytes))
+        return false;
     pattern->bytes = (uint32_t)bytes;
-    if (item.type == JSON_NONE || (item.type == JSON_STRING && bytes > 0 && bytes != SIZE_MAX))
-        return true;
-    char field[32] = "params.";
-    refuse_field(shard, message, strcat(field, name), "a name, or a prefix and *");
-    return false;
-}
-
-static bool read_number(struct shard *shard, const struct message *message, const char *name, uint64_t least,
-                        uint64_t most, uint64_t *number) {
-    struct json_item item = message_param(message, name);
-    char field[32] = "params.";
-    if (item.type == JSON_NONE ||
-        (item.type == JSON_NUMBER && json_number_whole(message->body, item.value, number) &&
-         *number >= least && *number <= most))
-        return true;
-    refuse_field(shard, message, strcat(field, name), "a number within its bounds");
-    return false;
+    return true;
 }
 
 static bool read_params(struct shard *shard, const struct message *message, struct tap *tap) {
+    static const char *const keys[] = {"agent", "method", "errors", "slowMs", "body", "rate", NULL};
     uint64_t slow_ms = 0, body = 0, rate = RATE_USUAL;
     struct json_item errors = message_param(message, "errors");
-    if (!read_pattern(shard, message, "agent", &tap->agent) ||
+    if (!observe_params_check(shard, message, keys) || !read_pattern(shard, message, "agent", &tap->agent) ||
         !read_pattern(shard, message, "method", &tap->method) ||
-        !read_number(shard, message, "slowMs", 1, 24 * 3600 * 1000, &slow_ms) ||
-        !read_number(shard, message, "body", 1, BODY_MAX, &body) ||
-        !read_number(shard, message, "rate", 1, RATE_MAX, &rate))
+        !observe_params_number(shard, message, "slowMs", 1, 24 * 3600 * 1000, &slow_ms) ||
+        !observe_params_number(shard, message, "body", 1, BODY_MAX, &body) ||
+        !observe_params_number(shard, message, "rate", 1, RATE_MAX, &rate))
         return false;
     if (errors.type != JSON_NONE && errors.type != JSON_TRUE && errors.type != JSON_FALSE) {
-        refuse_field(shard, message, "params.errors", "true or false");
+        observe_params_refuse(shard, message, "errors", "true or false");
         return false;
     }
     tap->errors = errors.type == JSON_TRUE;
@@ -594,7 +579,7 @@ static bool read_params(struct shard *shard, const struct message *message, stru
     tap->body_bytes = body;
     tap->rate = (uint32_t)rate;
     if (body && (tap->errors || slow_ms)) {
-        refuse_field(shard, message, "params.body", "no errors or slowMs beside it");
+        observe_params_refuse(shard, message, "body", "no errors or slowMs beside it");
         return false;
     }
     return true;
@@ -662,9 +647,10 @@ void tap_ask(struct shard *shard, const struct message *message) {
 
 // A tap of another connection is none.
 void tap_ask_end(struct shard *shard, const struct message *message) {
+    static const char *const keys[] = {"tap", NULL};
     struct json_item item = message_param(message, "tap");
     uint64_t number = 0;
-    if (!authz_admin(shard, message))
+    if (!authz_admin(shard, message) || !observe_params_check(shard, message, keys))
         return;
     if (item.type == JSON_NUMBER)
         json_number_whole(message->body, item.value, &number);
@@ -682,5 +668,5 @@ void tap_ask_end(struct shard *shard, const struct message *message) {
         message_answer(shard, message, &result);
         return;
     }
-    refuse_field(shard, message, "params.tap", "a tap of this connection's");
+    observe_params_refuse(shard, message, "tap", "a tap of this connection's");
 }
