@@ -182,12 +182,50 @@ enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *byte
 // Reads so many digits; -1: others stand there.
 static int digits_at(const uint8_t *text, unsigned count) {
     int number = 0;
+    assert(count >= 1 && count <= 4);
     for (unsigned at = 0; at < count; at++) {
         if (!field_is_digit(text[at]))
             return -1;
         number = number * 10 + (text[at] - '0');
     }
     return number;
+}
+
+// Whether so many bytes are there, and look like the form: in its place A stands for any letter, 0 for a digit, and each
+// other byte for itself.
+static bool looks_like(const uint8_t *text, uint32_t bytes, const char *form) {
+    if (bytes != strlen(form))
+        return false;
+    for (uint32_t at = 0; at < bytes; at++) {
+        uint8_t letter = text[at] | 0x20;
+        bool fits = form[at] == 'A'   ? letter >= 'a' && letter <= 'z'
+                    : form[at] == '0' ? field_is_digit(text[at])
+                                      : text[at] == (uint8_t)form[at];
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+// Of the year: 1 to 12; 0: it is none.
+static int month_at(const uint8_t *text) {
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int month = 0;
+    while (month < 12 && memcmp(months + (ptrdiff_t)3 * month, text, 3) != 0)
+        month++;
+    return month < 12 ? month + 1 : 0;
+}
+
+static const char days[7][10] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                 "Friday", "Saturday", "Sunday"};
+
+// Whether a day's name stands here: all of it, or its first so many bytes.
+static bool is_day(const uint8_t *text, size_t bytes, bool is_whole) {
+    assert(is_whole || bytes == 3);
+    for (size_t at = 0; at < sizeof days / sizeof *days; at++)
+        if ((!is_whole || strlen(days[at]) == bytes) && memcmp(days[at], text, bytes) == 0)
+            return true;
+    return false;
 }
 
 // Days from the beginning of 1970 to a day of the Gregorian calendar.
@@ -198,35 +236,71 @@ static int64_t days_of(int year, int month, int day) {
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-// Sun, 06 Nov 1994 08:49:37 GMT, the one form that may be written.
-static bool read_date(const uint8_t *text, uint32_t bytes, uint64_t *unix_ms) {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    int month = 0;
-    if (bytes != TIMESTAMP_HTTP_BYTES || memcmp(text + 25, " GMT", 4) != 0)
+struct date {
+    int year, month, day;
+    const uint8_t *time; // 08:49:37
+};
+
+// Milliseconds since 1970. False: there is no such day or time, or it was before.
+static bool date_ms(const struct date *date, uint64_t *unix_ms) {
+    int hour = digits_at(date->time, 2), minute = digits_at(date->time + 3, 2),
+        second = digits_at(date->time + 6, 2);
+    int next_year = date->year + (date->month == 12), next_month = date->month % 12 + 1;
+    assert(date->year >= 0 && hour >= 0 && minute >= 0 && second >= 0);
+    if (date->month == 0 || date->day < 1 || date->year < 1970 || hour > 23 || minute > 59 || second > 60 ||
+        date->day > days_of(next_year, next_month, 1) - days_of(date->year, date->month, 1))
         return false;
-    while (month < 12 && memcmp(months + (ptrdiff_t)3 * month, text + 8, 3) != 0)
-        month++;
-    int day = digits_at(text + 5, 2), year = digits_at(text + 12, 4);
-    int hour = digits_at(text + 17, 2), minute = digits_at(text + 20, 2), second = digits_at(text + 23, 2);
-    if (month == 12 || day < 1 || year < 1970 || hour < 0 || minute < 0 || second < 0)
-        return false;
-    int64_t seconds = days_of(year, month + 1, day) * 86400 + hour * 3600 + minute * 60 + second;
+    int64_t seconds =
+        days_of(date->year, date->month, date->day) * 86400 + hour * 3600 + minute * 60 + second;
     *unix_ms = (uint64_t)seconds * 1000;
     return true;
+}
+
+// Sunday, 06-Nov-94 08:49:37 GMT. A year that would be more than 50 years ahead lies in the past.
+static bool read_rfc850(const uint8_t *text, uint32_t bytes, uint64_t unix_ms, struct date *date) {
+    const uint8_t *comma = memchr(text, ',', bytes);
+    uint32_t name = comma ? (uint32_t)(comma - text) : 0;
+    if (!comma || !is_day(text, name, true) || !looks_like(comma, bytes - name, ", 00-AAA-00 00:00:00 GMT"))
+        return false;
+    int this_year = 1970 + (int)(unix_ms / 1000 / 31556952); // of 365.2425 days
+    int year = this_year / 100 * 100 + digits_at(comma + 9, 2);
+    year += year > this_year + 50 ? -100 : year <= this_year - 50 ? 100 : 0;
+    *date = (struct date){year, month_at(comma + 5), digits_at(comma + 2, 2), comma + 12};
+    return true;
+}
+
+// Sun Nov  6 08:49:37 1994
+static bool read_asctime(const uint8_t *text, uint32_t bytes, struct date *date) {
+    bool is_short = looks_like(text, bytes, "AAA AAA  0 00:00:00 0000");
+    if ((!is_short && !looks_like(text, bytes, "AAA AAA 00 00:00:00 0000")) || !is_day(text, 3, false))
+        return false;
+    *date = (struct date){digits_at(text + 20, 4), month_at(text + 4),
+                          is_short ? digits_at(text + 9, 1) : digits_at(text + 8, 2), text + 11};
+    return true;
+}
+
+// A date in any of the three forms (RFC 9110 section 5.6.7). The first one alone may be written.
+static bool read_date(const uint8_t *text, uint32_t bytes, uint64_t now_ms, uint64_t *unix_ms) {
+    struct date date;
+    if (looks_like(text, bytes, "AAA, 00 AAA 0000 00:00:00 GMT") && is_day(text, 3, false))
+        date = (struct date){digits_at(text + 12, 4), month_at(text + 8), digits_at(text + 5, 2), text + 17};
+    else if (!read_rfc850(text, bytes, now_ms, &date) && !read_asctime(text, bytes, &date))
+        return false;
+    return date_ms(&date, unix_ms);
 }
 
 bool http_answer_retry_ms(const struct http_answer *answer, const uint8_t *bytes, uint64_t unix_ms,
                           uint64_t *wait_ms) {
     const uint8_t *text = bytes + answer->retry_after_at;
-    uint64_t seconds, date_ms;
+    uint64_t seconds, until_ms;
     if (answer->retry_after_bytes == 0)
         return false;
     if (text_read_digits(text, answer->retry_after_bytes, UINT32_MAX, &seconds)) {
         *wait_ms = seconds * 1000;
         return true;
     }
-    if (!read_date(text, answer->retry_after_bytes, &date_ms))
+    if (!read_date(text, answer->retry_after_bytes, unix_ms, &until_ms))
         return false;
-    *wait_ms = date_ms > unix_ms ? date_ms - unix_ms : 0;
+    *wait_ms = until_ms > unix_ms ? until_ms - unix_ms : 0;
     return true;
 }

@@ -33,7 +33,7 @@ struct http_answer {
 // but for the changes of earlier calls. `has_ended`: no more will come.
 enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *bytes, uint32_t count,
                                        bool has_ended, const struct unit_limits *limits);
-// Reads the time that the answer asks for, in milliseconds, by the wall clock `unix_ms`: a number of seconds or a date
-// (RFC 9110 section 10.2.3). False: the field isn't there, or can't be read.
+// Reads the time that the answer asks for, in milliseconds, by the wall clock `unix_ms`: a number of seconds, or a
+// date in any form that RFC 9110 section 5.6.7 knows. False: the field isn't there, or can't be read.
 bool http_answer_retry_ms(const struct http_answer *answer, const uint8_t *bytes, uint64_t unix_ms,
                           uint64_t *wait_ms);
