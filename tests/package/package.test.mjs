@@ -200,9 +200,25 @@ test('promtool passes the alert rules and their tests', () => {
 test('each alert has a runbook that the operator finds', () => {
   const page = read(share, 'doc/patchbay/OPERATE.md');
   const headings = [...page.matchAll(/^#+ (.*)$/gm)].map((line) => line[1].toLowerCase().replaceAll(' ', '-'));
-  const runbooks = [...read(share, 'patchbay/alerts.yml').matchAll(/runbook: OPERATE\.md#(\S+)/g)].map((line) => line[1]);
-  assert.equal(runbooks.length, 8);
+  const rules = read(share, 'patchbay/alerts.yml');
+  const alerts = [...rules.matchAll(/- alert: (\S+)/g)].map((line) => line[1]);
+  const runbooks = [...rules.matchAll(/runbook: OPERATE\.md#(\S+)/g)].map((line) => line[1]);
+  assert.ok(alerts.length >= 12);
+  assert.deepEqual(runbooks, alerts.map((alert) => alert.toLowerCase()));
+  assert.deepEqual([...page.matchAll(/^## (Patchbay\S+)$/gm)].map((line) => line[1]), alerts, 'each alert has a runbook, and each runbook an alert');
   for (const runbook of runbooks) assert.ok(headings.includes(runbook), runbook);
+  for (const alert of alerts) { // what it means, then what to do
+    const [, text] = new RegExp(`^## ${alert}\n\n([\\s\\S]*?)(?=\n## |$(?![\\s\\S]))`, 'm').exec(page);
+    assert.match(text, /^[A-Z][^\n]+\.\n\n1\. [\s\S]+\n2\. /, alert);
+  }
+});
+
+test('each alert is fired, and held back, by a test of the rules', () => {
+  const tests = read(share, 'patchbay/alerts.test.yml');
+  for (const [, alert] of read(share, 'patchbay/alerts.yml').matchAll(/- alert: (\S+)/g)) {
+    assert.match(tests, new RegExp(`alertname: ${alert}, eval_time: \\d+m, exp_alerts: \\[\\]`), alert);
+    assert.match(tests, new RegExp(`alertname: ${alert}\n +eval_time: \\d+m\n +exp_alerts:\n +- exp_labels`), alert);
+  }
 });
 
 // A hub on a free port, for programs that ask one; its end is awaited.
@@ -225,6 +241,11 @@ test('each metric that alerts and the dashboard ask for is one that a hub has', 
     const asked = new Set((read(share, 'patchbay/alerts.yml') + read(share, 'patchbay/grafana.json')).match(/patchbay_[a-z_]+/g));
     assert.ok(asked.size > 20);
     for (const name of asked) assert.match(metrics, new RegExp(`^${name}[{ ]`, 'm'), name);
+    // The labels, too: a reason that no hub counts would never fire an alert.
+    const selected = [...read(share, 'patchbay/alerts.yml').matchAll(/(patchbay_[a-z_]+)\{(\w+)=~?"([^"]+)"\}/g)];
+    assert.ok(selected.length >= 4);
+    for (const [, name, label, values] of selected)
+      for (const value of values.split('|')) assert.match(metrics, new RegExp(`^${name}\\{.*\\b${label}="${value}"`, 'm'), `${name} ${label} ${value}`);
   });
 });
 
