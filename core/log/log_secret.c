@@ -148,15 +148,21 @@ static bool ends_with_name(const char *text, size_t end, const char *name) {
     return left == 0;
 }
 
+// The name that the text up to `end` ends with; `count`: none.
+static size_t find_name(const char *text, size_t end, size_t count) {
+    size_t index = 0;
+    while (index < count && !ends_with_name(text, end, secret_names[index]))
+        index++;
+    return index;
+}
+
 // Whether `=` or `:` at `at` stands behind a name of a secret, which may be in quotes, also escaped ones.
 static bool is_behind_name(const char *text, size_t at, bool *has_scheme) {
     size_t end = at;
     assert(text[at] == '=' || text[at] == ':');
     while (end > 0 && at - end < 4 && strchr(" \t\"'\\", text[end - 1]))
         end--;
-    size_t count = sizeof secret_names / sizeof *secret_names, index = 0;
-    while (index < count && !ends_with_name(text, end, secret_names[index]))
-        index++;
+    size_t count = sizeof secret_names / sizeof *secret_names, index = find_name(text, end, count);
     *has_scheme = index == count - 1;
     return index < count;
 }
@@ -205,6 +211,52 @@ size_t log_hide_named(char *text, size_t bytes) {
     }
     return bytes;
 }
+
+// --- Arguments of a command
+
+static bool is_quote(char byte) {
+    return byte == '"' || byte == '\'';
+}
+
+// Whether the value of an argument begins behind `at`: `=` stands there, or the blank behind an option such as --token.
+static bool precedes_argument(const char *text, size_t bytes, size_t word, size_t at) {
+    size_t count = sizeof secret_names / sizeof *secret_names;
+    bool is_option = text[at] == ' ' && text[word] == '-' && at + 1 < bytes && text[at + 1] != '-';
+    return (text[at] == '=' || is_option) && find_name(text, at, count) < count;
+}
+
+// Hides the value behind `at`, where these quotes are open; 0: none are. Returns what follows the value.
+static size_t hide_argument(char *text, size_t *bytes, size_t at, char quote) {
+    size_t begin = at + 1;
+    char end_quote = text[at] == '=' ? quote : '\0';
+    while (text[at] == ' ' && begin < *bytes && text[begin] == ' ')
+        begin++;
+    if (begin < *bytes && is_quote(text[begin]) && text[begin] != quote)
+        end_quote = text[begin++];
+    size_t end = begin;
+    while (end < *bytes && (end_quote ? text[end] != end_quote : !is_blank_or_quote(text[end])))
+        end++;
+    return end - begin >= LOG_SECRET_BYTES_MIN ? put_stars(text, bytes, begin, end - begin) : end;
+}
+
+size_t log_hide_arguments(char *text, size_t bytes) {
+    char quote = '\0'; // that is open
+    for (size_t at = 0, word = 0; at < bytes; at++) {
+        if (quote ? text[at] == quote : is_quote(text[at])) {
+            quote = quote ? '\0' : text[at];
+            word = at + 1;
+        } else if (precedes_argument(text, bytes, word, at)) {
+            at = hide_argument(text, &bytes, at, quote);
+            at -= at < bytes && text[at] == quote; // the end of the quotes is looked at
+            word = at + 1;
+        } else if (text[at] == ' ') {
+            word = at + 1;
+        }
+    }
+    return bytes;
+}
+
+// --- One secret
 
 // How many bytes of the text's end are the beginning of the secret.
 static size_t cut_bytes(const char *text, size_t bytes, const char *secret, size_t secret_bytes) {

@@ -566,11 +566,12 @@ static bool needs_quotes(const char *value) {
     return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
 }
 
-// A copy of a command line, for the caller to free, without what is a credential by its form; NULL: memory is used up.
+// A copy of a command line, for the caller to free, without what is a credential by its form or by its argument's name; NULL: memory
+// is used up.
 static char *hide_in_command(const char *command) {
     char *shown = strdup(command);
     if (shown)
-        shown[log_hide_credentials(shown, strlen(shown))] = '\0';
+        shown[log_hide_arguments(shown, log_hide_credentials(shown, strlen(shown)))] = '\0';
     return shown;
 }
 
