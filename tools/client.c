@@ -379,17 +379,23 @@ const char *client_error_text(int error) {
     case -ETIMEDOUT:
         return "the hub does not answer";
     case -EACCES:
-        return "the hub refuses the token";
+        return "the hub refuses the token: no user of its users file has it";
     case -ENONET:
-        return "nobody knows that name";
+        return "nobody knows that name: is the host of the URI spelled right?";
     case -EKEYREJECTED:
-        return "no TLS with it";
+        return "there is no connection by TLS";
     case -EPROTO:
-        return "the hub sent what is no message frame";
+        return "the hub sent what is no message frame: does that address speak TLS (tls://), lines "
+               "(tcp-lines://) or "
+               "HTTP?";
     case -EINVAL:
         return "no address of a hub (tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, perhaps with -lines "
                "behind "
                "the scheme, or ws://HOST:PORT or wss://HOST:PORT)";
+    case -ECONNREFUSED:
+        return "Connection refused: does a hub listen there?";
+    case -ENOENT:
+        return "No such file or directory: does a hub listen there?";
     default:
         return strerror(-error);
     }

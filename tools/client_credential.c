@@ -28,7 +28,9 @@ static bool complain(const char *where, const char *what) {
 // A token that stands where the name of its file should isn't shown.
 static bool complain_of_file(const char *path, const char *what) {
     bool is_likely_token = strncmp(path, "pb_", strlen("pb_")) == 0;
-    return complain(is_likely_token ? "--token-file" : path, what);
+    char where[4096 + 16];
+    snprintf(where, sizeof where, "--token-file %s", path);
+    return complain(is_likely_token ? "--token-file" : where, what);
 }
 
 static bool read_file(const char *path) {
@@ -51,7 +53,9 @@ static bool read_file(const char *path) {
     }
     digest_wipe(bytes, sizeof bytes);
     return unread ? complain_of_file(path, strerror(error))
-                  : is_token(count) || complain_of_file(path, "it holds no token");
+                  : is_token(count) ||
+                        complain_of_file(
+                            path, "expected one line with a token, which patchbay token new prints first");
 }
 
 bool credential_read(const char *file) {
@@ -64,7 +68,8 @@ bool credential_read(const char *file) {
     }
     size_t bytes = strlen(given);
     memcpy(token, given, bytes < sizeof token ? bytes : sizeof token - 1);
-    return is_token(bytes) || complain("PATCHBAY_TOKEN", "it is no token");
+    return is_token(bytes) ||
+           complain("PATCHBAY_TOKEN", "expected a token, which patchbay token new prints first");
 }
 
 const char *credential_token(void) {

@@ -95,9 +95,10 @@ static int finish(enum status status) {
     return (int)status;
 }
 
-static const char *default_hub(void) {
-    const char *given = getenv("PATCHBAY_HUB");
-    return given == NULL || *given == '\0' ? USAGE_DEFAULT_HUB : given;
+// A variable of the environment; NULL: there is none, or the variable is empty.
+static const char *variable(const char *name) {
+    const char *given = getenv(name);
+    return given == NULL || *given == '\0' ? NULL : given;
 }
 
 int main(int argc, char **argv) {
@@ -110,10 +111,11 @@ int main(int argc, char **argv) {
                                             {"tls-certificate", required_argument, NULL, 'c'},
                                             {"tls-key", required_argument, NULL, 'k'},
                                             {0}};
-    const char *authorities = getenv("PATCHBAY_TLS_CA"), *certificate = NULL, *key = NULL;
-    const char *hub = default_hub(), *framing = NULL, *token_file = NULL;
+    const char *authorities = variable("PATCHBAY_TLS_CA"), *certificate = NULL, *key = NULL;
+    const char *hub = variable("PATCHBAY_HUB"), *framing = NULL, *token_file = NULL;
     char framed[HUB_BYTES_MAX];
     signal(SIGPIPE, SIG_IGN);
+    hub = hub == NULL ? USAGE_DEFAULT_HUB : hub;
     if (credential_on_line(argc, argv)) {
         return STATUS_USAGE;
     }

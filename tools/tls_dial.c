@@ -15,6 +15,7 @@
 enum { HANDSHAKE_S = 10 };
 
 static const char *trusted, *own_certificate, *own_key;
+static bool is_said; // what is wrong with a file
 
 void tls_trust(const char *authorities, const char *certificate, const char *key) {
     trusted = authorities;
@@ -22,15 +23,33 @@ void tls_trust(const char *authorities, const char *certificate, const char *key
     own_key = key != NULL ? key : certificate;
 }
 
+static const char *reason_of(unsigned long error) {
+    const char *reason =
+        ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
+    return reason != NULL ? reason : "it failed";
+}
+
+static bool complain_of_file(const char *option, const char *path, const char *expected) {
+    is_said = true;
+    fprintf(stderr, "patchbay: %s %s: expected %s: %s\n", option, path, expected,
+            reason_of(ERR_peek_error()));
+    return false;
+}
+
 static bool set_trust(SSL_CTX *context) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_mode(context, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_ENABLE_PARTIAL_WRITE);
     bool good = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
-    good = good && (trusted != NULL ? SSL_CTX_load_verify_file(context, trusted) == 1
-                                    : SSL_CTX_set_default_verify_paths(context) == 1);
-    if (good && own_certificate != NULL) {
-        good = SSL_CTX_use_certificate_chain_file(context, own_certificate) == 1 &&
-               SSL_CTX_use_PrivateKey_file(context, own_key, SSL_FILETYPE_PEM) == 1;
+    if (trusted == NULL) {
+        good = good && SSL_CTX_set_default_verify_paths(context) == 1;
+    } else if (SSL_CTX_load_verify_file(context, trusted) != 1) {
+        return complain_of_file("--tls-ca", trusted, "certificates of authorities in PEM");
+    }
+    if (own_certificate != NULL && SSL_CTX_use_certificate_chain_file(context, own_certificate) != 1) {
+        return complain_of_file("--tls-certificate", own_certificate, "a certificate in PEM");
+    }
+    if (own_certificate != NULL && SSL_CTX_use_PrivateKey_file(context, own_key, SSL_FILETYPE_PEM) != 1) {
+        return complain_of_file("--tls-key", own_key, "the certificate's private key in PEM");
     }
     return good;
 }
@@ -52,14 +71,33 @@ static bool expect_name(SSL *ssl, const char *name) {
            SSL_set_tlsext_host_name(ssl, name) == 1;
 }
 
+static const char *advice_on(long verified, unsigned long error) {
+    switch (verified) {
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return ": the URI must name the hub as its certificate does";
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        return ": --tls-ca FILE or PATCHBAY_TLS_CA must name the authority of the hub's certificate";
+    default:
+        break;
+    }
+    bool is_plain = verified == X509_V_OK && ERR_GET_LIB(error) == ERR_LIB_SSL &&
+                    ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER;
+    return is_plain ? ": that address speaks no TLS" : "";
+}
+
 static void say_why(const SSL *ssl) {
     long verified = ssl != NULL ? SSL_get_verify_result(ssl) : X509_V_OK;
     unsigned long error = ERR_peek_error();
-    const char *reason = verified != X509_V_OK     ? X509_verify_cert_error_string(verified)
-                         : error == 0              ? "the hub doesn't answer"
-                         : ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error))
-                                                   : ERR_reason_error_string(error);
-    fprintf(stderr, "patchbay: TLS: %s\n", reason != NULL ? reason : "it failed");
+    const char *reason = verified != X509_V_OK ? X509_verify_cert_error_string(verified)
+                         : error == 0          ? "the hub doesn't answer"
+                                               : reason_of(error);
+    if (!is_said) {
+        fprintf(stderr, "patchbay: TLS: %s%s\n", reason, advice_on(verified, error));
+    }
 }
 
 static SSL *make(int socket, const struct hub_address *hub) {
@@ -90,6 +128,7 @@ static int connect_patiently(SSL *ssl) {
 int tls_shake_hands(int socket, const struct hub_address *hub, SSL **out) {
     const struct timeval patience = {.tv_sec = HANDSHAKE_S};
     ERR_clear_error();
+    is_said = false;
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     SSL *ssl = make(socket, hub);
     if (ssl == NULL || connect_patiently(ssl) != 1) {

@@ -282,7 +282,7 @@ scenario('an unreachable hub, and one that goes away: status 3', {}, async (hub)
   for (const args of [['send', 'a', 'b'], ['echo', 'a'], ['events'], ['publish', 'e'], ['publish', 'e', '--notify'], ['agents'],
     ['stats']]) {
     const lost = await new Client('unix:///nonexistent/hub.sock', args).ended(3);
-    assert.match(lost.stderr, /^patchbay: unix:\/\/\/nonexistent\/hub\.sock: No such file/);
+    assert.match(lost.stderr, /^patchbay: unix:\/\/\/nonexistent\/hub\.sock: No such file or directory: does a hub listen there\?/);
   }
   const served = start(hub, ['echo', 'served']);
   await served.printed(/registered/, 'stderr');

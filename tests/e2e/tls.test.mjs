@@ -303,7 +303,12 @@ test('the client speaks it, and believes nobody for whom its authorities do not 
       }
       const refused = stats(uri, '--tls-ca', file('stranger.pem'));
       assert.notEqual(refused.status, 0);
-      assert.match(refused.stderr, /TLS: unable to get local issuer certificate/);
+      assert.match(refused.stderr, /TLS: unable to get local issuer certificate: --tls-ca FILE or PATCHBAY_TLS_CA must name the authority/);
+      const unread = stats(uri, '--tls-ca', file('none.pem'));
+      assert.equal(unread.status, 3);
+      assert.match(unread.stderr, /^patchbay: --tls-ca \S+none\.pem: expected certificates of authorities in PEM: No such file or directory\npatchbay: \S+: there is no connection by TLS\n$/);
+      const mixed = stats(uri, ...trusting, '--tls-certificate', file('intruder.pem'), '--tls-key', file('stranger.pem'));
+      assert.match(mixed.stderr, /^patchbay: --tls-key \S+stranger\.pem: expected the certificate's private key in PEM: /);
       const intruder = stats(uri, ...trusting, '--tls-certificate', file('intruder.pem'), '--tls-key', file('intruder.key'));
       assert.equal(intruder.status, 3);
       assert.match(intruder.stderr, /TLS: .*alert unknown ca/);
@@ -331,11 +336,19 @@ test('the client wants a certificate for the name, or the address, by which it w
         for (const uri of [`tls://${host}:${hub.port}`, `wss://${host}:${web}`]) {
           const { status, stderr } = stats(uri);
           assert.equal(status, 3, uri);
-          assert.match(stderr, /TLS: (hostname|IP address) mismatch/i, uri);
+          assert.match(stderr, /TLS: (hostname|IP address) mismatch: the URI must name the hub as its certificate does/i, uri);
         }
       }
     }, listen);
   }
+  await withHub(serves('named'), async (hub) => { // one without the other
+    const plain = said(process.env.PATCHBAY, ['--hub', `tls://localhost:${hub.port}`, '--tls-ca', file('authority.pem'), 'stats']);
+    assert.match(plain.stderr, /TLS: wrong version number: that address speaks no TLS/);
+    const secure = said(process.env.PATCHBAY, ['--hub', `tcp://127.0.0.1:${portOf(hub.uris[1])}`, 'stats']);
+    assert.match(secure.stderr, /no message frame: does that address speak TLS/);
+    const unnamed = spawnSync(process.env.PATCHBAY, ['--hub', `tls://localhost:${portOf(hub.uris[1])}`, 'stats'], { encoding: 'utf8', env: { ...process.env, PATCHBAY_TLS_CA: '' } });
+    assert.match(unnamed.stderr, /TLS: unable to get local issuer certificate: /, 'an empty variable names no file');
+  }, ['--listen', 'tcp://127.0.0.1:0', '--listen', 'tls://127.0.0.1:0']);
   const unknown = said(process.env.PATCHBAY, ['--hub', 'tls://no-such-name.invalid:1', 'stats']);
   assert.equal(unknown.status, 3);
   assert.match(unknown.stderr, /nobody knows that name/);

@@ -192,8 +192,11 @@ test('a token that the hub refuses is told, and one that is none is not sent', a
     const { status, stderr } = await run(['stats'], { PATCHBAY_TOKEN: token });
     assert.equal(status, 2);
     assert.ok(!stderr.includes(token), stderr);
+    assert.match(stderr, /^patchbay: PATCHBAY_TOKEN: expected a token, which patchbay token new prints first\n$/);
   }
-  assert.equal((await run(['--token-file', write('empty', '\n'), 'stats'])).status, 2);
+  const empty = await run(['--token-file', write('empty', '\n'), 'stats']);
+  assert.equal(empty.status, 2);
+  assert.match(empty.stderr, /^patchbay: --token-file \S+empty: expected one line with a token/);
   assert.equal((await run(['--token-file', join(directory, 'none'), 'stats'])).status, 2);
 });
 
