@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/base/memory.h"
-#include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_calls/mcp_body.h"
+#include "router/features/mcp_http/mcp_all_answer.h"
+#include "router/features/mcp_http/mcp_all_listen.h"
 #include "router/features/mcp_http/mcp_answer.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_catalog.h"
@@ -21,98 +21,18 @@
 #include "router/methods/cancel_request.h"
 #include "router/routing/route.h"
 
-// --- What the client said
-
-static const uint8_t *body_of(const struct mcp_gather *gather) {
-    return frame_body(&gather->frame);
-}
-
-static void put_id(const struct mcp_gather *gather, struct text *out) {
-    struct span id = gather->lookup.value[KEY_ID];
-    text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_add(out, body_of(gather) + id.at, id.bytes);
-}
-
-// --- Answers of the hub's own
-
-// The call was answered.
-static void finish(struct shard *shard, struct mcp_gather *gather) {
-    assert(shard->index == 0);
-    struct mcp_call *call = gather->call;
-    struct mcp_client *client = call->client;
-    mcp_gather_free(shard, gather);
-    mcp_call_settle(shard, call);
-    mcp_call_free(shard, call);
-    if (client->kind == MCP_CLIENT_REQUEST && list_empty(&client->calls))
-        mcp_table_close(shard, client);
-}
-
-// Answers with a body, which is taken, and ends the gather.
-static void give(struct shard *shard, struct mcp_gather *gather, struct text *body, unsigned status) {
-    struct mcp_call *call = gather->call;
-    assert(gather->open == 0 && call->gather == gather);
-    struct parcel *parcel = NULL;
-    if ((!gather->is_cancelled || gather->ends_well) && !body->failed)
-        parcel = parcel_own(&shard->parcels, body->bytes, body->length);
-    if (parcel)
-        mcp_stream_answer(shard, call, parcel, status,
-                          call->is_initialize ? mcp_table_line(call->client) : NULL);
-    else
-        mcp_stream_end(shard, call);
-    if (!parcel)
-        text_deinit(body);
-    finish(shard, gather);
-}
-
-// `result` is what stands in its braces.
-static void give_result(struct shard *shard, struct mcp_gather *gather, struct text *result) {
-    assert(shard->index == 0);
-    struct text body;
-    text_init(&body);
-    put_id(gather, &body);
-    text_put(&body, ",\"result\":{");
-    if (result->length)
-        text_add(&body, result->bytes, result->length);
-    body.failed |= result->failed;
-    if (gather->call->is_modern)
-        text_put(&body, result->length ? ",\"resultType\":\"complete\"" : "\"resultType\":\"complete\"");
-    text_put(&body, "}}");
-    text_deinit(result);
-    stats_count(&shard->stats, COUNT_ANSWERED_BY_HUB);
-    give(shard, gather, &body, 200);
-}
-
-// `data` is what stands in its braces, and taken.
-static void give_error(struct shard *shard, struct mcp_gather *gather, enum error error, struct text *data) {
-    assert(shard->index == 0);
-    struct text body;
-    text_init(&body);
-    put_id(gather, &body);
-    text_put(&body, ",\"error\":{\"code\":");
-    text_number(&body, error_code_mcp(error));
-    text_put(&body, ",\"message\":\"");
-    text_put(&body, error_text(error));
-    text_put(&body, "\",\"data\":{");
-    if (data->length)
-        text_add(&body, data->bytes, data->length);
-    text_put(&body, "}}}");
-    text_deinit(data);
-    stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
-    give(shard, gather, &body, gather->call->is_modern && error == ERROR_METHOD_NOT_FOUND ? 404 : 200);
-}
-
 // --- Lists
 
 static void put_list(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
     struct span meta = gather->lookup.value[KEY_META];
-    put_id(gather, out);
+    mcp_all_answer_put_id(gather, out);
     text_put(out, ",\"method\":\"");
     text_put(out, gather->method);
     text_put(out, "\",\"params\":{");
     bool has_meta = lookup_has(&gather->lookup, KEY_META);
     if (has_meta) {
         text_put(out, "\"_meta\":");
-        text_add(out, body_of(gather) + meta.at, meta.bytes);
+        text_add(out, mcp_gather_body(gather) + meta.at, meta.bytes);
     }
     if (bytes) {
         text_put(out, has_meta ? ",\"cursor\":" : "\"cursor\":");
@@ -138,7 +58,7 @@ static void list_ended(struct shard *shard, struct mcp_gather *gather) {
     mcp_catalog_give(shard, &catalog);
     if (gather->call->is_modern)
         text_put(&result, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
-    give_result(shard, gather, &result);
+    mcp_all_answer_result(shard, gather, &result);
 }
 
 // --- What all of them can
@@ -203,9 +123,9 @@ static const char server_info[] = "{\"name\":\"patchbay\",\"version\":\"" PATCHB
 // The version is the client's where that is one of sessions.
 static void put_version(const struct mcp_gather *gather, struct text *out) {
     char text[32];
-    struct json_item said = mcp_text(body_of(gather), &gather->lookup, "protocolVersion");
+    struct json_item said = mcp_text(mcp_gather_body(gather), &gather->lookup, "protocolVersion");
     size_t bytes = said.type == JSON_STRING
-                       ? json_string_decode(body_of(gather), said.value, text, sizeof text)
+                       ? json_string_decode(mcp_gather_body(gather), said.value, text, sizeof text)
                        : SIZE_MAX;
     uint32_t version = bytes == SIZE_MAX ? 0 : mcp_legacy_version(text, bytes);
     text_put(out, "\"protocolVersion\":");
@@ -250,16 +170,7 @@ static void described(struct shard *shard, struct mcp_gather *gather) {
         text_put(&result, server_info);
         text_put(&result, "}");
     }
-    give_result(shard, gather, &result);
-}
-
-// As the client said it.
-static void put_same(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
-    (void)cursor;
-    (void)bytes;
-    assert(!cursor && !bytes);
-    (void)cursor, (void)bytes;
-    text_add(out, body_of(gather), gather->frame.body.bytes);
+    mcp_all_answer_result(shard, gather, &result);
 }
 
 // --- One after another
@@ -280,22 +191,11 @@ static void one_ended(struct shard *shard, struct mcp_gather *gather) {
         mcp_stream_answer(shard, gather->call, answer, 200, NULL);
     else
         mcp_stream_end(shard, gather->call);
-    finish(shard, gather);
+    mcp_all_answer_end(shard, gather);
 }
 
 static void try_next(struct shard *shard, struct mcp_gather *gather) {
     mcp_gather_ask_one(shard, gather, gather->step);
-}
-
-static void refuse_all(struct shard *shard, struct mcp_gather *gather, enum error error, const char *key,
-                       const char *text, size_t bytes) {
-    assert(shard->index == 0);
-    struct text data;
-    text_init(&data);
-    text_string(&data, key, strlen(key));
-    text_put(&data, ":");
-    text_string(&data, text, bytes);
-    give_error(shard, gather, error, &data);
 }
 
 // --- A level for all
@@ -308,17 +208,17 @@ static void level_ended(struct shard *shard, struct mcp_gather *gather) {
         good += !gather->parts[index].failed;
     text_init(&result);
     if (good || !gather->count)
-        give_result(shard, gather, &result);
+        mcp_all_answer_result(shard, gather, &result);
     else
-        refuse_all(shard, gather, ERROR_METHOD_NOT_FOUND, "method", "logging/setLevel",
-                   strlen("logging/setLevel"));
+        mcp_all_answer_refuse(shard, gather, ERROR_METHOD_NOT_FOUND, "method", "logging/setLevel",
+                              strlen("logging/setLevel"));
 }
 
 // --- By name
 
 // What a request is about: a string of its params.
 static struct json_item subject_of(const struct mcp_gather *gather) {
-    const uint8_t *body = body_of(gather);
+    const uint8_t *body = mcp_gather_body(gather);
     struct json_item reference = {0}, subject;
     if (!gather->is_reference)
         return mcp_text(body, &gather->lookup, gather->subject);
@@ -343,9 +243,9 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     struct text body;
     memcpy(server, gather->parts[index].name, server_bytes);
     text_init(&body);
-    text_add(&body, body_of(gather), name.value.at);
+    text_add(&body, mcp_gather_body(gather), name.value.at);
     text_string(&body, own, bytes);
-    text_add(&body, body_of(gather) + behind, gather->frame.body.bytes - behind);
+    text_add(&body, mcp_gather_body(gather) + behind, gather->frame.body.bytes - behind);
     mcp_gather_free(shard, gather);
     call = mcp_modern_call_move(shard, call, server, server_bytes);
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
@@ -367,7 +267,7 @@ static void put_candidate(const struct mcp_gather *gather, const struct mcp_elem
 
 static size_t read_name(const struct mcp_gather *gather, char *out, size_t capacity) {
     struct json_item name = subject_of(gather);
-    return name.type == JSON_STRING ? json_string_decode(body_of(gather), name.value, out, capacity)
+    return name.type == JSON_STRING ? json_string_decode(mcp_gather_body(gather), name.value, out, capacity)
                                     : SIZE_MAX;
 }
 
@@ -395,14 +295,14 @@ static void name_found(struct shard *shard, struct mcp_gather *gather) {
     text_put(&candidates, "]");
     mcp_catalog_give(shard, &catalog);
     if (count > 1 && !gather->is_cancelled) {
-        give_error(shard, gather, ERROR_INVALID_PARAMS, &candidates);
+        mcp_all_answer_error(shard, gather, ERROR_INVALID_PARAMS, &candidates);
         return;
     }
     text_deinit(&candidates);
     if (count == 1 && !gather->is_cancelled)
         pass_to(shard, gather, found, name, bytes);
     else
-        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "name", name, bytes);
+        mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "name", name, bytes);
 }
 
 // Asks each server for all pages of a list; `ended` has them then.
@@ -445,7 +345,8 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
     gather->subject = "name";
     size_t bytes = read_name(gather, name, sizeof name);
     if (bytes == SIZE_MAX)
-        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name", strlen("params.name"));
+        mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name",
+                              strlen("params.name"));
     else if (!pass_to_owner(shard, gather, list, name, bytes))
         ask_for_list(shard, gather, list, name_found);
 }
@@ -456,7 +357,7 @@ static void try_first(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->count > 0);
     gather->pages = false;
     gather->step = 0;
-    gather->put = put_same;
+    gather->put = mcp_gather_put_same;
     gather->ended = one_ended;
     try_next(shard, gather);
 }
@@ -476,7 +377,7 @@ static void listed_found(struct shard *shard, struct mcp_gather *gather) {
     size_t bytes = read_name(gather, name, sizeof name);
     if (gather->is_cancelled) {
         mcp_stream_end(shard, gather->call);
-        finish(shard, gather);
+        mcp_all_answer_end(shard, gather);
         return;
     }
     if (!pass_to_owner(shard, gather, list, name, bytes))
@@ -509,128 +410,6 @@ static void complete(struct shard *shard, struct mcp_gather *gather) {
     find_listed(shard, gather, is_prompt ? MCP_PROMPTS : MCP_RESOURCES, is_prompt ? "name" : "uri");
 }
 
-// --- Subscriptions
-
-static const char *const changes[] = {"toolsListChanged", "promptsListChanged", "resourcesListChanged"};
-enum { CHANGES = sizeof changes / sizeof *changes, RESOURCES = 1 << CHANGES };
-
-static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
-    struct span id = gather->lookup.value[KEY_ID];
-    struct json_item asked = {0}, uris = {0};
-    struct text body;
-    const char *before = "";
-    gather->is_told = true;
-    text_init(&body);
-    text_put(
-        &body,
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":{\"_meta\":{"
-        "\"io.modelcontextprotocol/subscriptionId\":");
-    text_add(&body, body_of(gather) + id.at, id.bytes);
-    text_put(&body, "},\"notifications\":{");
-    for (size_t index = 0; index < CHANGES; index++) {
-        if (!(gather->honoured >> index & 1))
-            continue;
-        text_put(&body, before);
-        text_string(&body, changes[index], strlen(changes[index]));
-        text_put(&body, ":true");
-        before = ",";
-    }
-    asked = json_member(body_of(gather), gather->lookup.value[KEY_PARAMS], "notifications");
-    if (asked.type == JSON_OBJECT)
-        uris = json_member(body_of(gather), asked.value, "resourceSubscriptions");
-    if ((gather->honoured & RESOURCES) && uris.type == JSON_ARRAY) {
-        text_put(&body, before);
-        text_put(&body, "\"resourceSubscriptions\":");
-        text_add(&body, body_of(gather) + uris.value.at, uris.value.bytes);
-    }
-    text_put(&body, "}}}");
-    struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
-    if (!parcel)
-        text_deinit(&body);
-    else if (gather->call->http)
-        mcp_exchange_say(shard, gather->call->http, parcel, NULL, false);
-    else
-        send_release(shard, parcel);
-}
-
-// Once each part was acknowledged or has ended.
-static void acknowledge_all(struct shard *shard, struct mcp_gather *gather) {
-    uint32_t ended = 0;
-    assert(shard->index == 0);
-    for (uint32_t index = 0; index < gather->count; index++)
-        ended += !gather->parts[index].call;
-    if (!gather->is_told && gather->acknowledged && gather->acknowledged + ended >= gather->count)
-        acknowledge(shard, gather);
-}
-
-// A server that hasn't acknowledged in time is left out: what it tells later goes on all the same.
-static void acknowledge_late(struct shard *shard, struct mcp_gather *gather) {
-    assert(gather->call->is_listen);
-    if (!gather->is_told)
-        acknowledge(shard, gather);
-}
-
-// An acknowledgement of one server is kept for that of all.
-static bool heard(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel) {
-    struct buffer *buffer = buffer_take_sized(&shard->buffers, (uint32_t)parcel->bytes);
-    struct lookup lookup;
-    struct json_item told = {0}, uris = {0};
-    if (!buffer)
-        return false;
-    parcel_copy(parcel, buffer->bytes);
-    lookup_body(&lookup, buffer->bytes, (uint32_t)parcel->bytes, shard_limits(shard)->id_bytes_max);
-    bool is_it =
-        lookup.verdict == LOOKUP_GOOD && lookup.kind == BODY_NOTIFICATION &&
-        json_string_is(buffer->bytes, lookup.value[KEY_METHOD], "notifications/subscriptions/acknowledged");
-    if (is_it && lookup_has(&lookup, KEY_PARAMS))
-        told = json_member(buffer->bytes, lookup.value[KEY_PARAMS], "notifications");
-    for (size_t index = 0; told.type == JSON_OBJECT && index < CHANGES; index++)
-        if (json_member(buffer->bytes, told.value, changes[index]).type == JSON_TRUE)
-            gather->honoured |= 1u << index;
-    if (told.type == JSON_OBJECT)
-        uris = json_member(buffer->bytes, told.value, "resourceSubscriptions");
-    gather->honoured |= uris.type == JSON_ARRAY && uris.value.bytes > 2 ? RESOURCES : 0;
-    buffer_drop(buffer);
-    if (!is_it)
-        return false;
-    send_release(shard, parcel);
-    gather->acknowledged++;
-    acknowledge_all(shard, gather);
-    return true;
-}
-
-static void listen_ended(struct shard *shard, struct mcp_gather *gather) {
-    struct span id = gather->lookup.value[KEY_ID];
-    struct text result;
-    assert(gather->call->is_listen);
-    if (!gather->is_told && !gather->is_cancelled) {
-        refuse_all(shard, gather, ERROR_METHOD_NOT_FOUND, "method", "subscriptions/listen",
-                   strlen("subscriptions/listen"));
-        return;
-    }
-    text_init(&result);
-    text_put(&result, "\"_meta\":{\"io.modelcontextprotocol/subscriptionId\":");
-    text_add(&result, body_of(gather) + id.at, id.bytes);
-    text_put(&result, "}");
-    give_result(shard, gather, &result);
-}
-
-static void listen_to_all(struct shard *shard, struct mcp_gather *gather) {
-    gather->call->is_listen = true;
-    gather->put = put_same;
-    gather->heard = heard;
-    gather->late = acknowledge_late;
-    gather->part_ended = acknowledge_all;
-    gather->ended = listen_ended;
-    mcp_gather_ask(shard, gather);
-}
-
-void mcp_all_part(struct shard *shard, struct mcp_gather *gather) {
-    assert(gather->call->is_listen);
-    gather->ends_well = true;
-    mcp_gather_cancel(shard, gather);
-}
-
 // --- Requests
 
 static bool method_is_one_of(const struct message *message, const char *const *methods) {
@@ -651,7 +430,8 @@ static void gather_list(struct shard *shard, struct mcp_gather *gather, const st
                         enum mcp_list list) {
     assert(shard->index == 0);
     if (post->params[MCP_PARAM_CURSOR].type != JSON_NONE) {
-        refuse_all(shard, gather, ERROR_INVALID_PARAMS, "field", "params.cursor", strlen("params.cursor"));
+        mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "field", "params.cursor",
+                              strlen("params.cursor"));
         return;
     }
     ask_for_list(shard, gather, list, list_ended);
@@ -660,7 +440,7 @@ static void gather_list(struct shard *shard, struct mcp_gather *gather, const st
 static void ask_all(struct shard *shard, struct mcp_gather *gather,
                     void (*ended)(struct shard *shard, struct mcp_gather *gather)) {
     assert(shard->index == 0);
-    gather->put = put_same;
+    gather->put = mcp_gather_put_same;
     gather->ended = ended;
     mcp_gather_ask(shard, gather);
 }
@@ -682,15 +462,16 @@ static void dispatch(struct shard *shard, struct mcp_gather *gather, const struc
     } else if (message_method_is(message, "completion/complete") && gather->count) {
         complete(shard, gather);
     } else if (post->method == MCP_LISTEN && gather->call->is_modern && post->takes_events) {
-        listen_to_all(shard, gather);
+        mcp_all_listen_begin(shard, gather);
     } else if (post->method == MCP_PING) {
         struct text nothing;
         text_init(&nothing);
-        give_result(shard, gather, &nothing);
+        mcp_all_answer_result(shard, gather, &nothing);
     } else if (post->method == MCP_SET_LEVEL) {
         ask_all(shard, gather, level_ended);
     } else {
-        refuse_all(shard, gather, ERROR_METHOD_NOT_FOUND, "method", message->method, message->method_bytes);
+        mcp_all_answer_refuse(shard, gather, ERROR_METHOD_NOT_FOUND, "method", message->method,
+                              message->method_bytes);
     }
 }
 
@@ -747,7 +528,8 @@ static bool cancel_own(struct shard *shard, const struct message *message, struc
     for (struct list *node = session->calls.prev; node != &session->calls; node = node->prev) {
         struct mcp_call *call = list_entry(node, struct mcp_call, link);
         struct mcp_gather *gather = call->gather;
-        if (!gather || !json_same(message->body, named.value, body_of(gather), gather->lookup.value[KEY_ID]))
+        if (!gather ||
+            !json_same(message->body, named.value, mcp_gather_body(gather), gather->lookup.value[KEY_ID]))
             continue;
         mcp_gather_cancel(shard, gather);
         return true;

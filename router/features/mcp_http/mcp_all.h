@@ -6,7 +6,5 @@
 
 // Takes a request of a client of all servers: of a session, or of one that was made for it.
 void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client);
-// Ends a subscription to all in good order.
-void mcp_all_part(struct shard *shard, struct mcp_gather *gather);
 // Takes a notification of a session.
 void mcp_all_tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session);

@@ -15,6 +15,7 @@
 #include "router/features/feature_list.h"
 #include "router/features/http/http_routes.h"
 #include "router/features/mcp_http/mcp_all.h"
+#include "router/features/mcp_http/mcp_all_listen.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_era.h"
@@ -397,7 +398,7 @@ static void end_listens(struct shard *shard, bool of_all) {
         for (struct mcp_call *call; client && !client->is_closed && (call = next_listen(client, of_all));) {
             call->is_parted = true;
             if (call->gather)
-                mcp_all_part(shard, call->gather);
+                mcp_all_listen_part(shard, call->gather);
             else
                 mcp_modern_call_part(shard, call);
         }

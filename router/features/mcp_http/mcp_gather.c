@@ -187,6 +187,13 @@ static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_
     mcp_call_send(shard, call, part->name, part->name_bytes, &body, &directives);
 }
 
+void mcp_gather_put_same(const struct mcp_gather *gather, struct text *body, const char *cursor,
+                         size_t bytes) {
+    assert(!cursor && !bytes);
+    (void)cursor, (void)bytes;
+    text_add(body, mcp_gather_body(gather), gather->frame.body.bytes);
+}
+
 void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     gather->open = gather->count + 1;

@@ -52,6 +52,10 @@ struct mcp_gather {
     struct mcp_part parts[];
 };
 
+// The body of what the client said.
+static inline const uint8_t *mcp_gather_body(const struct mcp_gather *gather) {
+    return frame_body(&gather->frame);
+}
 // Whether a section is of a server that a user may call.
 bool mcp_gather_reaches(const struct child_settings *child, const struct user *user);
 // Whether it serves a user's clients, be it in a session: a server without sessions doesn't there.
@@ -59,6 +63,9 @@ bool mcp_gather_serves(const struct shard *shard, const struct child_settings *c
                        bool in_session);
 // Begins one for a call whose exchange is open, and keeps what the client said. NULL without memory. Nothing is asked yet.
 struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post);
+// A gather's `put`: writes what the client said, as it was said. There is no cursor.
+void mcp_gather_put_same(const struct mcp_gather *gather, struct text *body, const char *cursor,
+                         size_t bytes);
 // Asks all; `ended` may have been called before it returns.
 void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather);
 // Asks one of them; likewise.
