@@ -347,17 +347,18 @@ void audit_refused_request(struct shard *shard, const struct peer *peer, const c
     audit_submit(shard, entry);
 }
 
-void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
-                          size_t target_bytes, enum error error, const struct text *data) {
-    static const char method[] = "start";
-    if (!journal_is_on(shard) || !audit_may_report(shard, user))
+void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *request, enum error error,
+                            const struct text *data) {
+    if (!journal_is_on(shard) || !audit_may_report(shard, request->user))
         return;
-    struct journal_entry *entry = journal_entry_create(shard, source);
+    struct journal_entry *entry = journal_entry_create(shard, request->source);
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
-        audit_put_user(shard, &entry->line, source, user);
-        journal_line_string(&entry->line, "target", target_bytes ? target : NULL, target_bytes);
-        journal_line_string(&entry->line, "method", method, strlen(method));
+        audit_put_user(shard, &entry->line, request->source, request->user);
+        journal_line_string(&entry->line, "target", request->target_bytes ? request->target : NULL,
+                            request->target_bytes);
+        journal_line_string(&entry->line, "method", request->method_bytes ? request->method : NULL,
+                            request->method_bytes);
         journal_line_number(&entry->line, "code", error_code(error));
         put_members(&entry->line, data);
         entry = audit_finish(entry);

@@ -45,10 +45,19 @@ void audit_refusal(struct shard *shard, const struct message *message, enum erro
 
 // Notes and counts the refusal of an HTTP request that bears no message. `path` is the path of its route, or NULL.
 void audit_refused_request(struct shard *shard, const struct peer *peer, const char *path, enum rule rule);
-// Notes the refusal of a start of HCS, which may have come on another shard. `target` is the address that the start
-// named.
-void audit_refused_stream(struct shard *shard, uint64_t source, const struct user *user, const char *target,
-                          size_t target_bytes, enum error error, const struct text *data);
+// What is refused before it is routed as a message, and may have come on another shard: a start of HCS, or a request of MCP
+// over HTTP.
+struct unrouted_request {
+    uint64_t source;
+    const struct user *user; // NULL: it isn't known, or users aren't on
+    const char *target;      // the address that the request names; bytes 0: none
+    size_t target_bytes;
+    const char *method; // bytes 0: none
+    size_t method_bytes;
+};
+// Notes the refusal of such a request, with what the source is told: `data` as for reply_error.
+void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *request, enum error error,
+                            const struct text *data);
 // Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
 bool audit_may_report(struct shard *shard, const struct user *user);
 // One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.

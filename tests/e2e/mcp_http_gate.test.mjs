@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { send, Session } from './mcp_web.mjs';
+import { sendModern, Session } from './mcp_web.mjs';
 import { WAIT_MS } from './peer.mjs';
 import { web } from './web.mjs';
 
@@ -14,7 +14,6 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 const program = fileURLToPath(new URL('mcp_server.py', import.meta.url));
 const section = (more = '') => `[child server]\ncommand = python3 -S -E ${program} --both\nprotocol = mcp\n${more}`;
 const OTHER = '[child other]\ncommand = cat\n', MANUAL = { 'Governance-Level': 'manual' };
-const VERSION = '2026-07-28', META = 'io.modelcontextprotocol/';
 
 async function until(what, look) {
   for (const end = Date.now() + WAIT_MS; Date.now() < end;) {
@@ -23,11 +22,6 @@ async function until(what, look) {
   }
   throw new Error(`no ${what}`);
 }
-const modern = (hub, method, params = {}, fields = {}) => {
-  const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
-  const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
-  return send(hub, 'POST', '/mcp/server', { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method, ...fields } });
-};
 const held = (peer, count) => until(`${count} held messages`, async () => {
   const { approvals } = (await peer.ask('hub/approvals')).result;
   return approvals.length === count && approvals;
@@ -41,7 +35,7 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
   web(`what is held is answered when SIGHUP removes the section (instances = ${name})`, how, async (hub) => {
     const session = await Session.open(hub), peer = await hub.peer('tcp');
     const calls = [session.call('wait', {}, MANUAL), session.call('wait', {}, { ...MANUAL, Accept: 'text/event-stream' })];
-    if (more) calls.push(modern(hub, 'where', {}, MANUAL)); // whose client lasts as a session does
+    if (more) calls.push(sendModern(hub, '/mcp/server', 'where', {}, { fields: MANUAL })); // whose client lasts as a session does
     const checkpoints = (await held(peer, calls.length)).map(({ checkpoint }) => checkpoint);
     const waiting = session.call('wait');
     await until('the request', async () => (await session.ask('seen')).result.messages.some(({ method }) => method === 'wait'));
@@ -59,7 +53,10 @@ for (const [name, more] of [['shared', ''], ['each', 'instances = each\n']]) {
     await held(peer, 0);
     const { gate_held: all, gate_target_removed: removed, gate_source_left: left } = (await peer.ask('hub/stats')).result;
     assert.deepEqual([all, removed, left], [calls.length, calls.length, 0]);
-    const steps = readFileSync(journal, 'utf8').split('\n').filter((line) => line.includes('"target removed"')).map((line) => JSON.parse(line));
+    const steps = await until('lines of the journal', () => new Promise(setImmediate).then(() => {
+      const found = readFileSync(journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)).filter(({ step }) => step === 'target removed');
+      return found.length === calls.length && found;
+    }));
     assert.deepEqual(steps.map(({ kind, checkpoint, code }) => [kind, checkpoint, code]).sort(),
       checkpoints.map((checkpoint) => ['gate', checkpoint, -32010]).sort());
     const late = await peer.ask('governance/approval', { checkpoint: checkpoints[0], artifact: {}, approver: 'a', decision: 'approved' });

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OPENING, send, Session } from './mcp_web.mjs';
-import { assertError } from './peer.mjs';
+import { OPENING, send, sendModern, Session } from './mcp_web.mjs';
+import { assertError, WAIT_MS } from './peer.mjs';
 import { directoryOfUsers, known, reload, tokenOf, withUsers } from './users.mjs';
 
 const program = fileURLToPath(new URL('mcp_lists.py', import.meta.url));
@@ -95,6 +95,14 @@ withUsers('a user who is gone has no session', USERS, HOW, async (hub) => {
   await stream.end();
 });
 
+// The journal's lines of calls, once there are so many.
+async function toolLines(hub, count) {
+  for (const end = Date.now() + WAIT_MS; Date.now() < end; await new Promise(setImmediate)) {
+    const all = lines(hub, 'tool');
+    if (all.length >= count) return all;
+  }
+  throw new Error(`${lines(hub, 'tool').length} lines, not ${count}`);
+}
 const lines = (hub, kind) => readFileSync(hub.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)).filter((line) => line.kind === kind);
 writeFileSync(join(directoryOfUsers, 'journal.ini'), section('one', 'a,slow,failed,refused') + section('two', 'c'));
 const JOURNAL = { transport: 'http', options: ['--config', join(directoryOfUsers, 'journal.ini')] };
@@ -104,7 +112,7 @@ withUsers('each call of a tool has a line in the journal, from whatever transpor
   for (const name of ['a', 'failed', 'refused']) await session.ask('tools/call', { name, ...secret });
   await all.ask('tools/call', { name: 'c', ...secret });
   await peer.ask('tools/call', { targetAgent: 'one', name: 'a', ...secret });
-  assertError(await peer.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001); // which has another line
+  assertError(await peer.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001); // which has a line of a refusal, too
   const late = await (await session.call('tools/call', { name: 'slow', ...secret }, { 'Custom-Timeout-Ms': '50' })).end();
   assert.equal(late.answer(session.ids).error.code, -31051);
   const waiting = session.call('tools/call', { name: 'slow', ...secret });
@@ -113,11 +121,10 @@ withUsers('each call of a tool has a line in the journal, from whatever transpor
   while ((await counts()).pending < 1);
   await session.notify('notifications/cancelled', { requestId: session.ids });
   await (await waiting).end();
-  while (lines(hub, 'tool').length < 7);
-  const told = lines(hub, 'tool');
+  const told = await toolLines(hub, 8);
   assert.deepEqual(told.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), [
     ['one', 'a', 'ok', 'all'], ['one', 'failed', 'error', 'all'], ['one', 'refused', 'error', 'all'], ['two', 'c', 'ok', 'all'],
-    ['one', 'a', 'ok', 'one'], ['one', 'slow', 'error', 'all'], ['one', 'slow', 'cancelled', 'all']]);
+    ['one', 'a', 'ok', 'one'], ['one', 'b', 'error', 'one'], ['one', 'slow', 'error', 'all'], ['one', 'slow', 'cancelled', 'all']]);
   for (const line of told) {
     assert.deepEqual(Object.keys(line), ['time', 'kind', 'source', 'target', 'tool', 'outcome', 'ms']);
     assert.ok(Number.isInteger(line.ms) && line.ms >= (line.outcome === 'error' && line.tool === 'slow' ? 50 : 0), line.ms);
@@ -125,5 +132,115 @@ withUsers('each call of a tool has a line in the journal, from whatever transpor
   assert.ok(!readFileSync(hub.journal, 'utf8').includes('hidden'));
   assert.equal(lines(hub, 'refusal').length, 1);
   const { mcp_tool_calls_ok: ok, mcp_tool_calls_error: error, mcp_tool_calls_cancelled: cancelled } = await counts();
-  assert.deepEqual([ok, error, cancelled], [3, 3, 1]);
+  assert.deepEqual([ok, error, cancelled], [3, 4, 1]);
+});
+
+// Answers of a tool that a user may not call, and of one that isn't there: the same at each path, in both eras and framed.
+const FORMS = { transport: 'http', options: ['--config', join(directoryOfUsers, 'forms.ini')] };
+writeFileSync(join(directoryOfUsers, 'forms.ini'), section('one', 'a,b,hidden', 'tools = a, b\n') + section('two', 'c,d'));
+const FORM_USERS = { ...USERS, most: { call: ['one', 'two'], 'deny-call': ['tool:one__b', 'tool:d'] }, few: { call: ['tool:a'] } };
+withUsers('a tool that is forbidden, and one that isn’t there', FORM_USERS, FORMS, async (hub) => {
+  // [user, path, tool, code]
+  const rows = [
+    ['most', '/mcp/one', 'b', -31001], ['most', '/mcp/two', 'd', -31001], ['few', '/mcp/one', 'b', -31001], ['few', '/mcp/one', 'nobody', -31001],
+    ['few', '/mcp/one', 'hidden', -31001], ['most', '/mcp/one', 'hidden', -32602], ['all', '/mcp/one', 'hidden', -32602], ['all', '/mcp/one', 'nobody', -32602],
+    ['most', '/mcp', 'one__b', -31001], ['most', '/mcp', 'two__d', -31001], ['most', '/mcp', 'd', -31001], ['few', '/mcp', 'b', -31001],
+    ['few', '/mcp', 'nobody', -31001], ['few', '/mcp', 'hidden', -31001], ['few', '/mcp', 'one__hidden', -31001],
+    // The other server might have it.
+    ['most', '/mcp', 'b', -32602],
+    ['most', '/mcp', 'hidden', -32602], ['all', '/mcp', 'hidden', -32602], ['all', '/mcp', 'nobody', -32602], ['all', '/mcp', 'one__hidden', -32602], ['all', '/mcp', 'one__nobody', -32602],
+  ];
+  for (const [user, path, tool, code] of rows) {
+    const what = `${user} ${path} ${tool}`, before = lines(hub, 'tool').length;
+    const session = await open(hub, user, path);
+    const legacy = await (await session.call('tools/call', { name: tool })).end();
+    const modern = await (await sendModern(hub, path, 'tools/call', { name: tool }, { fields: bearer(user) })).end();
+    for (const answer of [legacy, modern]) {
+      assert.equal(answer.json.error?.code, code, `${what} ${answer.text}`);
+      assert.equal(answer.status, 200, what);
+    }
+    if (code === -31001) assert.deepEqual(legacy.json.error.data, { rule: 'call' }, what);
+    if (path !== '/mcp') assertError(await (await known(hub, user, 'tcp')).ask('tools/call', { targetAgent: path.slice(5), name: tool }), code === -31001 ? -32001 : code);
+    const due = path === '/mcp' ? 2 : 3;
+    for (const line of (await toolLines(hub, before + due)).slice(before)) assert.equal(line.outcome, 'error', what);
+  }
+});
+
+const refusing = join(directoryOfUsers, 'refusing.ini');
+writeFileSync(refusing, section('one', 'a,slow,mirrored') + section('two', 'a') + '[child down]\ncommand = false\nprotocol = mcp\nrestart-limit = 1\nrestart-delay = 1ms\n');
+const REFUSING = { transport: 'http', options: ['--config', refusing, '--gate', 'manual', '--mcp-keep-alive', '50ms'] };
+const REFUSING_USERS = { ...USERS, held: { call: ['*'], hold: ['tool:slow'] } };
+withUsers('calls that no server gets have lines in the journal', REFUSING_USERS, REFUSING, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp');
+  // What each row does gives these lines: [target, tool, outcome, user].
+  const row = async (what, act, ...expected) => {
+    const before = lines(hub, 'tool').length;
+    const codes = await act();
+    const told = (await toolLines(hub, before + expected.length)).slice(before);
+    assert.deepEqual(told.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), expected, what);
+    for (const line of told) {
+      assert.deepEqual(Object.keys(line), ['time', 'kind', 'source', 'target', 'tool', 'outcome', 'ms'], what);
+      assert.ok(Number.isInteger(line.ms) && line.ms >= 0, what);
+    }
+    return codes;
+  };
+  const code = async (answer, status) => {
+    const { json, status: own, text } = await (await answer).end();
+    assert.equal(own, status, text);
+    return json.error.code;
+  };
+  const post = (user, path, name, fields = {}) => send(hub, 'POST', path, { body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { password: 'hidden' } } }, fields: { ...bearer(user), ...fields } });
+  const modern = (user, path, name, fields = {}) => sendModern(hub, path, 'tools/call', { name }, { fields: { ...bearer(user), ...fields } });
+  const no = async (act, status, expected) => assert.equal(await code(act, status), expected);
+
+  await row('no right to the server', () => no(post('none', '/mcp/one', 'a'), 403, -31001), ['one', 'a', 'error', 'none']);
+  await row('no right to any', () => no(modern('none', '/mcp', 'a'), 403, -31001), [null, 'a', 'error', 'none']);
+  await row('an unknown section', () => no(post('all', '/mcp/nobody', 'a'), 404, -31010), ['nobody', 'a', 'error', 'all']);
+  await row('no session', () => no(post('all', '/mcp/one', 'a'), 400, -31054), ['one', 'a', 'error', 'all']);
+  await row('no such session', () => no(post('all', '/mcp/one', 'a', { 'Mcp-Session-Id': 'x' }), 404, -31054), ['one', 'a', 'error', 'all']);
+  await row('a head that lies', () => no(modern('all', '/mcp/one', 'a', { 'Mcp-Name': 'b' }), 400, -32020), ['one', 'a', 'error', 'all']);
+  await row('an argument without its field', () => no(sendModern(hub, '/mcp/one', 'tools/call', { name: 'mirrored', arguments: { region: 'x' } }, { fields: bearer('all') }), 400, -32020), ['one', 'mirrored', 'error', 'all']);
+  await row('a bad time', async () => no((await open(hub, 'all', '/mcp/one')).call('tools/call', { name: 'a' }, { 'Custom-Timeout-Ms': 'x' }), 400, -32602), ['one', 'a', 'error', 'all']);
+  await row('no tool', async () => no((await open(hub, 'all', '/mcp')).call('tools/call', {}), 200, -32602), [null, null, 'error', 'all']);
+  await row('an ambiguous name', async () => no((await open(hub, 'all', '/mcp')).call('tools/call', { name: 'a' }), 200, -32602), [null, 'a', 'error', 'all']);
+
+  // The gate: decided, timed out, cancelled, and left.
+  const session = await open(hub, 'held', '/mcp/one');
+  const held = async () => {
+    for (;;) {
+      const { approvals } = (await boss.ask('hub/approvals')).result;
+      if (approvals.length) return approvals[0].checkpoint;
+    }
+  };
+  const decide = async (decision) => assert.equal((await boss.ask('governance/approval', { checkpoint: await held(), artifact: {}, approver: 'x', decision })).result.applied, true);
+  for (const [decision, expected] of [['rejected', -31011], ['needs_revision', -31012]])
+    await row(decision, async () => {
+      const waiting = session.call('tools/call', { name: 'slow' });
+      await decide(decision);
+      await no(waiting, 200, expected);
+    }, ['one', 'slow', 'error', 'held']);
+  await row('cancelled while it is held', async () => {
+    const waiting = session.call('tools/call', { name: 'slow' });
+    await held();
+    await session.notify('notifications/cancelled', { requestId: session.ids });
+    assert.equal((await (await waiting).end()).messages.length, 0);
+  }, ['one', 'slow', 'cancelled', 'held']);
+  await row('left while it is held', async () => {
+    const stream = await modern('held', '/mcp/one', 'slow', { Accept: 'text/event-stream' }); // whose head comes with a comment
+    await held();
+    stream.drop();
+  }, ['one', 'slow', 'cancelled', 'held']);
+  await row('framed', async () => {
+    const waiting = (await known(hub, 'held', 'tcp')).ask('tools/call', { targetAgent: 'one', name: 'slow' });
+    await decide('rejected');
+    assertError(await waiting, -32011);
+  }, ['one', 'slow', 'error', 'held']);
+  const peer = await known(hub, 'all', 'tcp');
+  const child = async () => (await boss.ask('hub/children')).result.children.find(({ name }) => name === 'down').state;
+  while ((await child()) !== 'down');
+  await row('a server that is down', async () => {
+    assertError(await peer.ask('tools/call', { targetAgent: 'down', name: 'a' }), -32010);
+    await no(modern('all', '/mcp/down', 'a'), 503, -31052);
+  }, ['down', 'a', 'error', 'all'], ['down', 'a', 'error', 'all']);
+  assert.ok(!readFileSync(hub.journal, 'utf8').includes('hidden'));
 });

@@ -85,6 +85,15 @@ export function send(hub, method, path, { body, fields = {}, agent = false } = {
   }), `the answer to ${method} ${path} ${content ?? ''}`);
 }
 
+export const VERSION = '2026-07-28', META = 'io.modelcontextprotocol/';
+
+// Sends a request of the later era, with the head that its body asks for.
+export function sendModern(hub, path, method, params = {}, { id = 1, fields = {} } = {}) {
+  const subject = params.name ?? params.uri, _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
+  const own = { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method, ...(subject === undefined ? {} : { 'Mcp-Name': subject }) };
+  return send(hub, 'POST', path, { body: { jsonrpc: '2.0', id, method, params: { ...params, _meta } }, fields: { ...own, ...fields } });
+}
+
 export class Session {
   static async open(hub, path = '/mcp/server', { fields = {}, opening = OPENING } = {}) {
     const session = new Session();

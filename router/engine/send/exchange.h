@@ -48,6 +48,7 @@ struct exchange {
     bool is_bad;          // what came, as a whole, was no message
     bool is_mcp;          // what came is MCP's, over HTTP: the hub's own codes are others (error_code_mcp)
     bool is_limited;      // it was refused for a limit of its user's
+    bool lacks_tool;      // it was refused as its target's section leaves out the tool that it names
     uint8_t error;        // enum error, by which the hub itself has answered last; 0: it hasn't
     uint32_t wait_ms;     // when such a one would pass; 0: nobody knows
     bool is_ended;        // nothing is due any more

@@ -5,6 +5,7 @@
 
 #include "core/child/child_settings.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/children/child.h"
 #include "router/features/children/child_record.h"
@@ -78,6 +79,8 @@ bool child_mux_lacks_tool(struct shard *shard, const struct message *message, co
     size_t bytes = json_string_decode(message->body, tool.value, name, sizeof name);
     if (bytes != SIZE_MAX && child_settings_has_tool(settings, name, bytes))
         return false;
+    if (message->exchange)
+        message->exchange->lacks_tool = true;
     refuse_field(shard, message, "params.name", "a tool of this server");
     return true;
 }

@@ -57,14 +57,21 @@ static bool is_producer(const struct shard *shard, const struct agent *agent) {
     return false;
 }
 
+// Notes the refusal of a start, with what its source is told.
+static void note_start_refused(struct shard *shard, uint64_t source, const struct user *user,
+                               const char *target, size_t bytes, enum error error, const struct text *data) {
+    struct unrouted_request start = {source, user, target, bytes, "start", sizeof "start" - 1};
+    audit_refused_unrouted(shard, &start, error, data);
+}
+
 static void refuse_level(struct shard *shard, struct hcs_client *client, const struct agent *agent) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", agent->id, agent->id_bytes);
     reply_data_text(&data, "required", governance_text(client->required));
     reply_data_text(&data, "supported", governance_text(agent->governance));
-    audit_refused_stream(shard, client->connection, client->user, agent->id, agent->id_bytes,
-                         ERROR_GOVERNANCE_VIOLATION, &data);
+    note_start_refused(shard, client->connection, client->user, agent->id, agent->id_bytes,
+                       ERROR_GOVERNANCE_VIOLATION, &data);
     text_deinit(&data);
     hcs_open_refuse(shard, client, HCS_FRAMES_INVALID_REQUEST,
                     "governance violation: the producer doesn't support the level that is required", false);
@@ -343,8 +350,8 @@ void hcs_access_note_refused(struct shard *shard, uint64_t source, const struct 
     text_init(&data);
     reply_data_text(&data, "rule", is_held ? "hold" : rule_text(RULE_CALL));
     stats_count(&shard->stats, is_held ? COUNT_APPROVALS_REFUSED : COUNT_REFUSED_CALL);
-    audit_refused_stream(shard, source, user, target, target_bytes,
-                         is_held ? ERROR_APPROVAL_REQUIRED : ERROR_NOT_ALLOWED, &data);
+    note_start_refused(shard, source, user, target, target_bytes,
+                       is_held ? ERROR_APPROVAL_REQUIRED : ERROR_NOT_ALLOWED, &data);
     text_deinit(&data);
 }
 

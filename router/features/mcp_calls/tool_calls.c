@@ -11,8 +11,12 @@
 #include "core/requests/pending.h"
 #include "router/audit/audit.h"
 #include "router/engine/message/message.h"
+#include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/feature.h"
+#include "router/engine/shard/feature_call.h"
+#include "router/engine/shard/identity.h"
+#include "router/engine/shard/peer_cold.h"
 #include "router/engine/shard/post.h"
 #include "router/features/children/child_record.h"
 #include "router/features/feature_list.h"
@@ -162,6 +166,11 @@ static size_t read_tool(const struct message *message, char *out, size_t capacit
     return json_member_text(message->body, lookup->value[KEY_PARAMS], "name", out, capacity);
 }
 
+// SIZE_MAX: no tool is named.
+static void put_tool(struct text *line, const char *tool, size_t bytes) {
+    journal_line_string(line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
+}
+
 static struct tool_call *add_call(struct shard *shard, const struct pending *pending, const char *server,
                                   size_t server_bytes) {
     struct tool_call *call = quota_take(&shard->quota, sizeof *call + server_bytes);
@@ -187,7 +196,7 @@ static void begin_call(struct shard *shard, const struct message *message, const
     if (journal_is_on(shard) && (!call || !call->entry))
         stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
     if (call && call->entry)
-        journal_line_string(&call->entry->line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
+        put_tool(&call->entry->line, tool, bytes);
     if (call && bytes != SIZE_MAX)
         call->figures = find_figures(shard->hub, agent, tool, bytes);
 }
@@ -304,6 +313,72 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
     *response = filtered;
 }
 
+// --- Calls that no server gets
+
+// A user who is over a limit must not fill the journal: lines of such calls are bounded as those of refusals are.
+static bool has_line(struct shard *shard, const struct user *user, enum error error) {
+    return journal_is_on(shard) && (error != ERROR_OVERLOADED || audit_may_report(shard, user));
+}
+
+// Ends a call with its line, where it has one: `entry` NULL then means that there is no memory for the line.
+static void end_refused(struct shard *shard, bool lined, struct journal_entry *entry, enum error error,
+                        uint64_t ms) {
+    bool is_cancelled = error == ERROR_NONE || error == ERROR_CANCELLED;
+    enum tool_counter outcome = is_cancelled ? TOOL_COUNT_CANCELLED : TOOL_COUNT_ERROR;
+    stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_MCP_CALLS, outcome));
+    if (entry)
+        write_line(shard, entry, outcome, ms);
+    else if (lined)
+        stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
+}
+
+void tool_calls_refused(struct shard *shard, const struct tool_refusal *refusal) {
+    if (!calls_of(shard)) // no section has a server
+        return;
+    bool lined = has_line(shard, refusal->user, refusal->error);
+    struct journal_entry *entry = lined ? journal_entry_create(shard, refusal->connection) : NULL;
+    if (entry) {
+        journal_line_begin(&entry->line, io_wall_ms(shard->io), "tool");
+        audit_put_user(shard, &entry->line, refusal->connection, refusal->user);
+        journal_line_string(&entry->line, "target", refusal->server_bytes ? refusal->server : NULL,
+                            refusal->server_bytes);
+        put_tool(&entry->line, refusal->tool, refusal->tool_bytes);
+    }
+    uint64_t now_ms = shard_now_ms(shard); // which may lie behind that of another shard
+    end_refused(shard, lined, entry, refusal->error,
+                now_ms > refusal->began_ms ? now_ms - refusal->began_ms : 0);
+}
+
+// Whether a message is addressed to an MCP server of a section, be it one that was removed.
+static bool is_for_server(const struct shard *shard, const struct message *message) {
+    char text[AGENT_ID_BYTES_MAX];
+    const struct attachment *attachment = message_attachment(message);
+    if (message->exchange && message->exchange->is_mcp)
+        return true;
+    if (attachment)
+        return feature_has_tools(shard, attachment->agent, attachment->bytes);
+    if (!lookup_has(&message->lookup, KEY_TARGET_AGENT) ||
+        message->lookup.type[KEY_TARGET_AGENT] != JSON_STRING)
+        return false;
+    size_t bytes =
+        json_string_decode(message->body, message->lookup.value[KEY_TARGET_AGENT], text, sizeof text);
+    return bytes != SIZE_MAX && feature_has_tools(shard, text, bytes);
+}
+
+static void tool_call_refused(struct shard *shard, const struct message *message, unsigned error) {
+    char tool[METHOD_BYTES_MAX];
+    bool is_nobodys = error == ERROR_NOT_INITIALIZED && shard->settings->users; // it came before a credential
+    if (!message_is_request(message) || !message_method_is(message, "tools/call") || is_nobodys ||
+        !is_for_server(shard, message))
+        return;
+    bool lined = has_line(shard, identity_user(message->peer), (enum error)error);
+    struct journal_entry *entry = lined ? audit_entry(shard, message, "tool", NULL) : NULL;
+    if (entry)
+        put_tool(&entry->line, tool, read_tool(message, tool, sizeof tool));
+    end_refused(shard, lined, entry, (enum error)error,
+                message->hold ? shard_now_ms(shard) - message->hold->since_ms : 0);
+}
+
 // --- hub/stats
 
 static void put_server(const struct hub *hub, const struct child_record *record, struct text *out) {
@@ -391,4 +466,5 @@ const struct feature mcp_calls_feature = {
     .stats = put_stats,
     .response_came = sift_list,
     .request_ended = tool_call_ended,
+    .message_refused = tool_call_refused,
 };

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/audit/audit.h"
 #include "router/engine/send/send.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/mcp_calls/mcp_body.h"
@@ -19,6 +20,7 @@
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/forwarding/progress.h"
 #include "router/methods/cancel_request.h"
+#include "router/rights/authz.h"
 #include "router/routing/route.h"
 
 // --- Lists
@@ -242,6 +244,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     uint32_t server_bytes = gather->parts[index].name_bytes;
     struct text body;
     memcpy(server, gather->parts[index].name, server_bytes);
+    gather->is_tool_call = false; // the call's line is the server's from now on
     text_init(&body);
     text_add(&body, mcp_gather_body(gather), name.value.at);
     text_string(&body, own, bytes);
@@ -339,15 +342,46 @@ static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum m
     return true;
 }
 
+// Whether the user may call a tool of this name at any of the servers, be it there or not.
+static bool may_call_tool(const struct mcp_gather *gather, const char *name, size_t bytes) {
+    const struct user *user = gather->call->client->user;
+    bool may_call = !user;
+    for (uint32_t index = 0; index < gather->count && !may_call; index++)
+        may_call =
+            authz_calls_tool(user, gather->parts[index].name, gather->parts[index].name_bytes, name, bytes);
+    return may_call;
+}
+
+static void refuse_right_to_call(struct shard *shard, struct mcp_gather *gather) {
+    const struct mcp_client *client = gather->call->client;
+    struct unrouted_request request = {.source = client->seat->name,
+                                       .user = client->user,
+                                       .method = "tools/call",
+                                       .method_bytes = sizeof "tools/call" - 1};
+    struct text data;
+    text_init(&data);
+    reply_data_text(&data, "rule", rule_text(RULE_CALL));
+    stats_count(&shard->stats, COUNT_REFUSED_CALL);
+    audit_refused_unrouted(shard, &request, ERROR_NOT_ALLOWED, &data);
+    text_deinit(&data);
+    mcp_all_answer_refuse(shard, gather, ERROR_NOT_ALLOWED, "rule", rule_text(RULE_CALL),
+                          strlen(rule_text(RULE_CALL)));
+}
+
 static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_list list) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
     gather->subject = "name";
+    gather->is_tool_call = list == MCP_TOOLS;
     size_t bytes = read_name(gather, name, sizeof name);
     if (bytes == SIZE_MAX)
         mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name",
                               strlen("params.name"));
-    else if (!pass_to_owner(shard, gather, list, name, bytes))
+    else if (pass_to_owner(shard, gather, list, name, bytes))
+        return;
+    else if (list == MCP_TOOLS && gather->count && !may_call_tool(gather, name, bytes))
+        refuse_right_to_call(shard, gather);
+    else
         ask_for_list(shard, gather, list, name_found);
 }
 

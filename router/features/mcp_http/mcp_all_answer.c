@@ -62,6 +62,8 @@ void mcp_all_answer_error(struct shard *shard, struct mcp_gather *gather, enum e
                           struct text *data) {
     assert(shard->index == 0);
     struct text body;
+    if (!gather->is_cancelled)
+        gather->error = error;
     text_init(&body);
     mcp_all_answer_put_id(gather, &body);
     text_put(&body, ",\"error\":{\"code\":");

@@ -59,6 +59,9 @@ static bool reaches_any(const struct shard *shard, const struct user *user) {
 static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                      const struct place *place) {
     assert(shard->index == 0);
+    const struct mcp_post *post = mcp_http_of(shard)->serving; // NULL: a GET or DELETE
+    const char *method = post ? post->message.method : NULL;
+    size_t method_bytes = post ? post->message.method_bytes : 0;
     struct text data;
     if (!exchange->user || (place->bytes ? authz_calls_server(exchange->user, place->name, place->bytes)
                                          : reaches_any(shard, exchange->user)))
@@ -66,8 +69,9 @@ static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct 
     text_init(&data);
     reply_data_text(&data, "rule", rule_text(RULE_CALL));
     stats_count(&shard->stats, COUNT_REFUSED_CALL);
-    audit_refused_stream(shard, exchange->connection, exchange->user, place->name, place->bytes,
-                         ERROR_NOT_ALLOWED, &data);
+    struct unrouted_request request = {exchange->connection, exchange->user, place->name,
+                                       place->bytes,         method,         method_bytes};
+    audit_refused_unrouted(shard, &request, ERROR_NOT_ALLOWED, &data);
     mcp_reply_error(shard, exchange, 403, to, ERROR_NOT_ALLOWED, &data);
     return false;
 }
@@ -252,12 +256,25 @@ static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival,
     }
 }
 
+static void serve_message(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post) {
+    struct place place = {post->server, post->server_bytes};
+    char name[AGENT_ID_BYTES_MAX];
+    if (!find(shard, arrival->exchange, post->to, &place))
+        return;
+    memcpy(name, place.name, place.bytes); // the head goes
+    place.name = post->server = name;
+    if (post->message.lookup.kind == BODY_REQUEST && shard->phase != HUB_SERVING)
+        refuse_end(shard, post);
+    else if (mcp_header_is_modern(post))
+        serve_modern(shard, arrival, post, place.name, place.bytes);
+    else
+        mcp_session_post(shard, post, place.name, place.bytes);
+}
+
 static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
     assert(shard->index == 0);
     struct mcp_post post;
     bool json, events;
-    struct place place = place_of(arrival);
-    char name[AGENT_ID_BYTES_MAX];
     if (!is_json(arrival)) {
         refuse_status(shard, arrival->exchange, 415, "the content must be application/json");
         return;
@@ -266,15 +283,13 @@ static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
         refuse_status(shard, arrival->exchange, 406, "the answer is application/json or text/event-stream");
         return;
     }
-    if (!mcp_post_read(shard, arrival, &post) || !find(shard, arrival->exchange, post.to, &place))
+    if (!mcp_post_read(shard, arrival, &post))
         return;
-    memcpy(name, place.name, place.bytes); // the head goes
-    if (post.message.lookup.kind == BODY_REQUEST && shard->phase != HUB_SERVING)
-        refuse_end(shard, &post);
-    else if (mcp_header_is_modern(&post))
-        serve_modern(shard, arrival, &post, name, place.bytes);
-    else
-        mcp_session_post(shard, &post, name, place.bytes);
+    mcp_post_name_server(&post, arrival);
+    const struct mcp_post *before = mcp_http_of(shard)->serving;
+    mcp_http_of(shard)->serving = &post;
+    serve_message(shard, arrival, &post);
+    mcp_http_of(shard)->serving = before;
 }
 
 // Whether the head names a version, and none of sessions.

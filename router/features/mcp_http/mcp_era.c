@@ -11,6 +11,7 @@
 #include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_modern_call.h"
+#include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_table.h"
 
@@ -51,16 +52,35 @@ static void give_wait(struct shard *shard, struct mcp_wait *wait) {
     quota_give(&shard->quota, wait);
 }
 
+static struct mcp_arrival arrival_of(const struct mcp_wait *wait) {
+    struct mcp_arrival arrival = {.exchange = wait->exchange, .frame = &wait->frame};
+    arrival.head = wait->frame.buffer->bytes + wait->frame.at;
+    http_read(arrival.head, wait->frame.unit, &arrival.request);
+    return arrival;
+}
+
+// Notes the end of a request that no server gets. The message was read well before, and so is read well again.
+static void note_refused(struct shard *shard, const struct mcp_wait *wait, enum error error) {
+    struct mcp_arrival arrival = arrival_of(wait);
+    struct mcp_post post;
+    if (!mcp_post_read(shard, &arrival, &post)) {
+        assert(false);
+        return;
+    }
+    mcp_post_name_server(&post, &arrival);
+    mcp_reply_note_refused(shard, &post, error);
+}
+
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange) {
-    if (exchange->wait)
-        give_wait(shard, exchange->wait);
+    if (!exchange->wait)
+        return;
+    note_refused(shard, exchange->wait, ERROR_NONE);
+    give_wait(shard, exchange->wait);
 }
 
 static void serve_one(struct shard *shard, struct mcp_wait *wait) {
     assert(shard->index == 0);
-    struct mcp_arrival arrival = {.exchange = wait->exchange, .frame = &wait->frame};
-    arrival.head = wait->frame.buffer->bytes + wait->frame.at;
-    http_read(arrival.head, wait->frame.unit, &arrival.request);
+    struct mcp_arrival arrival = arrival_of(wait);
     list_remove(&wait->link);
     wait->exchange->wait = NULL;
     serve_again(shard, &arrival);
@@ -75,6 +95,7 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     text_init(&data);
     reply_data_string(&data, "agent", server->name, server->name_bytes);
     reply_data_text(&data, "fault", "the server doesn't say whether it speaks this era");
+    note_refused(shard, wait, ERROR_OVERLOADED);
     wait->exchange->wait = NULL;
     mcp_reply_error(shard, exchange, 503, wait->to, ERROR_OVERLOADED, &data);
     list_remove(&wait->link);

@@ -6,6 +6,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/features/mcp_calls/mcp_body.h"
+#include "router/features/mcp_calls/tool_calls.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_post.h"
@@ -98,8 +99,27 @@ static void abandon(struct shard *shard, const struct mcp_gather *gather, struct
     mcp_call_cancel(shard, call);
 }
 
+// Notes the end of a tools/call that no server has got.
+static void note_refused(struct shard *shard, const struct mcp_gather *gather) {
+    char tool[METHOD_BYTES_MAX];
+    const uint8_t *body = frame_body(&gather->frame);
+    struct json_item name = mcp_text(body, &gather->lookup, "name");
+    size_t bytes =
+        name.type == JSON_STRING ? json_string_decode(body, name.value, tool, sizeof tool) : SIZE_MAX;
+    const struct mcp_call *call = gather->call;
+    struct tool_refusal refusal = {.connection = call->client->seat->name,
+                                   .user = call->client->user,
+                                   .tool = tool,
+                                   .tool_bytes = bytes,
+                                   .began_ms = call->began_ms,
+                                   .error = gather->error};
+    tool_calls_refused(shard, &refusal);
+}
+
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
+    if (gather->is_tool_call)
+        note_refused(shard, gather);
     for (uint32_t index = 0; index < gather->count; index++) {
         abandon(shard, gather, &gather->parts[index]);
         for (struct parcel *parcel; (parcel = parcel_list_take(&gather->parts[index].answers));)

@@ -1,6 +1,7 @@
 // One question to all servers that a user reaches, in the order of the configuration, and their answers.
 #pragma once
 
+#include "core/base/errors.h"
 #include "core/base/text.h"
 #include "core/lookup/lookup.h"
 #include "router/features/mcp_http/mcp_client_types.h"
@@ -42,6 +43,8 @@ struct mcp_gather {
     bool is_reference;     // of params.ref
     uint32_t step;         // the caller's
     bool is_cancelled;     // the client has given it up
+    bool is_tool_call;     // a tools/call that no server has got
+    enum error error;      // by which the hub has answered such a call
     bool pages;            // all of a list are asked for
     const char *list;      // then, its member of results; static
     const char *method;    // static, or in the gather's memory

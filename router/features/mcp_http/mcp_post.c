@@ -214,6 +214,13 @@ bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struc
     return true;
 }
 
+void mcp_post_name_server(struct mcp_post *post, const struct mcp_arrival *arrival) {
+    struct span path = arrival->request.line.path;
+    uint32_t before = sizeof "/mcp/" - 1;
+    post->server_bytes = path.bytes > before ? path.bytes - before : 0;
+    post->server = post->server_bytes ? (const char *)arrival->head + path.at + before : "";
+}
+
 void mcp_post_frame(struct mcp_post *post) {
     struct frame *frame = &post->frame;
     uint32_t at = frame->at + http_make_framed(frame->buffer->bytes + frame->at, &post->unit);

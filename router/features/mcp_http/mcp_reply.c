@@ -3,6 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
+#include "router/features/mcp_calls/tool_calls.h"
+#include "router/features/mcp_http/mcp_post_types.h"
+#include "router/features/mcp_http/mcp_table.h"
+
 // Answers with a body, which is taken.
 static void answer(struct shard *shard, struct mcp_exchange *exchange, unsigned status, char *lines,
                    struct text *body) {
@@ -36,10 +40,33 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
     text_put(body, "}}}");
 }
 
+void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error) {
+    char tool[METHOD_BYTES_MAX];
+    const struct mcp_exchange *exchange = post->exchange;
+    if (post->message.lookup.kind != BODY_REQUEST || !message_method_is(&post->message, "tools/call"))
+        return;
+    const struct json_item *name = &post->params[MCP_PARAM_NAME];
+    size_t bytes = name->type == JSON_STRING
+                       ? json_string_decode(post->message.body, name->value, tool, sizeof tool)
+                       : SIZE_MAX;
+    struct tool_refusal refusal = {.connection = exchange->connection,
+                                   .user = exchange->user,
+                                   .server = post->server,
+                                   .server_bytes = post->server_bytes,
+                                   .tool = tool,
+                                   .tool_bytes = bytes,
+                                   .began_ms = exchange->said_ms,
+                                   .error = error};
+    tool_calls_refused(shard, &refusal);
+}
+
 static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                   int code, const char *message, char *lines, struct text *data) {
+                   enum error error, int code, const char *message, char *lines, struct text *data) {
     struct text body;
     assert(status >= 400 && code < 0);
+    const struct mcp_post *post = mcp_http_of(shard)->serving;
+    if (post && post->exchange == exchange)
+        mcp_reply_note_refused(shard, post, error);
     put_error(&body, to, code, message, data);
     if (data)
         text_deinit(data);
@@ -49,7 +76,7 @@ static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned 
 
 void mcp_reply_error(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
                      enum error error, struct text *data) {
-    refuse(shard, exchange, status, to, error_code_mcp(error), error_text(error), NULL, data);
+    refuse(shard, exchange, status, to, error, error_code_mcp(error), error_text(error), NULL, data);
 }
 
 void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
@@ -62,13 +89,13 @@ void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigne
     text_add(&lines, "\r\n", sizeof "\r\n");
     if (lines.failed)
         text_deinit(&lines);
-    refuse(shard, exchange, status, to, error_code_mcp(ERROR_OVERLOADED), error_text(ERROR_OVERLOADED),
-           lines.failed ? NULL : lines.bytes, data);
+    refuse(shard, exchange, status, to, ERROR_OVERLOADED, error_code_mcp(ERROR_OVERLOADED),
+           error_text(ERROR_OVERLOADED), lines.failed ? NULL : lines.bytes, data);
 }
 
 void mcp_reply_code(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to, int code,
                     const char *text, struct text *data) {
-    refuse(shard, exchange, 400, to, code, text, NULL, data);
+    refuse(shard, exchange, 400, to, ERROR_INVALID_REQUEST, code, text, NULL, data);
 }
 
 void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,

@@ -6,6 +6,8 @@
 #include "router/engine/send/reply.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 
+struct mcp_post;
+
 // The codes of MCP itself that the hub answers with.
 enum { MCP_HEADER_MISMATCH = -32020, MCP_UNSUPPORTED_VERSION = -32022 };
 
@@ -26,3 +28,6 @@ void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct
 // A status alone.
 void mcp_reply_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
                       const char *fields);
+// Notes that a message is refused with this error before it is routed: a tools/call has a line in the journal. ERROR_NONE: the
+// client has given it up.
+void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error);

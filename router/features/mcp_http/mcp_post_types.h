@@ -1,0 +1,51 @@
+// A message that was POSTed to an MCP path, as it was read (mcp_post.h).
+#pragma once
+
+#include "core/mcp/mcp_message.h"
+#include "router/engine/message/message.h"
+#include "router/features/mcp_http/mcp_exchange.h"
+
+// The keys of params that the hub reads here, beside those that it reads of all bodies.
+#define MCP_PARAMS(X)                                                                                        \
+    X(MCP_PARAM_NAME, "name")                                                                                \
+    X(MCP_PARAM_URI, "uri")                                                                                  \
+    X(MCP_PARAM_CURSOR, "cursor")                                                                            \
+    X(MCP_PARAM_LEVEL, "level")                                                                              \
+    X(MCP_PARAM_VERSION, "protocolVersion")
+
+enum mcp_param {
+#define X(param, text) param,
+    MCP_PARAMS(X)
+#undef X
+        MCP_PARAMS_COUNT
+};
+
+// Members of params._meta, under io.modelcontextprotocol/.
+#define MCP_META_KEYS(X)                                                                                     \
+    X(MCP_POST_VERSION, "io.modelcontextprotocol/protocolVersion")                                           \
+    X(MCP_POST_CAPABILITIES, "io.modelcontextprotocol/clientCapabilities")                                   \
+    X(MCP_POST_LOG_LEVEL, "io.modelcontextprotocol/logLevel")
+
+enum mcp_post_meta {
+#define X(key, text) key,
+    MCP_META_KEYS(X)
+#undef X
+        MCP_META_KEYS_COUNT
+};
+
+struct mcp_post {
+    struct mcp_exchange *exchange;
+    const uint8_t *head;
+    const struct http_request *http;
+    bool takes_json, takes_events;
+    const char *server; // that the path names; bytes 0: all, or the path isn't known yet
+    uint32_t server_bytes;
+    // Of the body.
+    struct frame frame;
+    struct unit unit;
+    struct message message; // its peer isn't set yet
+    struct reply_to to;     // its id, as it came
+    enum mcp_method method;
+    struct json_item params[MCP_PARAMS_COUNT];
+    struct json_item meta[MCP_META_KEYS_COUNT];
+};
