@@ -35,11 +35,14 @@ static void take_length(struct http_answer *answer, const uint8_t *bytes, struct
                         const struct unit_limits *limits) {
     uint64_t length;
     uint64_t most = UINT64_C(1) << 60;
-    if (answer->has_length || !text_read_digits(bytes + value.at, value.bytes, most, &length))
-        answer_refuse(&answer->unit, UNIT_FAULT_LENGTH, value.at);
-    else
-        answer->unit.bytes = length <= limits->body_bytes_max ? (uint32_t)length : 0;
+    bool is_good = !answer->has_length && text_read_digits(bytes + value.at, value.bytes, most, &length);
     answer->has_length = true;
+    if (!is_good) {
+        answer_refuse(&answer->unit, UNIT_FAULT_LENGTH, value.at);
+        return;
+    }
+    answer->is_too_long = length > limits->body_bytes_max;
+    answer->unit.bytes = answer->is_too_long ? 0 : (uint32_t)length;
 }
 
 static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
@@ -175,6 +178,35 @@ enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *byte
     if (unit->sized && count >= unit->bytes)
         return HTTP_ANSWER_WHOLE;
     return has_ended ? HTTP_ANSWER_BAD : HTTP_ANSWER_OPEN;
+}
+
+// --- The body
+
+struct span http_answer_body(const struct http_answer *answer, uint32_t count) {
+    const struct unit *unit = &answer->unit;
+    uint32_t came = count - unit->body_at;
+    assert(!unit->body_at || count >= unit->body_at);
+    if (!unit->body_at)
+        return (struct span){0};
+    return (struct span){unit->body_at, unit->body_bytes < came ? unit->body_bytes : came};
+}
+
+// Behind the data of chunks there are bytes that are of no use any more, up to unit->at.
+uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_t count) {
+    struct unit *unit = &answer->unit;
+    struct span body = http_answer_body(answer, count);
+    bool is_in_chunks = unit->state >= HTTP_CHUNKS && unit->state < HTTP_SIZED;
+    uint32_t from = is_in_chunks ? unit->at : body.at + body.bytes, gap = from - body.at;
+    assert(from >= body.at && from <= count);
+    if (gap == 0)
+        return count;
+    memmove(bytes + body.at, bytes + from, count - from);
+    unit->body_bytes -= body.bytes;
+    if (unit->sized)
+        unit->bytes -= gap;
+    if (unit->at > body.at)
+        unit->at = unit->at >= from ? unit->at - gap : body.at;
+    return count - gap;
 }
 
 // --- When to come again

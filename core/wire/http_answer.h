@@ -9,6 +9,7 @@
 // lies, as in http.h.
 #pragma once
 
+#include "core/json/json.h"
 #include "core/wire/unit.h"
 
 enum { HTTP_ANSWER_LINE_BYTES_MAX = 1024 };
@@ -25,6 +26,7 @@ struct http_answer {
     unsigned status;            // 200 to 599 once the head is whole; else 0
     bool has_length;            // the body is delimited by Content-Length, or there can be none
     bool is_chunked;            // likewise in chunks
+    bool is_too_long;           // its Content-Length is over the limit
     uint32_t retry_after_at;    // value of the field, from the first byte on
     uint32_t retry_after_bytes; // 0: the field isn't there
 };
@@ -33,6 +35,11 @@ struct http_answer {
 // but for the changes of earlier calls. `has_ended`: no more will come.
 enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *bytes, uint32_t count,
                                        bool has_ended, const struct unit_limits *limits);
+// The part of the body that has come, of `count` bytes, and was not discarded.
+struct span http_answer_body(const struct http_answer *answer, uint32_t count);
+// Discards that part, so that a body of any length needs little memory: what stands behind the part is moved to its place.
+// Returns how many bytes are left. The limit of a body holds for what is there at once, and for Content-Length.
+uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_t count);
 // Reads the time that the answer asks for, in milliseconds, by the wall clock `unix_ms`: a number of seconds, or a
 // date in any form that RFC 9110 section 5.6.7 knows. False: the field isn't there, or can't be read.
 bool http_answer_retry_ms(const struct http_answer *answer, const uint8_t *bytes, uint64_t unix_ms,

@@ -111,7 +111,7 @@ test('spans wait for a collector that is dead, and for one that comes back', asy
   let collector;
   try {
     await ask(hub, 20);
-    await sleep(1500);
+    while (!hub.stderr.includes(`collector 127.0.0.1:${port}: Connection refused`)) await once(hub.process.stderr, 'data');
     assert.deepEqual(await counted(hub), { exported: 0, queue: 0, rate: 0, refused: 0 });
     assert.deepEqual(hub.stderr.match(/collector .*/g), [`collector 127.0.0.1:${port}: Connection refused`]);
     collector = await Collector.open(port);
@@ -178,32 +178,43 @@ test('other refusals are for good, and so is what a partial success leaves out',
   }
 });
 
-test('an answer of any size and speed decides once its status is known', async () => {
-  const taken = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n';
-  const serves = [
-    (socket) => socket.end(`${taken}Content-Length: 1073741824\r\n\r\n{`),
-    (socket) => socket.write(`${taken}\r\n${' '.repeat(200_000)}`),
-    (socket) => socket.end(`${taken}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`),
-    (socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${taken}\r\n{}`),
-    (socket) => {
+test('an answer of any size and speed decides, and no count of rejected spans is lost', async () => {
+  const taken = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n', rejects = '"rejectedSpans":"1"', length = (body) => `${taken}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const chunks = (body) => `${taken}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const late = `{"partialSuccess":{"errorMessage":"${'no, '.repeat(50_000)}",${rejects}}}`;
+  const serves = [ // [what is done, how many spans are rejected, whether the answer couldn't be read so far]
+    [(socket) => socket.end(`${taken}Content-Length: 1073741824\r\n\r\n{`), 0, 1],
+    [(socket) => socket.end(`${taken}Content-Length: 1073741824\r\n\r\n{"partialSuccess":{${rejects},`), 1, 0],
+    [(socket) => socket.end(`${taken}Content-Length: 99999999999\r\n\r\n{"partialSuccess":{${rejects}}}`), 0, 1],
+    [(socket) => socket.write(`${taken}\r\n${' '.repeat(2_000_000)}`), 0, 1],
+    [(socket) => socket.write(`${taken}\r\n{"partialSuccess":{${rejects},"errorMessage":"${'x'.repeat(1_000_000)}`), 1, 0],
+    [(socket) => socket.write(length(late)), 1, 0],
+    [(socket) => socket.write(chunks(late)), 1, 0],
+    [(socket) => socket.end(`${taken}\r\n${late}`), 1, 0],
+    [(socket) => socket.end(`${taken}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`), 0, 0],
+    [(socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${taken}\r\n{}`), 0, 0],
+    [(socket) => {
       const bytes = `${taken}Content-Length: 2\r\n\r\n{}`;
       let at = 0;
       const drip = setInterval(() => (at < bytes.length ? socket.write(bytes[at++]) : clearInterval(drip)), 5);
       socket.on('close', () => clearInterval(drip));
-    },
+    }, 0, 0],
   ];
-  for (const [at, serve] of serves.entries()) {
+  await Promise.all(serves.map(async ([serve, refused, unread], at) => {
     const server = await raw((socket) => socket.once('data', () => serve(socket)));
     const hub = await start(server.url, [], 1);
     try {
       await ask(hub, 2);
-      assert.deepEqual(await until(hub, ({ exported }) => exported === 2, `answer ${at}`), { exported: 2, queue: 0, rate: 0, refused: 0 });
+      const counts = await until(hub, (now) => now.exported + now.refused === 2, `answer ${at}`);
+      assert.deepEqual(counts, { exported: 2 - refused, queue: 0, rate: 0, refused }, `answer ${at}`);
+      const { result } = await (await hub.peer()).ask('hub/stats', {});
+      assert.equal((result.counters ?? result).span_answers_unread, unread, `answer ${at}`);
       assert.equal(server.connections.length, 1);
     } finally {
       await hub.stop();
       server.finish();
     }
-  }
+  }));
 });
 
 test('what is no answer is none: the spans are sent again', async () => {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "core/base/memory.h"
+#include "core/requests/trace_rejection.h"
 #include "core/requests/trace_span.h"
 #include "core/wire/http_answer.h"
 #include "io/log.h"
@@ -27,11 +28,13 @@ enum {
     LOG_AGAIN_MS = 60 * 1000, // between two lines about faults without a success
     ANSWER_BYTES = 64 * 1024,
     ANSWER_HEAD_BYTES = 16 * 1024,
+    ANSWER_BODY_BYTES_MAX = 1024 * 1024, // that are read
+    ANSWER_LENGTH_MAX = 1 << 30,         // of a body that is waited for
     VECTORS_MAX = BATCH_SPANS_MAX + 3,
 };
 static_assert((int)VECTORS_MAX <= (int)IO_VECTORS_MAX, "a POST is one send");
 
-static const struct unit_limits answer_limits = {ANSWER_HEAD_BYTES, ANSWER_BYTES};
+static const struct unit_limits answer_limits = {ANSWER_HEAD_BYTES, ANSWER_LENGTH_MAX};
 
 enum exporter_state {
     EXPORTER_IDLE,
@@ -72,7 +75,10 @@ struct span_exporter {
     struct iovec vectors[VECTORS_MAX];
     unsigned vector, vector_count;
     struct http_answer answer;
-    uint32_t answer_bytes;
+    struct trace_rejection rejection; // by the body of the answer
+    bool is_answer_read;              // as far as the number of rejected spans, or to its end
+    uint32_t body_bytes;              // of the answer, that were read
+    uint32_t answer_bytes;            // in answer_text: the head, and what of the body wasn't read
     uint8_t answer_text[ANSWER_BYTES + BUFFER_SLACK_BYTES];
 };
 
@@ -172,23 +178,11 @@ static void settle(struct span_exporter *exporter, uint64_t refused) {
     exporter->again_ms = 0;
 }
 
-// How many spans of the POST the collector refuses, by the body of an answer that takes it.
-static uint64_t refused_spans(const struct span_exporter *exporter) {
-    struct span body = {0, exporter->answer.unit.body_bytes};
-    const uint8_t *text = exporter->answer_text + exporter->answer.unit.body_at;
-    uint64_t number = 0;
-    if (body.bytes == 0 || !json_valid(text, body.bytes))
-        return 0;
-    uint32_t space = json_skip_space(text, 0, body.bytes);
-    body = (struct span){space, body.bytes - space};
-    struct json_item partial = json_member(text, body, "partialSuccess"), item = {0};
-    if (partial.type == JSON_OBJECT)
-        item = json_member(text, partial.value, "rejectedSpans");
-    if (item.type == JSON_NUMBER && json_number_whole(text, item.value, &number))
-        return number;
-    bool is_text = item.type == JSON_STRING &&
-                   text_read_digits(text + item.value.at + 1, item.value.bytes - 2, INT64_MAX / 16, &number);
-    return is_text ? number : 0;
+// A collector that takes the spans without telling how many, as far as its answer is read, has taken all.
+static void settle_taken(struct span_exporter *exporter) {
+    if (!exporter->is_answer_read)
+        trace_count(exporter->shard, TRACE_COUNT_ANSWERS_UNREAD, 1);
+    settle(exporter, exporter->rejection.count);
 }
 
 // Logs why the collector has not taken the spans of the POST under way.
@@ -220,7 +214,7 @@ static void conclude(struct span_exporter *exporter) {
     uint64_t asked_ms = 0;
     if (status >= 200 && status <= 299) {
         exporter->has_fault = false;
-        settle(exporter, refused_spans(exporter));
+        settle_taken(exporter);
     } else if (status && status != 429 && (status < 502 || status > 504)) {
         tell_fault(exporter, status);
         settle(exporter, exporter->batch);
@@ -346,7 +340,9 @@ static void arm_deadline(struct span_exporter *exporter) {
 static void begin(struct span_exporter *exporter) {
     assert(exporter->state == EXPORTER_IDLE && exporter->count > 0);
     exporter->answer = (struct http_answer){.status = 0};
-    exporter->answer_bytes = 0;
+    exporter->rejection = (struct trace_rejection){.count = 0};
+    exporter->is_answer_read = false;
+    exporter->answer_bytes = exporter->body_bytes = 0;
     exporter->error = 0;
     exporter->begun_ms = now_ms(exporter);
     exporter->due_ms = exporter->begun_ms + BATCH_MS;
@@ -479,11 +475,28 @@ void span_exporter_sent(struct span_exporter *exporter, const struct io_event *e
         conclude(exporter);
 }
 
-// Whether the answer tells all that there is to know.
+static bool takes_spans(const struct http_answer *answer) {
+    return answer->unit.body_at && answer->status >= 200 && answer->status <= 299;
+}
+
+// Reads the part of the body that has come, and makes room for more.
+static void read_body(struct span_exporter *exporter, enum http_answer_step step) {
+    struct http_answer *answer = &exporter->answer;
+    struct span body = http_answer_body(answer, exporter->answer_bytes);
+    assert(takes_spans(answer));
+    bool is_known = trace_rejection_read(&exporter->rejection, exporter->answer_text + body.at, body.bytes);
+    exporter->is_answer_read = is_known || (step == HTTP_ANSWER_WHOLE && !answer->is_too_long);
+    exporter->body_bytes += body.bytes;
+    if (step == HTTP_ANSWER_OPEN)
+        exporter->answer_bytes = http_answer_discard(answer, exporter->answer_text, exporter->answer_bytes);
+}
+
+// Whether the answer tells all that there is to know, or all that is read of it.
 static bool is_decided(const struct span_exporter *exporter, enum http_answer_step step) {
     const struct http_answer *answer = &exporter->answer;
     bool is_refusal = answer->unit.body_at && answer->status >= 300;
-    return step != HTTP_ANSWER_OPEN || is_refusal || exporter->answer_bytes == ANSWER_BYTES;
+    return step != HTTP_ANSWER_OPEN || is_refusal || exporter->is_answer_read ||
+           exporter->answer_bytes == ANSWER_BYTES || exporter->body_bytes >= ANSWER_BODY_BYTES_MAX;
 }
 
 void span_exporter_received(struct span_exporter *exporter, const struct io_event *event) {
@@ -503,6 +516,8 @@ void span_exporter_received(struct span_exporter *exporter, const struct io_even
         event->result < 0 ? HTTP_ANSWER_BAD
                           : http_answer_scan(&exporter->answer, exporter->answer_text, exporter->answer_bytes,
                                              event->result == 0, &answer_limits);
+    if (takes_spans(&exporter->answer))
+        read_body(exporter, step);
     if (is_decided(exporter, step))
         conclude(exporter);
     else

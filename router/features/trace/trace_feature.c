@@ -96,6 +96,10 @@ static const struct stats_row trace_counters[TRACE_COUNTERS + 1] = {
                                   STATS_LAST},
     [TRACE_COUNT_DROPPED_REFUSED] = {"spans_dropped_refused", "spans_dropped_total", "reason=\"refused\"",
                                      NULL, STATS_LAST},
+    [TRACE_COUNT_ANSWERS_UNREAD] = {"span_answers_unread", "span_answers_unread_total", NULL,
+                                    "Answers of the collector that take spans, and don't tell before 1 MiB "
+                                    "or 10 s how many of them it rejects.",
+                                    STATS_LAST},
 };
 
 const struct feature trace_feature = {

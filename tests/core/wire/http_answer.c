@@ -22,26 +22,39 @@ struct result {
     char body[64];
 };
 
-// Scans a text in parts of so many bytes, up to its end or to what decides.
-static struct result scan(const char *text, size_t part, bool ends) {
+// Scans a text in parts of so many bytes, up to its end or to what decides; `discards`: what has come of the body is taken
+// each time.
+static struct result scan_so(const char *text, size_t part, bool ends, bool discards) {
     static uint8_t bytes[TEXT_BYTES];
     struct http_answer answer = {.status = 0};
     struct result result = {.step = HTTP_ANSWER_OPEN};
-    size_t count = strlen(text), came = 0;
+    size_t count = strlen(text), came = 0, body_bytes = 0;
+    uint32_t held = 0;
     assert_true(count <= sizeof bytes);
-    while (came < count && result.step == HTTP_ANSWER_OPEN) {
+    for (bool is_over = false; !is_over && result.step == HTTP_ANSWER_OPEN;) {
         size_t more = count - came < part ? count - came : part;
-        memcpy(bytes + came, text + came, more);
+        is_over = more == 0;
+        if (is_over && !ends)
+            break;
+        memcpy(bytes + held, text + came, more);
         came += more;
-        result.step = http_answer_scan(&answer, bytes, (uint32_t)came, false, &limits);
+        held += (uint32_t)more;
+        result.step = http_answer_scan(&answer, bytes, held, is_over, &limits);
+        struct span body = http_answer_body(&answer, held);
+        if ((discards || result.step == HTTP_ANSWER_WHOLE) && body_bytes + body.bytes < sizeof result.body) {
+            memcpy(result.body + body_bytes, bytes + body.at, body.bytes);
+            body_bytes += body.bytes;
+        }
+        if (discards && result.step == HTTP_ANSWER_OPEN)
+            held = http_answer_discard(&answer, bytes, held);
     }
-    if (result.step == HTTP_ANSWER_OPEN && ends)
-        result.step = http_answer_scan(&answer, bytes, (uint32_t)came, true, &limits);
     result.is_head_whole = answer.unit.body_at > 0;
     result.status = result.is_head_whole ? answer.status : 0;
-    if (result.step == HTTP_ANSWER_WHOLE)
-        memcpy(result.body, bytes + answer.unit.body_at, answer.unit.body_bytes);
     return result;
+}
+
+static struct result scan(const char *text, size_t part, bool ends) {
+    return scan_so(text, part, ends, false);
 }
 
 static void answers_are_read(void **state) {
@@ -97,8 +110,38 @@ static void answers_are_read(void **state) {
             struct result result = scan(rows[at].text, part, rows[at].ends);
             assert_int_equal(result.step, rows[at].step);
             assert_int_equal(result.status, rows[at].status);
-            if (result.step == HTTP_ANSWER_WHOLE)
-                assert_string_equal(result.body, rows[at].body);
+            if (result.step != HTTP_ANSWER_WHOLE)
+                continue;
+            assert_string_equal(result.body, rows[at].body);
+            result = scan_so(rows[at].text, part, rows[at].ends, true);
+            assert_int_equal(result.step, HTTP_ANSWER_WHOLE);
+            assert_string_equal(result.body, rows[at].body);
+        }
+    }
+}
+
+// Of a body that is taken as it comes, the limit holds for what is there at once.
+static void a_body_that_is_discarded_may_be_of_any_length(void **state) {
+    (void)state;
+    enum { PARTS = 100000 };
+    static const char *const heads[] = {"HTTP/1.1 200 OK\r\n\r\n",
+                                        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"};
+    for (size_t at = 0; at < 2; at++) {
+        uint8_t bytes[256];
+        struct http_answer answer = {.status = 0};
+        const char *part = at == 0 ? "abcde" : "5;x=y\r\nabcde\r\n";
+        uint32_t count = (uint32_t)strlen(heads[at]);
+        memcpy(bytes, heads[at], count);
+        assert_int_equal(http_answer_scan(&answer, bytes, count, false, &limits), HTTP_ANSWER_OPEN);
+        for (unsigned times = 0; times < PARTS; times++) {
+            memcpy(bytes + count, part, strlen(part));
+            count += (uint32_t)strlen(part);
+            assert_int_equal(http_answer_scan(&answer, bytes, count, false, &limits), HTTP_ANSWER_OPEN);
+            struct span body = http_answer_body(&answer, count);
+            assert_int_equal(body.bytes, 5);
+            assert_memory_equal(bytes + body.at, "abcde", 5);
+            count = http_answer_discard(&answer, bytes, count);
+            assert_true(count == answer.unit.body_at);
         }
     }
 }
@@ -190,6 +233,7 @@ static void an_answer_says_when_to_come_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_read),
+        cmocka_unit_test(a_body_that_is_discarded_may_be_of_any_length),
         cmocka_unit_test(a_status_line_has_an_end),
         cmocka_unit_test(an_answer_says_when_to_come_again),
     };
