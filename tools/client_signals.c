@@ -5,16 +5,18 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static sigset_t both(void) {
+// Those that end a command. One that is ignored, as nohup has it, never comes.
+static sigset_t ends(void) {
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGHUP);
     return wanted;
 }
 
 int signals_open(void) {
-    sigset_t wanted = both();
+    sigset_t wanted = ends();
     sigprocmask(SIG_BLOCK, &wanted, NULL);
     int signals = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     return signals < 0 ? -errno : signals;
@@ -30,7 +32,7 @@ void signals_close(int signals) {
 }
 
 void signals_default(int signals) {
-    sigset_t wanted = both();
+    sigset_t wanted = ends();
     close(signals);
     sigprocmask(SIG_UNBLOCK, &wanted, NULL);
 }

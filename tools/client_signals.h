@@ -1,7 +1,7 @@
-// SIGINT and SIGTERM as something to poll for, for commands that must end in order.
+// SIGINT, SIGTERM and SIGHUP as something to poll for, for commands that must end in order.
 #pragma once
 
-// Blocks both and gives a descriptor that is readable when one has come; -errno.
+// Blocks them and gives a descriptor that is readable when one has come; -errno.
 int signals_open(void);
 // Takes one that has come: its number, 0 when none has.
 int signals_take(int signals);

@@ -1,5 +1,5 @@
 // `patchbay echo`: an agent that answers every request with {"echo": <its params>}.
-// Success: all whole requests that one receive brought are answered with one write; SIGINT and SIGTERM
+// Success: all whole requests that one receive brought are answered with one write; SIGINT, SIGTERM and SIGHUP
 // end it with status 0 once the answers under way are written. Failure: the hub refuses the agentId (status
 // 1), or closes (the answers are written first, status 3).
 #include <errno.h>

@@ -92,12 +92,13 @@ static bool read_limit(const char *text, uint64_t *limit) {
 enum status command_pending(int argc, char **argv, const char *hub) {
     const char *agent = NULL;
     uint64_t limit = 0;
-    bool raw = false;
+    bool raw = false, has_limit = false;
     for (int at = 1; at < argc; at++) {
         if (strcmp(argv[at], "--json") == 0) {
             raw = true;
         } else if (strcmp(argv[at], "--limit") == 0 && at + 1 < argc) {
-            if (!read_limit(argv[++at], &limit)) {
+            has_limit = read_limit(argv[++at], &limit);
+            if (!has_limit) {
                 return usage(argv[0]);
             }
         } else if (argv[at][0] != '-' && agent == NULL) {
@@ -113,7 +114,7 @@ enum status command_pending(int argc, char **argv, const char *hub) {
         text_put(&params, "\"agent\":");
         text_string(&params, agent, strlen(agent));
     }
-    if (limit > 0) {
+    if (has_limit) {
         text_put(&params, agent != NULL ? ",\"limit\":" : "\"limit\":");
         text_number(&params, (int64_t)limit);
     }

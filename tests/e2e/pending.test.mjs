@@ -125,5 +125,9 @@ scenario('the client shows them', { shards: [2], transports: ['tcp'] }, async (h
   assert.equal(JSON.parse(json.stdout).pending[0].target, 'b');
   for (const args of [['pending', '--limit'], ['pending', '--limit', 'x'], ['pending', 'a', 'b'], ['pending', '--other']])
     assert.equal((await patchbay(hub, ...args)).status, 2, args.join(' '));
-  assert.equal((await patchbay(hub, 'pending', '--limit', '1001')).status, 1);
+  for (const limit of ['0', '1001', '18446744073709551615']) {
+    const refused = await patchbay(hub, 'pending', '--limit', limit);
+    assert.deepEqual([refused.status, refused.stdout], [1, '']);
+    assert.equal(JSON.parse(refused.stderr).data.field, 'params.limit');
+  }
 });

@@ -464,6 +464,13 @@ scenario('the client records it, with whole bodies, for nobody else', { shards: 
   const again = run([file]);
   assert.equal(await within(again.exit, 'its refusal'), 2);
   assert.equal(readFileSync(file, 'utf8').trim().split('\n').length, 7, 'never over a file');
+  for (const signal of ['SIGHUP', 'SIGTERM']) {
+    const ended = run([`${file}-${signal}`]);
+    await within(Promise.race([ended.open, ended.exit]), 'the tap to open');
+    ended.child.kill(signal);
+    assert.equal(await within(ended.exit, 'its end'), 0);
+    assert.deepEqual(JSON.parse(readFileSync(`${file}-${signal}`, 'utf8').trim().split('\n').at(-1)), { recorded: 0, missed: 0 });
+  }
   const timed = run([`${file}2`, '--for', '100ms']);
   assert.equal(await within(timed.exit, 'its time'), 0);
   for (const args of [[], ['a', 'b'], [`${file}3`, '--for', 'x'], [`${file}3`, '--other']]) assert.equal(await within(run(args).exit, 'usage'), 2, args.join(' '));
