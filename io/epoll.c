@@ -161,7 +161,7 @@ static int open_reserve(struct epoll_io *io, const char **why) {
     if (!io->reserve)
         return -ENOMEM;
     epoll_fill_reserve(io);
-    *why = "the memory bound leaves no receive buffer";
+    *why = "expected a larger --max-memory, which leaves no receive buffer";
     return io->reserve_count ? 0 : -ENOMEM;
 }
 

@@ -31,6 +31,10 @@
 
 enum { BACKLOG = 4096, URI_BYTES_MAX = 256, LOCK_TRIES = 500, LOCK_PAUSE_NS = 10000000 };
 
+static const char address_is_foreign[] = "expected an address of this machine",
+                  port_is_used[] = "expected a free port: another process uses this port",
+                  folder_is_unusable[] = "expected a folder that can be written, in which the socket is made";
+
 static const char *path_of(const struct address *address) {
     return ((const struct sockaddr_un *)&address->storage)->sun_path;
 }
@@ -198,10 +202,12 @@ static int open_unix(struct listener *listener, bool shared, const char **why) {
     int result = is_default(&listener->address) ? make_directory(&listener->address, why) : 0;
     if (result < 0)
         return result;
-    *why = "the socket's directory can't be locked";
+    *why = folder_is_unusable;
     result = listener->folder = open_directory(&listener->address);
-    if (result >= 0)
-        result = lock_directory(listener->folder);
+    if (result < 0)
+        return result;
+    *why = "the socket's directory can't be locked";
+    result = lock_directory(listener->folder);
     if (result < 0)
         return result;
     result = bind_and_listen_unix(listener, shared, why);
@@ -231,7 +237,9 @@ static int open_tcp(struct listener *listener, bool shared, const char **why) {
     if (address_is_local(&listener->address))
         choose_congestion_control(socket);
     if (bind(socket, sockaddr_of(&listener->address), listener->address.bytes) < 0) {
-        *why = "the address can't be bound";
+        *why = errno == EADDRINUSE      ? port_is_used
+               : errno == EADDRNOTAVAIL ? address_is_foreign
+                                        : "the address can't be bound";
         return -errno;
     }
     listener->address.bytes = sizeof listener->address.storage;
@@ -463,12 +471,12 @@ static bool is_own(const struct address *address) {
 static int check_tcp(const struct address *address, bool shared, const char **why) {
     bool is_picked = address_port(address) == 0;
     if (!is_own(address)) {
-        *why = "expected an address of this machine";
+        *why = address_is_foreign;
         return -EADDRNOTAVAIL;
     }
     bool is_used = !is_picked && !shared &&
                    (is_taken(address, "/proc/net/tcp", false) || is_taken(address, "/proc/net/tcp6", true));
-    *why = "expected a free port: another process uses this port";
+    *why = port_is_used;
     return is_used ? -EADDRINUSE : 0;
 }
 
@@ -499,7 +507,7 @@ static int check_folder(const char *path, const char **why) {
     const char *end = strrchr(path, '/');
     assert(end && (size_t)(end - path) < sizeof folder);
     snprintf(folder, sizeof folder, "%.*s", end == path ? 1 : (int)(end - path), path);
-    *why = "expected a folder that can be written, in which the socket is made";
+    *why = folder_is_unusable;
     return access(folder, W_OK | X_OK) < 0 ? -errno : 0;
 }
 

@@ -157,7 +157,7 @@ static bool multishot_works(struct io *io) {
 static int try_out(struct uring_io *io, const char **why) {
     uring_buffers_fill(&io->buffers, &io->ring);
     if (io->buffers.free_count == io->buffers.count) {
-        *why = "the memory bound leaves no receive buffer";
+        *why = "expected a larger --max-memory, which leaves no receive buffer";
         return -ENOMEM;
     }
     if (!multishot_works(&io->io)) {

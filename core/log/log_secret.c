@@ -151,6 +151,7 @@ static bool ends_with_name(const char *text, size_t end, const char *name) {
 // The name that the text up to `end` ends with; `count`: none.
 static size_t find_name(const char *text, size_t end, size_t count) {
     size_t index = 0;
+    assert(count == sizeof secret_names / sizeof *secret_names);
     while (index < count && !ends_with_name(text, end, secret_names[index]))
         index++;
     return index;
@@ -221,6 +222,7 @@ static bool is_quote(char byte) {
 // Whether the value of an argument begins behind `at`: `=` stands there, or the blank behind an option such as --token.
 static bool precedes_argument(const char *text, size_t bytes, size_t word, size_t at) {
     size_t count = sizeof secret_names / sizeof *secret_names;
+    assert(word <= at && at < bytes);
     bool is_option = text[at] == ' ' && text[word] == '-' && at + 1 < bytes && text[at + 1] != '-';
     return (text[at] == '=' || is_option) && find_name(text, at, count) < count;
 }
@@ -229,6 +231,7 @@ static bool precedes_argument(const char *text, size_t bytes, size_t word, size_
 static size_t hide_argument(char *text, size_t *bytes, size_t at, char quote) {
     size_t begin = at + 1;
     char end_quote = text[at] == '=' ? quote : '\0';
+    assert(at < *bytes);
     while (text[at] == ' ' && begin < *bytes && text[begin] == ' ')
         begin++;
     if (begin < *bytes && is_quote(text[begin]) && text[begin] != quote)

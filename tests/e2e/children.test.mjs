@@ -368,7 +368,7 @@ kept('a file is no directory for its data', (directory) => hermes({ data: join(d
 });
 
 kept('without a home there is no directory for its data', hermes({ 'restart-limit': '0' }), async (hub, peer) => {
-  assert.equal((await becomes(peer, 'ext', 'down')).lastFault, 'it could not be started: error 2');
+  assert.equal((await becomes(peer, 'ext', 'down')).lastFault, 'it could not be started: No such file or directory');
   await said(hub, /child ext: nothing says where its data are to be/);
 }, { under: ['env', '-u', 'HOME', '-u', 'XDG_DATA_HOME'] });
 

@@ -64,7 +64,9 @@ web('what is no request of the session is refused before the server hears of it'
   const ASK = { jsonrpc: '2.0', id: 'x"y', method: 'where' };
   const echoed = await errorOf(await post(ASK, { 'Mcp-Session-Id': null }), 400, -31054);
   assert.equal(echoed.id, 'x"y');
-  await errorOf(await post(ASK, { 'Mcp-Session-Id': '0'.repeat(32) }), 404, -31054);
+  assert.match(echoed.error.data.fault, /^Mcp-Session-Id must be there, once: the answer to initialize has it$/);
+  const unknown = await errorOf(await post(ASK, { 'Mcp-Session-Id': '0'.repeat(32) }), 404, -31054);
+  assert.match(unknown.error.data.fault, /: initialize opens a new one$/);
   await errorOf(await send(hub, 'POST', '/mcp/nobody', { body: ASK }), 404, -31010);
   await errorOf(await post({ ...ASK, method: 'initialize', params: OPENING }), 400, -32600);
   await errorOf(await post({ jsonrpc: '2.0', method: 'initialize', params: OPENING }, { 'Mcp-Session-Id': null }), 400, -32600);

@@ -61,6 +61,14 @@ test('lines have listeners of their own, named as they were given, beside the ot
   assert.ok(!existsSync(join(directory, 'l.sock')), 'the socket file is still there');
 }));
 
+test('an address that can\'t be served is told with what is expected instead', () => inDirectory(async (directory) => {
+  const hub = await Hub.launch(['--listen', ANY]);
+  await refuses(['--listen', hub.uris[0]], /can't listen on tcp:\S+: expected a free port: another process uses this port: Address already in use\n/);
+  await refuses(['--listen', 'tcp://192.0.2.1:7411', '--insecure'], /can't listen on tcp:\S+: expected an address of this machine: Cannot assign requested address\n/);
+  await refuses(['--listen', `unix://${directory}/none/s`], /--listen: unix:\S+: expected a folder that can be written, in which the socket is made: No such file or directory\n/);
+  await hub.stop();
+}));
+
 // Each source names a socket of its own; which of them are served is in the order of their names.
 test('of the command line and the files it names, the last that names listeners names all of them', () => inDirectory(async (directory) => {
   const uri = (name) => `unix://${directory}/${name}`;

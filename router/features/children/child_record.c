@@ -104,7 +104,11 @@ static void put_fault(struct text *out, uint64_t fault) {
     text_put(out, ",\"lastFault\":");
     text_put(out, kind ? "\"" : "null");
     text_put(out, faults[kind]);
-    if (kind == CHILD_FAULT_START || kind == CHILD_FAULT_STATUS || kind == CHILD_FAULT_SIGNAL) {
+    const char *reason = kind == CHILD_FAULT_START ? strerrordesc_np((int32_t)(uint32_t)fault) : NULL;
+    if (reason) {
+        text_put(out, " ");
+        text_put(out, reason);
+    } else if (kind == CHILD_FAULT_START || kind == CHILD_FAULT_STATUS || kind == CHILD_FAULT_SIGNAL) {
         text_put(out, " ");
         text_number(out, (int32_t)(uint32_t)fault);
     }

@@ -36,7 +36,7 @@ enum child_state {
 // Why it ended last.
 #define CHILD_FAULTS(X)                                                                                      \
     X(CHILD_FAULT_NONE, "")                                                                                  \
-    X(CHILD_FAULT_START, "it could not be started: error")                                                   \
+    X(CHILD_FAULT_START, "it could not be started:")                                                         \
     X(CHILD_FAULT_STATUS, "it ended with status")                                                            \
     X(CHILD_FAULT_SIGNAL, "it was ended by signal")                                                          \
     X(CHILD_FAULT_OUTPUT, "it closed its standard output")                                                   \

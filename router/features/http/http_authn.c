@@ -301,11 +301,11 @@ struct http_origin http_origin_check(const struct hub_settings *settings, const 
     if (has_origin)
         guard.origin = allowlist_find(&settings->origins, head + origin.at, origin.bytes);
     if (!host_allowed(settings, head + request->authority.host.at, request->authority.host.bytes))
-        guard.fault = "this Host isn't served here";
+        guard.fault = "this Host isn't served here: --allow-host names others";
     else if (http_repeated(request, HTTP_ORIGIN) || http_repeated(request, HTTP_SEC_FETCH_SITE))
         guard.fault = "Origin and Sec-Fetch-Site may occur once only";
     else if (has_origin && !guard.origin && !is_own_origin(settings, head, origin))
-        guard.fault = "this Origin isn't allowed";
+        guard.fault = "this Origin isn't allowed: --allow-origin names others";
     else if (is_foreign_fetch(head, request) && !guard.origin)
         guard.fault = "a page of another site must have an Origin that is allowed by name";
     return guard;

@@ -55,17 +55,19 @@ static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchang
     struct span id = request->fields[HTTP_MCP_SESSION_ID];
     assert(shard->index == 0 && (name || bytes == 0));
     if (!http_has_field(request, HTTP_MCP_SESSION_ID) || http_repeated(request, HTTP_MCP_SESSION_ID)) {
-        refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED, "Mcp-Session-Id must be there, once");
+        refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED,
+               "Mcp-Session-Id must be there, once: the answer to initialize has it");
         return NULL;
     }
     struct mcp_client *session = mcp_table_find(shard, head + id.at, id.bytes);
     if (!session || is_elsewhere(session, exchange, name, bytes)) {
-        refuse(shard, exchange, 404, to, ERROR_NOT_INITIALIZED, "there is no such session");
+        refuse(shard, exchange, 404, to, ERROR_NOT_INITIALIZED,
+               "there is no such session: initialize opens a new one");
         return NULL;
     }
     if (!has_legacy_version(head, request)) {
         refuse(shard, exchange, 400, to, ERROR_INVALID_REQUEST,
-               "MCP-Protocol-Version must be one of sessions");
+               "MCP-Protocol-Version must be one from 2024-11-05 to 2025-11-25 in a session");
         return NULL;
     }
     session->used_ms = shard_now_ms(shard);
