@@ -244,6 +244,21 @@ web('sessions are bounded', FEW, async (hub) => {
   await Session.open(hub);
 });
 
+web('hub/stats shows the sessions that are open', SHARED, async (hub) => {
+  const peer = await hub.peer('tcp'), sessions = [];
+  const count = async () => (await peer.ask('hub/stats')).result.mcp.servers[0].sessions;
+  assert.equal(await count(), 0);
+  for (let number = 1; number <= 5; number++) {
+    sessions.push(await Session.open(hub));
+    assert.equal(await count(), number);
+  }
+  await Session.open(hub, '/mcp'); // which is none of the server's
+  for (let number = 4; number >= 0; number--) {
+    await sessions[number].close();
+    assert.equal(await count(), number);
+  }
+});
+
 web('an idle session ends', IDLE, async (hub) => {
   const session = await Session.open(hub);
   const busy = await Session.open(hub);

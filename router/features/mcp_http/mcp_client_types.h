@@ -38,6 +38,7 @@ static inline const struct mcp_list_row *mcp_list_row(enum mcp_list list) {
     return &rows[list];
 }
 
+struct child_record;
 struct exchange;
 struct mcp_exchange;
 struct mcp_client;
@@ -86,6 +87,7 @@ struct mcp_client {
     // Of a session, and a user's.
     struct list link;              // in mcp_http.clients
     struct hash_node by_id;        // of a session that is open
+    struct child_record *record;   // of the server that counts the session; or NULL
     struct mcp_exchange *listener; // the stream of GET; or NULL
     struct parcel_list waiting;    // for such a one
     size_t waiting_bytes;

@@ -535,22 +535,6 @@ static const char *start(struct shard *shard) {
     return NULL;
 }
 
-// Notes how many sessions each server has.
-static void survey(struct shard *shard) {
-    const struct list *all = mcp_http_of(shard) ? &mcp_http_of(shard)->clients : NULL;
-    uint32_t count = all ? child_record_count(shard->hub) : 0;
-    for (uint32_t index = 0; index < count; index++)
-        atomic_store_explicit(&child_record_at(shard->hub, index)->web_sessions, 0, memory_order_relaxed);
-    for (struct list *node = all ? all->next : NULL; all && node != all; node = node->next) {
-        const struct mcp_client *client = list_entry(node, struct mcp_client, link);
-        struct child_record *record = client->kind == MCP_CLIENT_SESSION && client->name_bytes
-                                          ? child_record_find(shard->hub, client->name, client->name_bytes)
-                                          : NULL;
-        if (record)
-            atomic_fetch_add_explicit(&record->web_sessions, 1, memory_order_relaxed);
-    }
-}
-
 static void close_table(struct shard *shard) {
     if (mcp_http_of(shard))
         forget_servers(shard);
@@ -605,7 +589,6 @@ const struct feature mcp_http_feature = {
     .start = start,
     .close = close_table,
     .mail = mcp_exchange_take_mail,
-    .survey = survey,
     .reloaded = reloaded,
     .turn = turn,
     .drain = drain,

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/text.h"
+#include "router/features/children/child_record.h"
 
 static uint64_t hash_of(const struct mcp_http *table, const void *id) {
     return siphash_table(&table->names, id, MCP_SESSION_ID_BYTES);
@@ -68,14 +69,41 @@ static bool name(struct shard *shard, struct mcp_client *client) {
     return client->is_named;
 }
 
+// --- Figures
+
+// Counts a session at its server and in all.
+static void count_in(struct shard *shard, struct mcp_client *client) {
+    if (client->kind != MCP_CLIENT_SESSION)
+        return;
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS), 1);
+    client->record =
+        client->name_bytes ? child_record_find(shard->hub, client->name, client->name_bytes) : NULL;
+    if (client->record)
+        atomic_fetch_add_explicit(&client->record->web_sessions, 1, memory_order_relaxed);
+}
+
+// The record may have become another server's, which counts anew.
+static void count_out(struct shard *shard, struct mcp_client *client) {
+    struct child_record *record = client->record;
+    if (client->kind != MCP_CLIENT_SESSION)
+        return;
+    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS), -1);
+    client->record = NULL;
+    if (record && strlen(record->name) == client->name_bytes &&
+        memcmp(record->name, client->name, client->name_bytes) == 0 &&
+        atomic_load_explicit(&record->web_sessions, memory_order_relaxed) > 0)
+        atomic_fetch_sub_explicit(&record->web_sessions, 1, memory_order_relaxed);
+}
+
+// --- Adding and removing
+
 bool mcp_table_add(struct shard *shard, struct mcp_client *client) {
     assert(list_empty(&client->link) && client->kind != MCP_CLIENT_REQUEST);
     if (client->kind == MCP_CLIENT_SESSION && !name(shard, client))
         return false;
     list_append(&mcp_http_of(shard)->clients, &client->link);
     mcp_http_of(shard)->count++;
-    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS),
-                     client->kind == MCP_CLIENT_SESSION);
+    count_in(shard, client);
     return true;
 }
 
@@ -88,8 +116,7 @@ void mcp_table_remove(struct shard *shard, struct mcp_client *client) {
         return;
     list_remove(&client->link);
     mcp_http_of(shard)->count--;
-    stats_move_gauge(&shard->stats, FEATURE_GAUGE(FEATURE_MCP_HTTP, MCP_HTTP_GAUGE_SESSIONS),
-                     client->kind == MCP_CLIENT_SESSION ? -1 : 0);
+    count_out(shard, client);
 }
 
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes) {
