@@ -61,6 +61,22 @@ web('of two servers with one prefix the one that has the tool is called', hub(se
     assert.equal(said(await session.ask('tools/call', { name })), answer);
 });
 
+// Of two sections with one prefix the first that has the name is shown, and called.
+const ALIKE = section('a.x', 'first', 't,u,d,d,p') + section('a_x', 'second', 't,v,p') + section('b', 'third', 't')
+  + section('p', 'short', 'q__c') + section('p__q', 'long', 'c') + section('q', 'other', 'c');
+for (const [when, shown] of [['conflict', ['a_x__t', 'u', 'd', 'a_x__p', 'v', 'b__t', 'p__q__c', 'q__c']],
+  ['always', ['a_x__t', 'a_x__u', 'a_x__d', 'a_x__p', 'a_x__v', 'b__t', 'p__q__c', 'q__c']]])
+  web(`each name is shown once (--mcp-prefix ${when})`, hub(ALIKE, '--mcp-prefix', when), async (on) => {
+    const session = await Session.open(on, '/mcp');
+    assert.deepEqual(names(await session.ask('tools/list')), shown);
+    assert.deepEqual(names(await ask(on, 'tools/list')), shown);
+    for (const [name, answer] of [['a_x__t', 'first:t'], ['a_x__v', 'second:v'], ['a_x__d', 'first:d'], ['b__t', 'third:t'], ['p__q__c', 'long:c'], ['q__c', 'other:c']])
+      assert.equal(said(await session.ask('tools/call', { name })), answer);
+    assert.deepEqual((await session.ask('tools/call', { name: 't' })).error.data.candidates, ['a_x__t', 'b__t']);
+    const prompts = (await session.ask('prompts/list')).result.prompts.map(({ name }) => name);
+    assert.deepEqual(prompts, when === 'always' ? ['a_x__p-first', 'a_x__p-both', 'a_x__p-second'] : ['p-first', 'a_x__p-both', 'p-second']);
+  });
+
 web('a page without those before tells nothing of a list', hub(section('one', 'one', 'both,last') + section('two', 'two', 'both')), async (on) => {
   const one = await Session.open(on, '/mcp/one'), two = await Session.open(on, '/mcp/two'), all = await Session.open(on, '/mcp');
   await two.ask('tools/list');

@@ -56,7 +56,7 @@ static void list_ended(struct shard *shard, struct mcp_gather *gather) {
     if (catalog.failed)
         result.failed = true;
     else
-        mcp_catalog_put(gather, &catalog, &result);
+        mcp_catalog_put(&catalog, &result);
     mcp_catalog_give(shard, &catalog);
     if (gather->call->is_modern)
         text_put(&result, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
@@ -254,13 +254,13 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
 }
 
-static void put_candidate(const struct mcp_gather *gather, const struct mcp_element *element,
-                          struct text *out) {
-    char prefix[AGENT_ID_BYTES_MAX + 2];
+// A name that means another server's is no candidate.
+static void put_candidate(const struct mcp_element *element, struct text *out) {
     struct text name;
-    const struct mcp_part *part = &gather->parts[element->part];
+    if (element->is_hidden)
+        return;
     text_init(&name);
-    text_add(&name, prefix, mcp_catalog_prefix(part->name, part->name_bytes, prefix));
+    text_add(&name, element->prefix, element->prefix_bytes);
     text_add(&name, element->name, element->name_bytes);
     text_put(out, out->bytes[out->length - 1] == '[' ? "" : ",");
     text_string(out, name.bytes, name.length);
@@ -293,7 +293,7 @@ static void name_found(struct shard *shard, struct mcp_gather *gather) {
             continue;
         found = element->part;
         count++;
-        put_candidate(gather, element, &candidates);
+        put_candidate(element, &candidates);
     }
     text_put(&candidates, "]");
     mcp_catalog_give(shard, &catalog);

@@ -118,23 +118,78 @@ static bool is_same(const struct mcp_element *one, const struct mcp_element *oth
     return one->name_bytes == other->name_bytes && memcmp(one->name, other->name, one->name_bytes) == 0;
 }
 
-static bool has_prefix(const struct mcp_gather *gather, const struct mcp_element *element) {
-    char prefix[AGENT_ID_BYTES_MAX + 2];
+static bool has_prefix(const struct mcp_gather *gather, const struct mcp_catalog *catalog,
+                       const struct mcp_element *element) {
+    const char *prefix = catalog->prefixes;
     for (uint32_t index = 0; index < gather->count; index++) {
-        size_t bytes = mcp_catalog_prefix(gather->parts[index].name, gather->parts[index].name_bytes, prefix);
+        size_t bytes = gather->parts[index].name_bytes + 2;
         if (element->name_bytes > bytes && memcmp(element->name, prefix, bytes) == 0)
             return true;
+        prefix += bytes;
     }
     return false;
 }
 
-// Of equal names all have a prefix; of equal URIs the first is shown.
+// Writes the prefixes of all servers, and has each element know that of its own.
+static void set_prefixes(const struct mcp_gather *gather, struct mcp_catalog *catalog) {
+    char *prefix = catalog->prefixes;
+    uint32_t at = 0;
+    for (uint32_t index = 0; index < gather->count; index++) {
+        const struct mcp_part *part = &gather->parts[index];
+        uint32_t bytes = (uint32_t)mcp_catalog_prefix(part->name, part->name_bytes, prefix);
+        for (; at < catalog->count && catalog->elements[at].part == index; at++) {
+            catalog->elements[at].prefix = prefix;
+            catalog->elements[at].prefix_bytes = bytes;
+        }
+        prefix += bytes;
+    }
+    assert(at == catalog->count);
+}
+
+static uint32_t shown_bytes(const struct mcp_element *element) {
+    return (element->is_prefixed ? element->prefix_bytes : 0) + element->name_bytes;
+}
+
+static uint8_t shown_byte(const struct mcp_element *element, uint32_t at) {
+    uint32_t before = element->is_prefixed ? element->prefix_bytes : 0;
+    return (uint8_t)(at < before ? element->prefix[at] : element->name[at - before]);
+}
+
+static int compare_names(const struct mcp_element *a, const struct mcp_element *b) {
+    uint32_t a_bytes = shown_bytes(a), b_bytes = shown_bytes(b);
+    for (uint32_t at = 0; at < a_bytes && at < b_bytes; at++)
+        if (shown_byte(a, at) != shown_byte(b, at))
+            return shown_byte(a, at) < shown_byte(b, at) ? -1 : 1;
+    return (a_bytes > b_bytes) - (a_bytes < b_bytes);
+}
+
+// Orders elements by the names under which they are shown. Of equal names the one that a call by that name reaches comes first
+// (mcp_owner.c): that of the longest prefix, then that of the first section.
+static int compare_shown(const void *one, const void *other) {
+    const struct mcp_element *a = *(const struct mcp_element *const *)one,
+                             *b = *(const struct mcp_element *const *)other;
+    int order = compare_names(a, b);
+    if (order)
+        return order;
+    if (a->prefix_bytes != b->prefix_bytes)
+        return a->prefix_bytes > b->prefix_bytes ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+// Hides all but one of the elements that would be shown under one name.
+static void hide_equal_names(struct mcp_catalog *catalog, struct mcp_element **sorted) {
+    qsort(sorted, catalog->count, sizeof *sorted, compare_shown);
+    for (uint32_t index = 1; index < catalog->count; index++)
+        sorted[index]->is_hidden = compare_names(sorted[index - 1], sorted[index]) == 0;
+}
+
+// Of equal names all have a prefix; of equal URIs, and of names that are equal with their prefixes, one is shown.
 static void settle(const struct mcp_gather *gather, bool is_uri, bool always, struct mcp_catalog *catalog,
                    struct mcp_element **sorted) {
     for (uint32_t index = 0; index < catalog->count; index++) {
         struct mcp_element *element = &catalog->elements[index];
         sorted[index] = element;
-        element->is_prefixed = !is_uri && (always || has_prefix(gather, element));
+        element->is_prefixed = !is_uri && (always || has_prefix(gather, catalog, element));
     }
     qsort(sorted, catalog->count, sizeof *sorted, compare_elements);
     for (uint32_t index = 1; index < catalog->count; index++) {
@@ -145,6 +200,8 @@ static void settle(const struct mcp_gather *gather, bool is_uri, bool always, st
         else if (sorted[index - 1]->part != sorted[index]->part)
             sorted[index - 1]->is_prefixed = sorted[index]->is_prefixed = true;
     }
+    if (!is_uri)
+        hide_equal_names(catalog, sorted);
 }
 
 // Takes out those that aren't shown: they are in nobody's way.
@@ -177,6 +234,13 @@ static void note_lists(struct shard *shard, const struct mcp_gather *gather, enu
             mcp_inventory_miss(shard, gather->parts[index].name, gather->parts[index].name_bytes, list);
 }
 
+static size_t prefix_bytes(const struct mcp_gather *gather) {
+    size_t bytes = 0;
+    for (uint32_t index = 0; index < gather->count; index++)
+        bytes += gather->parts[index].name_bytes + 2;
+    return bytes;
+}
+
 void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list, bool always,
                       struct mcp_catalog *catalog) {
     const struct mcp_list_row *row = mcp_list_row(list);
@@ -188,8 +252,10 @@ void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum
         catalog->texts && parts ? read_pages(shard, gather, row->member, catalog, parts, &bytes) : 0;
     catalog->elements = memory_take((count + 1) * sizeof *catalog->elements);
     catalog->names = memory_take(bytes + 1);
+    catalog->prefixes = memory_take(prefix_bytes(gather) + 1);
     struct mcp_element **sorted = memory_take((count + 1) * sizeof *sorted);
-    catalog->failed |= !catalog->texts || !parts || !catalog->elements || !catalog->names || !sorted;
+    catalog->failed |=
+        !catalog->texts || !parts || !catalog->elements || !catalog->names || !catalog->prefixes || !sorted;
     char *names = catalog->names;
     for (uint32_t index = 0; !catalog->failed && index < catalog->text_count; index++)
         take_elements(catalog, &catalog->texts[index].body, parts[index], row, &names);
@@ -198,6 +264,8 @@ void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum
         note_lists(shard, gather, list, catalog, parts);
     if (list == MCP_TOOLS)
         hide_tools(shard, gather, catalog);
+    if (!catalog->failed)
+        set_prefixes(gather, catalog);
     if (!catalog->failed)
         settle(gather, list == MCP_RESOURCES || list == MCP_TEMPLATES, always, catalog, sorted);
     memory_give(sorted);
@@ -211,26 +279,24 @@ void mcp_catalog_give(struct shard *shard, struct mcp_catalog *catalog) {
     memory_give(catalog->texts);
     memory_give(catalog->elements);
     memory_give(catalog->names);
+    memory_give(catalog->prefixes);
     *catalog = (struct mcp_catalog){0};
 }
 
 // --- Writing
 
-static void put_element(const struct mcp_gather *gather, const struct mcp_element *element,
-                        struct text *out) {
-    char prefix[AGENT_ID_BYTES_MAX + 2];
-    const struct mcp_part *part = &gather->parts[element->part];
+static void put_element(const struct mcp_element *element, struct text *out) {
     uint32_t behind = element->key_at + 1; // the quote
     if (!element->is_prefixed) {
         text_add(out, element->text, element->bytes);
         return;
     }
     text_add(out, element->text, behind);
-    text_add(out, prefix, mcp_catalog_prefix(part->name, part->name_bytes, prefix));
+    text_add(out, element->prefix, element->prefix_bytes);
     text_add(out, element->text + behind, element->bytes - behind);
 }
 
-void mcp_catalog_put(const struct mcp_gather *gather, const struct mcp_catalog *catalog, struct text *out) {
+void mcp_catalog_put(const struct mcp_catalog *catalog, struct text *out) {
     bool is_first = true;
     assert(!catalog->failed);
     text_put(out, "[");
@@ -238,7 +304,7 @@ void mcp_catalog_put(const struct mcp_gather *gather, const struct mcp_catalog *
         if (catalog->elements[index].is_hidden)
             continue;
         text_put(out, is_first ? "" : ",");
-        put_element(gather, &catalog->elements[index], out);
+        put_element(&catalog->elements[index], out);
         is_first = false;
     }
     text_put(out, "]");

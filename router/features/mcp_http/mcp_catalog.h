@@ -13,14 +13,17 @@ struct mcp_element {
     uint32_t key_bytes;
     const char *name; // decoded
     uint32_t name_bytes;
-    bool is_prefixed; // it is shown behind its server's name
-    bool is_hidden;   // another one with its URI is shown
+    const char *prefix; // of its server's names
+    uint32_t prefix_bytes;
+    bool is_prefixed; // it is shown behind that
+    bool is_hidden;   // another one is shown under its name or URI
 };
 
 struct mcp_catalog {
     struct mcp_element *elements; // in the order of the configuration
     uint32_t count;
     char *names;            // memory of them
+    char *prefixes;         // of the parts, in their order
     struct mcp_text *texts; // the answers, in one piece each
     uint32_t text_count;
     bool failed; // memory was used up
@@ -31,6 +34,6 @@ void mcp_catalog_read(struct shard *shard, const struct mcp_gather *gather, enum
                       struct mcp_catalog *catalog);
 void mcp_catalog_give(struct shard *shard, struct mcp_catalog *catalog);
 // Writes the elements that are shown, as a JSON array.
-void mcp_catalog_put(const struct mcp_gather *gather, const struct mcp_catalog *catalog, struct text *out);
+void mcp_catalog_put(const struct mcp_catalog *catalog, struct text *out);
 // Writes the prefix of a server's names.
 size_t mcp_catalog_prefix(const char *name, size_t bytes, char *out);

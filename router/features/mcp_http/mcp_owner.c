@@ -7,6 +7,13 @@
 #include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 
+// Whether a server is known to have what a user is shown under a name or URI.
+static bool has(const struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
+                enum mcp_list list, const char *name, size_t bytes) {
+    return mcp_inventory_has(shard, server, server_bytes, list, name, bytes) &&
+           (list != MCP_TOOLS || tool_list_shows(shard, user, server, server_bytes, name, bytes));
+}
+
 // Finds the server whose prefix the name begins with: of several the one with the longest prefix, and of several with that
 // prefix the first that is known to have what stands behind. False: there is none.
 static bool find_prefixed(const struct shard *shard, const struct user *user, bool in_session,
@@ -20,7 +27,7 @@ static bool find_prefixed(const struct shard *shard, const struct user *user, bo
         size_t own = strlen(child->name), count = mcp_catalog_prefix(child->name, own, prefix);
         if (bytes <= count || memcmp(name, prefix, count) != 0)
             continue;
-        bool is_known = mcp_inventory_has(shard, child->name, own, list, name + count, bytes - count);
+        bool is_known = has(shard, user, child->name, own, list, name + count, bytes - count);
         if (count > owner->skipped || (count == owner->skipped && is_known && !has_it))
             *owner = (struct mcp_owner){child->name, (uint32_t)own, count};
         else
@@ -43,8 +50,7 @@ enum mcp_ownership mcp_owner_find(const struct shard *shard, const struct user *
         if (!mcp_gather_serves(shard, child, user, in_session))
             continue;
         is_unknown |= mcp_inventory_state(shard, child->name, own, list) == MCP_INVENTORY_UNKNOWN;
-        if (!mcp_inventory_has(shard, child->name, own, list, name, bytes) ||
-            (list == MCP_TOOLS && !tool_list_shows(shard, user, child->name, own, name, bytes)))
+        if (!has(shard, user, child->name, own, list, name, bytes))
             continue;
         is_several |= owner->server && !is_uri;
         if (!owner->server)
