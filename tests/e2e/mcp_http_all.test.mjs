@@ -262,10 +262,10 @@ web('a subscription to all has one acknowledgement, and ends with the hub', hub(
 
 web('a server that doesn’t acknowledge a subscription in time is left out', hub(both('a') + both('b'), '--mcp-gather', '300ms'), async (on) => {
   const waiting = modern(on, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
-  const at = (method, params = {}) => {
+  const at = (method, params = {}, name = 'a') => {
     const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
     const body = { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } };
-    return send(on, 'POST', '/mcp/a', { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method } });
+    return send(on, 'POST', `/mcp/${name}`, { body, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': method } });
   };
   let found;
   while (!found) found = (await (await at('seen')).end()).answer(1).result.messages.find(({ method }) => method === 'subscriptions/listen');
@@ -276,5 +276,12 @@ web('a server that doesn’t acknowledge a subscription in time is left out', hu
   assert.deepEqual(stream.messages[0].params.notifications, { toolsListChanged: true });
   await (await at('say', { message: { jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: { _meta } } })).end();
   await stream.until(({ messages }) => messages.length === 2, 'the change');
-  stream.drop();
+  stream.drop(); // which ends it at both servers
+  for (const name of ['a', 'b']) {
+    const messages = async () => (await (await at('seen', {}, name)).end()).answer(1).result.messages;
+    let told;
+    while (!told) told = (await messages()).find(({ method }) => method === 'notifications/cancelled');
+    const listen = (await messages()).find(({ method }) => method === 'subscriptions/listen');
+    assert.equal(told.params.requestId, listen.id);
+  }
 });

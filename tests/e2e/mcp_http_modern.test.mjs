@@ -109,6 +109,36 @@ web('a closed connection cancels', HUB, async (hub) => {
   await (await waiting).end();
 });
 
+// A client that closes a stream which has begun: its server is told once, by the server's own id, and nobody else is touched.
+const SILENT = ['--mcp-keep-alive', '20ms']; // so that a stream begins before its answer
+for (const [name, how] of [['shared', HUB], ['each', EACH]]) for (const method of ['wait', 'subscriptions/listen'])
+  web(`a closed stream cancels its request: ${method} (instances = ${name})`, { ...how, options: [...how.options, ...SILENT] }, async (hub) => {
+    const streams = await Promise.all([1, 2].map(() => modern(hub, method, { notifications: {} }, { fields: { Accept: 'text/event-stream' } }))); // of one id
+    const heard = async (what) => (await seen(hub)).filter((message) => message.method === what);
+    const asked = await until('the requests', async () => {
+      const found = await heard(method);
+      return found.length === 2 && found;
+    });
+    for (const stream of streams) {
+      assert.equal(stream.status, 200);
+      await stream.until(({ text }) => text.includes(':'), 'a comment');
+    }
+    assert.deepEqual(await heard('notifications/cancelled'), []);
+    streams[0].drop();
+    const told = await until('the cancel', async () => (await heard('notifications/cancelled'))[0]);
+    const left = asked.find(({ id }) => id === told.params.requestId), other = asked.find(({ id }) => id !== told.params.requestId);
+    assert.ok(left);
+    const counts = await hub.peer('tcp'), before = (await counts.ask('hub/stats')).result;
+    await ask(hub, 'finish', { id: left.id, result: { late: true } }); // which nobody waits for any more
+    await ask(hub, 'finish', { id: other.id, result: { done: true } });
+    await streams[1].end();
+    assert.deepEqual(streams[1].messages, [{ jsonrpc: '2.0', id: 1, result: { done: true } }]);
+    assert.equal((await heard('notifications/cancelled')).length, 1);
+    const after = (await counts.ask('hub/stats')).result;
+    assert.equal(after.dropped_responses_unknown_id - before.dropped_responses_unknown_id, 1);
+    assert.equal(after.pending, 0);
+  });
+
 for (const [name, how] of [['a subscription', HUB], ['a subscription to an instance of its own', EACH]])
   web(`${name} hears, and ends with the hub`, how, async (hub) => {
     const listens = ['one', 'two'].map((id) => modern(hub, 'subscriptions/listen', { notifications: {} }, { id }));
@@ -205,6 +235,27 @@ for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/m
 
 writeFileSync(join(directory, 'told.ini'), listed('one', 'told') + listed('two', 'told,process', 'instances = each\n'));
 const TOLD = { ...HUB, options: ['--config', join(directory, 'told.ini')] };
+const CLOSED = { ...HUB, options: ['--config', join(directory, 'closed.ini'), ...SILENT] };
+writeFileSync(join(directory, 'closed.ini'), listed('one', 'slow,listed') + listed('two', 'x'));
+for (const [path, tool] of [['/mcp', 'slow'], ['/mcp', 'one__slow'], ['/mcp/one', 'slow']])
+  web(`a closed stream cancels a call: ${tool} at ${path}`, CLOSED, async (on) => {
+    const streams = await Promise.all([1, 2].map(() => callTool(on, path, tool, {}, { Accept: 'text/event-stream' })));
+    const state = async () => (await (await callTool(on, '/mcp/one', 'listed', {})).end()).answer(1).result;
+    await until('the calls', async () => (await state()).slow.length === 2);
+    streams[0].drop();
+    const { slow, cancelled } = await until('the cancel', async () => {
+      const found = await state();
+      return found.cancelled.length && found;
+    });
+    assert.equal(cancelled.length, 1);
+    assert.ok(slow.includes(cancelled[0]));
+    assert.ok(!streams[1].ended);
+    streams[1].drop();
+    await until('the other cancel', async () => (await state()).cancelled.length === 2);
+    assert.deepEqual((await state()).cancelled.sort(), slow.sort());
+    await until('the end of both', async () => (await (await on.peer('tcp')).ask('hub/stats')).result.pending === 0);
+  });
+
 web('what is logged at all servers goes to the one that asks for it', TOLD, async (on) => {
   for (const name of ['one__told', 'two__told']) {
     const call = (meta) => modern(on, 'tools/call', { name, arguments: {} }, { path: '/mcp', fields: { 'Mcp-Name': name }, meta });

@@ -4,7 +4,7 @@
 usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute]
 
 It speaks both eras in one process, or the one that is named. With --mute it answers nothing. Tools answer with NAME:TOOL; the tool `slow` never does, the
-tool `changed` says that the list is another one, `listed` how often it was asked for each list, and `grow` adds the tool
+tool `changed` says that the list is another one, `listed` how often it was asked for each list, and which calls of `slow` have come and been cancelled, and `grow` adds the tool
 `late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
 `told` logs a message first, and `process` tells its process.
 `failed` says so in its result, and `refused` is an error. It has the resources `u:same` and `u:NAME`, and knows only the latter, and the prompt `p-NAME`.
@@ -15,6 +15,7 @@ import sys
 
 name, tools = sys.argv[1], sys.argv[2].split(",")
 asked = {}
+slow, cancelled = [], []  # ids of calls of `slow`, and of requests that were cancelled
 MIRRORED = {"type": "object", "properties": {
     "region": {"type": "string", "x-mcp-header": "Region"},
     "count": {"type": "integer", "x-mcp-header": "X-Count"},
@@ -37,6 +38,8 @@ for line in sys.stdin:
     def error(code):
         say({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": "refused"}})
 
+    if method == "notifications/cancelled":
+        cancelled.append(params["requestId"])
     if id_ is None or method is None or "--mute" in sys.argv:
         continue
     if method.endswith("/list"):
@@ -52,7 +55,7 @@ for line in sys.stdin:
         schema = MIRRORED if tools[page] == "mirrored" else {"type": "object"}
         result({"tools": [{"name": tools[page], "n": 1.0, "inputSchema": schema}], **following})
     elif method == "tools/call" and params["name"] == "slow":
-        continue
+        slow.append(id_)
     elif method == "tools/call":
         arguments = params.get("arguments") or {}
         if params["name"] == "grow":
@@ -71,7 +74,7 @@ for line in sys.stdin:
             result({"process": os.getpid()})
             continue
         if params["name"] == "listed":
-            result({"asked": asked})
+            result({"asked": asked, "slow": slow, "cancelled": cancelled})
             continue
         result({"content": [{"type": "text", "text": f"{name}:{params['name']}"}]})
     elif method == "resources/list":
