@@ -237,7 +237,8 @@ static enum status run_top(struct top *top, const char *hub) {
     client_close(&top->client);
     top_forget(&top->hub);
     if (error > 0) {
-        fputs("patchbay: top: the hub refuses to tell how it is\n", stderr);
+        fputs("patchbay: top: the hub refuses to tell how it is: that needs a user with admin = yes\n",
+              stderr);
         return STATUS_REFUSED;
     }
     return error < 0 ? unreachable(hub, error) : STATUS_DONE;

@@ -192,7 +192,7 @@ static const char *set_passed(struct child_settings *settings, const char *value
     for (value += strspn(value, separators); *value; value += strspn(value, separators)) {
         size_t bytes = strcspn(value, separators);
         if (!is_variable(value, bytes))
-            return "names of variables";
+            return "names of variables, none with =";
         add_variable(settings, 'P', value, bytes, NULL);
         value += bytes;
     }

@@ -22,7 +22,8 @@ const char *config_children_begin(struct config_children *children, const char *
     if (count_of(children->first) >= CHILDREN_MAX)
         return "one of 256 children at most";
     children->child = child_settings_create(name);
-    return children->child ? NULL : "the name of an agent as the child's";
+    return children->child ? NULL
+                           : "the name of an agent as the child's: 1 to 255 letters, digits and - _ . : /";
 }
 
 // As of any agent that registers.

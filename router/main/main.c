@@ -318,7 +318,7 @@ static void count_connections(struct program *program) {
     if (connections > most && (is_asked_for || most < connections / 4))
         log_write(LOG_CONFIG_WARNING, LOG_FIELDS(log_unknown(), log_unknown(), log_text("max-connections")),
                   "%llu file descriptors (ulimit -n) are enough for %llu connections, and --max-connections "
-                  "is %u",
+                  "is %u: raise ulimit -n, or lower --max-connections",
                   (unsigned long long)all, (unsigned long long)most, connections);
     program->connections_most = most ? most : 1;
     bound_connections(config, program->connections_most);

@@ -216,7 +216,7 @@ kept('a child that can\'t be started stays down after so many failures, and says
   assertError(await peer.ask('work', target('none')), -32010);
   assertError(await peer.ask('agent/register', { agentId: 'none', capabilities: {} }), -32053);
   await said(hub, /^none: can't run \/nothing\/there: No such file or directory$/m);
-  await said(hub, /child none: .*stays down/);
+  await said(hub, /child none: it has failed 4 times in a row and stays down until patchbay child restart none, or SIGHUP/);
   assert.equal((await peer.ask('hub/agents', {})).result.agents[0].child.state, 'down');
   const { result: stats } = await peer.ask('hub/stats', {});
   assert.deepEqual([stats.children_running, stats.children_down, stats.children_other], [0, 1, 0]);
@@ -267,7 +267,7 @@ kept('a child that closes its output is ended, though it lives', section('half',
 kept('what can\'t be read on standard output: a frame ends the child', section('garbage', { command: command('garbage'), 'restart-limit': '2', 'restart-delay': '1ms' }), async (hub, peer) => {
   const now = await becomes(peer, 'garbage', 'down');
   assert.equal(now.lastFault, 'its standard output could not be read');
-  await said(hub, /child garbage: its standard output can't be read: this is no frame \\x1b\[31m\\x0d\\x0a/);
+  await said(hub, /child garbage: its standard output can't be read with framing = content-length: this is no frame \\x1b\[31m\\x0d\\x0a/);
   assert.equal(hub.stderr.match(/can't be read/g).length, 1, 'once a second');
   assert.equal((await peer.ask('hub/stats', {})).result.children_output_unreadable, 3);
 });

@@ -278,7 +278,7 @@ test('what the hub would find out only at its start, or later, is named with its
     [`users = ${users}`, 'users:4: roles: expected roles that are there'],
     ['allow-host =', "hub.ini:2: allow-host: expected a host such as hub.example, 192.0.2.1 or [2001:db8::1], not ''"],
     ['extension = b=/no-such-program\nextension = a=/no-such-program', 'hub.ini:2: extension: child b: /no-such-program: expected a program that can be run: No such file or directory', 'hub.ini:3: extension: child a: /no-such-program: expected a program that can be run: No such file or directory'],
-    ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's"],
+    ['extension = a b=cat', "hub.ini:2: extension: expected the name of an agent as the child's: 1 to 255 letters, digits and - _ . : /"],
     ...process.getuid() ? [] : [[`user = nobody\naudit = ${folder}/journal`, 'hub.ini:3: audit: journal: expected a regular file that can be written by the user nobody, or be made: Permission denied']],
   ];
   for (const [text, ...faults] of cases) {

@@ -96,7 +96,7 @@ test('of the command line and the files it names, the last that names listeners 
 test('where descriptors are few the hub says so, refuses what it has none for, and goes on', async () => {
   const under = ['prlimit', '--nofile=100'];
   const hub = await Hub.launch(['--listen', ANY, '--http', '127.0.0.1:0', '--shards', '2'], {}, under);
-  const [, most] = /^patchbayd: 100 file descriptors \(ulimit -n\) are enough for (\d+) connections, and --max-connections is 65536$/m.exec(hub.stderr);
+  const [, most] = /^patchbayd: 100 file descriptors \(ulimit -n\) are enough for (\d+) connections, and --max-connections is 65536: raise ulimit -n, or lower --max-connections$/m.exec(hub.stderr);
   const ready = () => fetch(`${hub.uris[1]}/readyz`).then((answer) => answer.status);
   const peers = [];
   for (let number = 0; number < 130; number++) {

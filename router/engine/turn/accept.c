@@ -276,7 +276,9 @@ static void note_failure(struct shard *shard, int error) {
     if ((error == EMFILE || error == ENFILE) && !shard->lacks_descriptors) {
         shard->lacks_descriptors = true;
         log_write(LOG_DESCRIPTORS_EXHAUSTED, LOG_NO_FIELDS,
-                  "no file descriptor is left: connections wait until one is free");
+                  "no file descriptor is left: connections wait until one is free; raise ulimit -n, or "
+                  "LimitNOFILE of "
+                  "the unit");
     }
 }
 

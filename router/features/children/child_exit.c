@@ -224,8 +224,9 @@ static void restart_by_policy(struct shard *shard, struct child *child) {
     atomic_store_explicit(&child->record->failures, child->restart.failures, memory_order_relaxed);
     if (!again) {
         log_write(LOG_CHILD_DOWN, LOG_FIELDS(log_text(child->record->name)),
-                  "child %s: it has failed %u times in a row and stays down", child->record->name,
-                  child->restart.failures);
+                  "child %s: it has failed %u times in a row and stays down until patchbay child restart %s, "
+                  "or SIGHUP",
+                  child->record->name, child->restart.failures, child->record->name);
         go_down(shard, child, CHILD_DOWN);
         return;
     }

@@ -39,7 +39,8 @@ static void log_unserved(struct link *link, struct cluster_member *member) {
         snprintf(why, sizeof why, "is not served: it speaks protocol %llu, this hub %d",
                  (unsigned long long)member->protocol, CLUSTER_PROTOCOL);
     else
-        snprintf(why, sizeof why, "is not served: its users or its gate are others (%.*s, here %.*s)",
+        snprintf(why, sizeof why,
+                 "is not served: its users or its gate are others (%.*s, here %.*s): bring the same to both",
                  (int)bytes, theirs, (int)own->bytes, own->text);
     log_member(member, "unserved", why);
 }

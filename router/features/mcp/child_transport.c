@@ -37,7 +37,9 @@ static struct child *child_at(const struct peer *peer) {
 
 // --- Unreadable output
 
-static void show(struct shard *shard, struct child *child, const uint8_t *bytes, uint32_t count) {
+static void show(struct shard *shard, const struct peer *peer, const uint8_t *bytes, uint32_t count) {
+    struct child *child = child_at(peer);
+    const char *framing = peer->transport->codec.wire->breaks == BREAKS_PASS ? "content-length" : "lines";
     char shown[SHOWN_BYTES], text[4 * SHOWN_BYTES];
     uint64_t now_ms = shard_now_ms(shard);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_MCP, MCP_COUNT_UNREADABLE));
@@ -45,19 +47,21 @@ static void show(struct shard *shard, struct child *child, const uint8_t *bytes,
         return;
     child->junk_ms = now_ms;
     if (child_settings_has_files(child->settings)) {
-        child_log(child, "its standard output can't be read: %u bytes, which may hold its secrets", count);
+        child_log(child,
+                  "its standard output can't be read with framing = %s: %u bytes, which may hold its secrets",
+                  framing, count);
         return;
     }
     size_t part = count < SHOWN_BYTES ? count : SHOWN_BYTES;
     memcpy(shown, bytes, part);
     part = child_settings_hide(child->settings, shown, part);
     size_t length = log_escape((const uint8_t *)shown, part, text);
-    child_log(child, "its standard output can't be read: %.*s", (int)length, text);
+    child_log(child, "its standard output can't be read with framing = %s: %.*s", framing, (int)length, text);
 }
 
 static void child_unreadable(struct shard *shard, struct peer *peer, const uint8_t *body, uint32_t bytes) {
     struct child *child = child_at(peer);
-    show(shard, child, body, bytes);
+    show(shard, peer, body, bytes);
     if (peer->transport->codec.wire->breaks == BREAKS_PASS)
         child_fail(shard, child, CHILD_FAULT_FRAME, 0);
 }
@@ -65,7 +69,7 @@ static void child_unreadable(struct shard *shard, struct peer *peer, const uint8
 static void child_refuse(struct shard *shard, struct peer *peer) {
     assert(peer->unit.fault != UNIT_FAULT_NONE);
     struct child *child = child_at(peer);
-    show(shard, child, shard->fault_bytes, shard->fault_count);
+    show(shard, peer, shard->fault_bytes, shard->fault_count);
     if (peer->transport->codec.wire->breaks !=
         BREAKS_PASS) { // many may share it, and the next line may be one
         reassembly_refused(peer);
