@@ -192,7 +192,9 @@ static inline __attribute__((always_inline)) void pending_fetch(const struct pen
 static inline __attribute__((always_inline)) void pending_fetch_beside(const struct pending *pending) {
     prefetch_to_write(pending->timer.link.next, 1);
     prefetch_to_write(pending->by_source.next, 1);
-    prefetch_to_write(pending->by_target.next, 1);
+    // Targets mostly answer in the order in which they were asked: the next answer of this one reads that neighbour whole.
+    prefetch_to_write(list_entry(pending->by_target.next, struct pending, by_target),
+                      offsetof(struct pending, outcome));
 }
 // The request that bears this hub id, or NULL: never given, or ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
