@@ -70,7 +70,7 @@ test('without a handler a method isn\'t found, a notification is nothing', () =>
   asked(peer, 2, 'agent/request', { task: 'unknown' });
   asked(peer, 3, 'agent/request', { task: 'known' });
   assert.equal((await answered(hub, 1)).error.code, -32601);
-  assert.equal((await answered(hub, 2)).error.code, -32601);
+  assert.deepEqual((await answered(hub, 2)).error, { code: -32601, message: 'method not found', data: { method: 'agent/request', task: 'unknown' } });
   assert.equal((await answered(hub, 3)).result, 1);
   one.method('agent/request', ({ task }) => task);
   asked(peer, 4, 'agent/request', { task: 'other' });

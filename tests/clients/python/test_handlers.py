@@ -78,7 +78,10 @@ class Handlers(ClientTest):
         agent.task("one")(lambda params, request: ["one", params])
         params = {"targetAgent": "agent", "task": "one", "sourceAgent": "x"}
         self.assertEqual((await peer.ask("agent/request", params))["result"], ["one", params])
-        self.assertEqual((await peer.ask("agent/request", {"targetAgent": "agent", "task": "two"}))["error"]["code"], -32601)
+        missing = await peer.ask("agent/request", {"targetAgent": "agent", "task": "two"})
+        self.assertEqual(missing["error"], {"code": -32601, "message": "method not found", "data": {"method": "agent/request", "task": "two"}})
+        long = await peer.ask("agent/request", {"targetAgent": "agent", "task": "x" * 257})
+        self.assertEqual(long["error"]["data"], {"method": "agent/request"})
         self.assertEqual((await peer.ask("agent/request", {"targetAgent": "agent", "task": [1]}))["error"]["code"], -32601)
         agent.method("agent/request")(lambda params, request: "other")
         self.assertEqual((await peer.ask("agent/request", {"targetAgent": "agent", "task": "two"}))["result"], "other")

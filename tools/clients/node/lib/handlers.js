@@ -4,6 +4,7 @@ import { Request } from './request.js';
 import { errorText, resultText } from './text.js';
 
 const WAITING_BYTES_MAX = 4 * 1024 * 1024;
+const TASK_SHOWN_MAX = 256; // characters of a task that an error names
 // Answers that the hub doesn't read are not kept beyond this.
 const UNREAD_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -22,6 +23,12 @@ function failure(thrown) {
   } catch {
     return { code: code.internal, message: 'internal error' };
   }
+}
+
+// The data of an error that says which handler is missing: the method, and of `agent/request` the task.
+function missing(method, params) {
+  const task = method === 'agent/request' ? params?.task : undefined;
+  return typeof task === 'string' && task.length <= TASK_SHOWN_MAX ? { method, task } : { method };
 }
 
 export class Handlers {
@@ -66,7 +73,7 @@ export class Handlers {
   take({ method, id, params }, bytes, transport) {
     const handler = this.#find(method, params);
     if (handler === undefined) {
-      if (id !== undefined) this.#refuse(id, new HubError(code.methodNotFound, 'method not found', { method }), transport);
+      if (id !== undefined) this.#refuse(id, new HubError(code.methodNotFound, 'method not found', missing(method, params)), transport);
       return;
     }
     const request = new Request(id, method, params ?? {}, handler, bytes, transport, this.#bound);

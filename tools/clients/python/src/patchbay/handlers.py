@@ -12,6 +12,7 @@ Handler = Callable[[Any, Request], Union[Awaitable[Any], Any]]
 H = TypeVar("H", bound=Handler)
 
 TASK_METHOD = "agent/request"
+TASK_SHOWN_MAX = 256  # characters of a task that an error names
 
 
 class Handlers:
@@ -35,6 +36,12 @@ class Handlers:
             if handler is not None:
                 return handler
         return self._methods.get(method)
+
+
+def missing(method: str, params: Any) -> Dict[str, str]:
+    """Returns the data of an error that says which handler is missing: the method, and of `agent/request` the task."""
+    task = params.get("task") if method == TASK_METHOD and isinstance(params, dict) else None
+    return {"method": method, "task": task} if isinstance(task, str) and len(task) <= TASK_SHOWN_MAX else {"method": method}
 
 
 def _decorator(table: Dict[str, Handler], name: str) -> Callable[[H], H]:

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Optional, Set
 from . import body
 from .connection import Connection
 from .errors import METHOD_NOT_FOUND, OVERLOADED
-from .handlers import Handlers
+from .handlers import Handlers, missing
 from .job import Job
 from .rest import Rest
 
@@ -63,7 +63,7 @@ class Inbound:
         handler = self._handlers.find(method, params)
         if handler is None:
             if number is not None:
-                _refuse(connection, number, METHOD_NOT_FOUND, "method not found", {"method": method})
+                _refuse(connection, number, METHOD_NOT_FOUND, "method not found", missing(method, params))
             return
         count = 0
         if len(self._waiting) + len(self._running) >= self._concurrency:
