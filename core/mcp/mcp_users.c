@@ -268,9 +268,13 @@ enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_
 }
 
 void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *visit, void *context) {
-    for (const struct list *node = user->requests.next, *next; node != &user->requests; node = next) {
-        next = node->next;
-        visit(context, list_entry(node, struct mcp_request, by_user)->id);
+    const struct list *all = &user->requests, *node = all->next;
+    uint64_t last = list_empty(all) ? 0 : list_entry(all->prev, struct mcp_request, by_user)->id;
+    for (uint64_t id = 0; node != all && (id != last || !id);) {
+        const struct list *next = node->next;
+        id = list_entry(node, struct mcp_request, by_user)->id;
+        visit(context, id);
+        node = next;
     }
 }
 

@@ -208,6 +208,22 @@ web('a cancel ends a request without an answer', SHARED, async (hub) => {
   assert.equal(told.params.requestId, asked.id);
 });
 
+for (const [name, how] of [['shared', SHARED], ['each', EACH]])
+  web(`progress of a request that was cancelled reaches nobody (instances = ${name})`, how, async (hub) => {
+    const session = await Session.open(hub), stream = await session.listen(), counts = await hub.peer('tcp');
+    const waiting = session.call('wait', { _meta: { progressToken: 'mine' } });
+    const asked = await until('request', async () => (await seen(session)).find(({ method }) => method === 'wait'));
+    await session.notify('notifications/cancelled', { requestId: 1 });
+    await (await waiting).end();
+    await until('cancel', async () => (await seen(session)).find(({ method }) => method === 'notifications/cancelled'));
+    const { progressToken } = asked.params._meta;
+    await session.ask('say', { message: { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } } });
+    await session.ask('say', { message: { jsonrpc: '2.0', method: 'notifications/tools/list_changed' } });
+    await stream.until(({ messages }) => messages.length, 'what comes behind it');
+    assert.deepEqual(stream.messages.map(({ method }) => method), ['notifications/tools/list_changed']);
+    assert.equal((await counts.ask('hub/stats')).result.dropped_progress_unknown_token, 1);
+  });
+
 web('a client that goes cancels nothing', SHARED, async (hub) => {
   const session = await Session.open(hub), counts = await hub.peer('tcp');
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'gone', method: 'wait' });

@@ -368,6 +368,11 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
         mcp_request_ids_send(shard, child, message->frame);
         return true;
     }
+    if (progress) { // of a request that has ended: nobody else knows the hub's token
+        stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
+        drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
+        return true;
+    }
     stats_count(&shard->stats, is_request ? COUNT_REQUESTS_RECEIVED : COUNT_NOTIFICATIONS_RECEIVED);
     if (is_request && message->exchange)
         exchange_expect(message->exchange);
@@ -479,7 +484,7 @@ void per_client_restart(struct shard *shard, struct peer *seat) {
     if (!spares || !user)
         drop_waiting(shard, seat);
     per_client_session_restart(shard, child);
-    if (!user)
+    if (!user || user_of(child) != user) // who was answered may have asked again, and have another instance
         return;
     user->has_session &= !outbox_empty(&seat->connection.outbox);
     if (user->exits)

@@ -72,6 +72,28 @@ static void requests_are_whose_they_are(void **state) {
     leave(2);
 }
 
+static void begin_another(void *context, uint64_t id) {
+    uint64_t *count = context;
+    assert_true(id <= 2); // those that were there
+    assert_true(mcp_request_end(&users, id));
+    assert_true(mcp_request_begin(&users, mcp_user_find(&users, 1), 10 + ++*count, MCP_REQUEST));
+}
+
+static void requests_that_begin_meanwhile_are_not_visited(void **state) {
+    (void)state;
+    uint64_t count = 0;
+    struct mcp_user *one = mcp_user_take(&users, 1);
+    mcp_visit_requests(one, begin_another, &count);
+    assert_int_equal(count, 0);
+    for (uint64_t id = 1; id <= 2; id++)
+        assert_true(mcp_request_begin(&users, one, id, MCP_REQUEST));
+    mcp_visit_requests(one, begin_another, &count);
+    assert_int_equal(count, 2);
+    assert_ptr_equal(mcp_request_user(&users, 11), one);
+    assert_ptr_equal(mcp_request_user(&users, 12), one);
+    leave(1);
+}
+
 static void users_are_found_by_their_connections(void **state) {
     (void)state;
     assert_null(mcp_user_find(&users, 1));
@@ -328,6 +350,7 @@ static void without_room_nothing_changes(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
+        CASE(requests_that_begin_meanwhile_are_not_visited),
         CASE(users_are_found_by_their_connections),
         CASE(requests_are_whose_they_are),
         CASE(who_alone_has_something_in_progress),
