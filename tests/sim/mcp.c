@@ -4,13 +4,14 @@
 // - a call's answer, its progress and what the server asks for its sake reach the client that called, and only that one;
 // - no event comes twice, and what is kept comes to a client that returns;
 // - each call whose client stays has one end.
+// In half of the runs there are two servers behind /mcp, too. SIGHUP changes, removes and adds their sections, also while the hub
+// asks for an era or opens a session, and while the gate holds calls, on which an approver decides.
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/child/child_settings.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/mcp_stage.h"
 #include "tests/sim/memory.h"
@@ -26,8 +27,11 @@ static struct exchange *exchange_open(enum kind kind, int session, int call) {
         struct exchange *http = &stage.exchanges[at];
         if (http->cable)
             continue;
-        *http = (struct exchange){
-            .cable = world_dial_http(&stage.world), .kind = kind, .session = session, .call = call};
+        *http = (struct exchange){.cable = world_dial_http(&stage.world),
+                                  .kind = kind,
+                                  .session = session,
+                                  .call = call,
+                                  .of_all = session != NOBODY && stage.sessions[session].of_all};
         if (!http->cable)
             return NULL;
         http->raw = malloc(ROOM);
@@ -46,15 +50,23 @@ static void exchange_close(struct exchange *http) {
     *http = (struct exchange){0};
 }
 
+static const char *path_of(const struct exchange *http) {
+    return http->of_all ? "/mcp" : "/mcp/server";
+}
+
+static bool is_disturbed(void) {
+    return stage.deaths > 0 || stage.reloads > 0;
+}
+
 static void post(const struct exchange *http, const char *fields, const char *body) {
     char head[1024];
     const struct session *session =
         http->session == NOBODY || http->kind == OPEN ? NULL : &stage.sessions[http->session];
     int bytes = snprintf(head, sizeof head,
-                         "POST /mcp/server HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                          "Accept: application/json, text/event-stream\r\nContent-Length: %zu\r\n%s%s%s%s\r\n",
-                         strlen(body), session ? "Mcp-Session-Id: " : "", session ? session->id : "",
-                         session ? "\r\n" : "", fields);
+                         path_of(http), strlen(body), session ? "Mcp-Session-Id: " : "",
+                         session ? session->id : "", session ? "\r\n" : "", fields);
     cable_write(http->cable, head, (size_t)bytes);
     cable_write(http->cable, body, strlen(body));
 }
@@ -77,7 +89,11 @@ static void call(int session) {
     if (!http)
         return;
     bool has_token = random_chance(&stage.random, 700);
-    char meta[256] = "", token[64] = "";
+    bool is_gated = stage.is_turbulent && random_chance(&stage.random, 400);
+    char meta[256] = "", token[64] = "", fields[256] = "";
+    if (session == NOBODY)
+        http->of_all = stage.is_turbulent && random_chance(&stage.random, 400);
+    const char *tool = http->of_all ? "server__work" : "work";
     if (has_token)
         snprintf(token, sizeof token, "\"progressToken\":\"t%u\"", stage.call_count);
     if (session == NOBODY)
@@ -86,16 +102,21 @@ static void call(int session) {
                  "\"io.modelcontextprotocol/clientCapabilities\":{}%s",
                  has_token ? "," : "");
     snprintf(body, sizeof body,
-             "{\"jsonrpc\":\"2.0\",\"id\":\"c%u\",\"method\":\"tools/call\",\"params\":{\"name\":\"work\","
+             "{\"jsonrpc\":\"2.0\",\"id\":\"c%u\",\"method\":\"tools/call\",\"params\":{\"name\":\"%s\","
              "\"arguments\":{\"tag\":%u},\"_meta\":{%s%s}}}",
-             stage.call_count, stage.call_count, meta, token);
+             stage.call_count, tool, stage.call_count, meta, token);
     stage.calls[stage.call_count++] =
-        (struct call){.session = session, .has_token = has_token, .may_fail = stage.deaths > 0};
-    post(http,
-         session == NOBODY
-             ? "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: work\r\n"
-             : "",
-         body);
+        (struct call){.session = session,
+                      .has_token = has_token,
+                      .is_gated = is_gated,
+                      .serial = session == NOBODY ? 0 : stage.sessions[session].serial,
+                      .may_fail = is_disturbed()};
+    if (session == NOBODY)
+        snprintf(fields, sizeof fields,
+                 "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: %s\r\n", tool);
+    if (is_gated)
+        strcat(fields, "Governance-Level: manual\r\n");
+    post(http, fields, body);
     sums.calls++;
 }
 
@@ -109,11 +130,11 @@ static void listen(int session, int call, const char *place) {
     struct exchange *http = exchange_open(LISTEN, session, call);
     if (!http)
         return;
-    int bytes =
-        snprintf(head, sizeof head,
-                 "GET /mcp/server HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
-                 "Mcp-Session-Id: %s\r\n%s%s%s\r\n",
-                 stage.sessions[session].id, *place ? "Last-Event-ID: " : "", place, *place ? "\r\n" : "");
+    int bytes = snprintf(head, sizeof head,
+                         "GET %s HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+                         "Mcp-Session-Id: %s\r\n%s%s%s\r\n",
+                         path_of(http), stage.sessions[session].id, *place ? "Last-Event-ID: " : "", place,
+                         *place ? "\r\n" : "");
     cable_write(http->cable, head, (size_t)bytes);
     http->stream = *place ? stage.sessions[session].placed : ++stage.sessions[session].streams;
     sums.resumed += *place != 0;
@@ -140,8 +161,8 @@ static void end_session(int number) {
     if (!http)
         return;
     int bytes =
-        snprintf(head, sizeof head,
-                 "DELETE /mcp/server HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n", session->id);
+        snprintf(head, sizeof head, "DELETE %s HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n",
+                 path_of(http), session->id);
     cable_write(http->cable, head, (size_t)bytes);
     session->is_here = false;
 }
@@ -172,8 +193,15 @@ static void judge_answer(const struct exchange *http, struct bit body) {
         sums.answers++;
         return;
     }
+    if (code == -31011 || code == -31012) {
+        if (!call->is_gated)
+            kernel_fail("call %d was decided on, and wasn't held", http->call);
+        sums.errors++;
+        return;
+    }
+    bool is_gone = code == -32602 && http->of_all; // no section has the tool
     bool is_late = code == -31051 || code == -31050 || code == -31010 || code == -31054 || code == -31052;
-    if (!is_late || !(call->may_fail || stage.ending))
+    if (!(is_late || is_gone) || !(call->may_fail || stage.ending))
         kernel_fail("a call has failed, and nothing else has: %.*s", (int)body.count,
                     (const char *)body.bytes);
     sums.errors++;
@@ -233,7 +261,7 @@ static void judge_open(const struct exchange *http, struct bit body) {
         return;
     }
     *session->id = 0;
-    if (!stage.deaths && !stage.ending)
+    if (!is_disturbed() && !stage.ending)
         kernel_fail("a session isn't opened: %u %.*s", http->status, (int)body.count,
                     (const char *)body.bytes);
 }
@@ -250,7 +278,9 @@ static void judge(struct exchange *http, struct bit body) {
         judge_progress(http, body);
     else if (bit_is(method, "\"sampling/createMessage\""))
         judge_question(http, body);
-    else if (bit_is(method, "\"notifications/tools/list_changed\""))
+    else if (bit_is(method, "\"notifications/tools/list_changed\"") ||
+             bit_is(method, "\"notifications/prompts/list_changed\"") ||
+             bit_is(method, "\"notifications/resources/list_changed\""))
         judge_change(http, body);
     else if (!bit_is(method, "\"notifications/cancelled\"") || http->session == NOBODY) // of a question
         kernel_fail("a client was told what nobody said: %.*s", (int)body.count, (const char *)body.bytes);
@@ -350,6 +380,9 @@ static void finish(struct exchange *http) {
     struct bit body = {http->text, http->text_count};
     struct call *call = http->kind == CALL ? &stage.calls[http->call] : NULL;
     bool is_refused = http->status >= 400;
+    if (stage.reloads && http->status == 404 && http->kind != OPEN && http->session != NOBODY &&
+        !http->of_all)
+        stage.sessions[http->session].is_here = false; // with its section
     if (http->kind == OPEN) {
         if (!http->is_stream)
             judge_open(http, body);
@@ -358,9 +391,9 @@ static void finish(struct exchange *http) {
             !call->may_fail && !stage.ending)
             kernel_fail("a call is refused: %u %.*s", http->status, (int)body.count,
                         (const char *)body.bytes);
-        if (is_refused)
-            call->ends++;
-        else
+        if (is_refused && ++call->ends > 1)
+            kernel_fail("call %d has ended twice", http->call);
+        if (!is_refused)
             judge(http, body);
     } else if (http->kind == LISTEN && http->status == 400 && http->call == NOBODY &&
                (stage.sessions[http->session].is_unsure ||
@@ -415,7 +448,7 @@ static void go(void) {
     bool any;
     do {
         world_settle(&stage.world);
-        any = drive_programs();
+        any = drive_programs() | approver_hear();
         for (unsigned at = 0; at < EXCHANGES_MAX; at++)
             any |= hear(&stage.exchanges[at]);
     } while (any);
@@ -469,6 +502,7 @@ static bool resume(unsigned number) {
     struct call *call = &stage.calls[number];
     bool is_due = call->session != NOBODY && call->dropped && !call->cancelled && !call->ends &&
                   *call->place && stage.sessions[call->session].is_here &&
+                  stage.sessions[call->session].serial == call->serial &&
                   !exchange_of(call->session, (int)number);
     if (is_due)
         listen(call->session, (int)number, call->place);
@@ -488,7 +522,8 @@ static void act_session(int number) {
     unsigned one = stage.call_count ? random_below(&stage.random, stage.call_count) : 0;
     if (!session->is_here) {
         if (!session->is_asked && !has_exchange(number)) {
-            *session = (struct session){0};
+            *session = (struct session){.serial = session->serial + 1,
+                                        .of_all = stage.is_turbulent && random_chance(&stage.random, 400)};
             open_session(number);
         }
     } else if (dice < 50) {
@@ -512,6 +547,14 @@ static void act_session(int number) {
     }
 }
 
+// The next process behind a random place.
+static struct server *any_server(void) {
+    unsigned at = random_below(&stage.random, SERVERS_MAX), count = 0;
+    while (!stage.servers[at].program && count++ < SERVERS_MAX)
+        at = (at + 1) % SERVERS_MAX;
+    return &stage.servers[at];
+}
+
 static void act(void) {
     struct random *random = &stage.random;
     uint32_t dice = random_below(random, 100);
@@ -521,8 +564,12 @@ static void act(void) {
         call(NOBODY);
     else if (dice < 60)
         drop();
+    else if (dice < 64 && stage.is_turbulent)
+        approver_act();
+    else if (dice < 67 && stage.is_turbulent)
+        sections_reload();
     else if (dice < 95)
-        serve_act(&stage.servers[random_below(random, SERVERS_MAX)]);
+        serve_act(any_server());
     else
         pass(random_below(random, 500) * (uint64_t)MILLISECOND);
     if (random_chance(random, 500))
@@ -534,27 +581,16 @@ static void act(void) {
 
 // --- A run
 
-static struct child_settings *sections(void) {
-    static const char *const rows[][2] = {
-        {"command", "program lines"}, {"protocol", "mcp"}, {"framing", "lines"},
-        {"restart-delay-max", "1s"},  {"data", "/data"},   {"ask-clients", "yes"}};
-    struct child_settings *settings = child_settings_create("server");
-    if (!settings)
-        abort();
-    for (unsigned at = 0; at < sizeof rows / sizeof *rows; at++)
-        if (child_settings_set(settings, rows[at][0], rows[at][1]))
-            kernel_fail("%s isn't a child's", rows[at][0]);
-    if (child_settings_finish(settings))
-        kernel_fail("the section lacks something");
-    return settings;
-}
-
 static void choose(struct world_options *options, uint64_t seed) {
     struct random *random = &stage.random;
     world_defaults(options, seed, random_between(random, 1, WORLD_SHARDS_MAX));
     options->keeps = true;
-    options->children = sections;
-    stage.calm = random_chance(random, 500);
+    options->children = sections_read;
+    stage.is_turbulent = random_chance(random, 500);
+    stage.is_each = stage.is_turbulent && random_chance(random, 500);
+    if (stage.is_turbulent)
+        options->approval_level = GOVERNANCE_MANUAL;
+    stage.calm = !stage.is_turbulent && random_chance(random, 500);
     stage.alone = random_chance(random, 400);
     stage.session_count = stage.alone ? 1 : random_between(random, 1, SESSIONS_MAX);
     stage.timeout_ns = options->limits.request_timeout_ns;
@@ -574,20 +610,29 @@ static void calm_down(void) {
         if (resume(number))
             go();
     stage.good = true;
+    for (unsigned rounds = 0; stage.is_turbulent && rounds < 10; rounds++) {
+        approver_act(); // what is approved may wait for a server that starts
+        pass(2000 * (uint64_t)MILLISECOND);
+    }
     pass(2 * stage.timeout_ns);
 }
 
 static void check_ended(void) {
     for (unsigned number = 0; number < stage.call_count; number++) {
         const struct call *call = &stage.calls[number];
-        bool is_gone = call->dropped && (call->session == NOBODY || !*call->place);
-        if (!call->ends && !call->cancelled && !is_gone && !call->may_fail)
+        const struct session *session = call->session == NOBODY ? NULL : &stage.sessions[call->session];
+        bool is_gone = call->dropped &&
+                       (!session || !*call->place || session->serial != call->serial || !session->is_here);
+        if (!call->ends && !call->cancelled && !is_gone)
             kernel_fail("call %u has not ended", number);
         if (call->session == NOBODY && call->dropped && call->arrived && !call->answered && !call->told &&
             !call->may_fail)
             kernel_fail("call %u was left by its client, and the server wasn't told", number);
         sums.gone += is_gone;
     }
+    for (unsigned number = 0; number < stage.session_count; number++)
+        if (stage.sessions[number].is_asked)
+            kernel_fail("the session of client %u was neither opened nor refused", number);
     for (unsigned at = 0; at < stage.question_count; at++)
         if (!stage.questions[at].answered && !stage.questions[at].put)
             kernel_fail("question %u has no answer", at);
@@ -620,6 +665,7 @@ static void play(uint64_t seed) {
         act();
     calm_down();
     check_ended();
+    approver_leave();
     end_hub();
     for (unsigned at = 0; at < EXCHANGES_MAX; at++)
         if (stage.exchanges[at].cable)
@@ -639,7 +685,7 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " calls, %" PRIu64 " answered, %" PRIu64
            " with an error of the hub's, %" PRIu64 " lost with their connections, %" PRIu64
            " times progress, %" PRIu64 " questions of which %" PRIu64 " were put, %" PRIu64
-           " times come back, %" PRIu64 " cancels told\n",
+           " times come back, %" PRIu64 " cancels told, %" PRIu64 " reloads, %" PRIu64 " decisions\n",
            runs, sums.calls, sums.answers, sums.errors, sums.gone, sums.progress, sums.questions, sums.told,
-           sums.resumed, sums.cancels);
+           sums.resumed, sums.cancels, sums.reloads, sums.decisions);
 }

@@ -72,6 +72,22 @@ static void take_reply(struct bit body) {
                     (const char *)body.bytes);
 }
 
+static void answer_delayed(struct server *server, unsigned at) {
+    serve(server, "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":%s}", server->delayed[at].id,
+          server->delayed[at].result);
+    server->delayed[at] = server->delayed[--server->delayed_count];
+}
+
+// Answers one of the hub's own questions, or has it wait.
+static void open_later(struct server *server, uint64_t id, const char *result) {
+    if (server->delayed_count == DELAYED_MAX)
+        answer_delayed(server, 0);
+    server->delayed[server->delayed_count].id = id;
+    server->delayed[server->delayed_count++].result = result;
+    if (!stage.is_turbulent || stage.good || random_chance(&stage.random, 500))
+        answer_delayed(server, server->delayed_count - 1);
+}
+
 static void take_message(struct server *server, struct bit body) {
     struct bit method = naive_find(body, "method"), id = naive_find(body, "id");
     uint64_t number = bit_number(id);
@@ -82,21 +98,15 @@ static void take_message(struct server *server, struct bit body) {
     else if (bit_is(method, "\"tools/call\""))
         take_call(server, body, number, (unsigned)bit_number(naive_find(body, "params.arguments.tag")));
     else if (bit_is(method, "\"initialize\""))
-        serve(server,
-              "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":{\"protocolVersion\":\"2025-11-25\","
-              "\"capabilities\":{\"tools\":{\"listChanged\":true}},\"serverInfo\":{\"name\":\"s\","
-              "\"version\":\"1\"}}}",
-              number);
+        open_later(server, number,
+                   "{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"tools\":{\"listChanged\":true}},"
+                   "\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}");
     else if (bit_is(method, "\"server/discover\""))
-        serve(server,
-              "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
-              "\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"s\",\"version\":\"1\"}}}",
-              number);
+        open_later(server, number,
+                   "{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{\"tools\":{}},\"serverInfo\":{"
+                   "\"name\":\"s\",\"version\":\"1\"}}");
     else if (bit_is(method, "\"tools/list\""))
-        serve(server,
-              "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":{\"tools\":[{\"name\":\"work\","
-              "\"inputSchema\":{\"type\":\"object\"}}]}}",
-              number);
+        open_later(server, number, "{\"tools\":[{\"name\":\"work\",\"inputSchema\":{\"type\":\"object\"}}]}");
     else if (id.bytes)
         serve(server, "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":{}}", number);
 }
@@ -168,7 +178,9 @@ void serve_act(struct server *server) {
         return;
     uint32_t dice = random_below(&stage.random, 100);
     unsigned at = server->owed_count ? random_below(&stage.random, server->owed_count) : 0;
-    if (dice < 25 && server->owed_count)
+    if (server->delayed_count && random_chance(&stage.random, 500))
+        answer_delayed(server, random_below(&stage.random, server->delayed_count));
+    else if (dice < 25 && server->owed_count)
         serve_answer(server);
     else if (dice < 70 && server->owed_count)
         serve_progress(server, at);
@@ -197,6 +209,8 @@ static void start_programs(void) {
 
 static bool take_input(struct server *server) {
     bool any = serve_input(server);
+    for (; stage.good && server->delayed_count; any = true)
+        answer_delayed(server, 0);
     for (; stage.good && server->owed_count; any = true)
         serve_answer(server);
     return any;

@@ -11,11 +11,14 @@ enum {
     EXCHANGES_MAX = 64,
     OWED_MAX = 256,
     QUESTIONS_MAX = 400,
-    SERVERS_MAX = 4,
+    SERVERS_MAX = 16,
+    DELAYED_MAX = 32,
+    HELD_MAX = 64,
     ACTS = 250,
     ROOM = 1 << 18,
     ID_BYTES = 80,
     MILLISECOND = 1000000,
+    SECTIONS = 2,
     NOBODY = -1
 };
 
@@ -29,6 +32,8 @@ struct call {
     unsigned progress;              // that has come to the client
     unsigned ends;                  // answers that have come to the client
     bool has_token, may_fail;
+    bool is_gated;        // it needs approval
+    unsigned serial;      // of its session
     char place[ID_BYTES]; // of the last event of its stream; empty: none
 };
 
@@ -39,6 +44,7 @@ struct exchange {
     struct cable *cable; // NULL: none
     enum kind kind;
     int session, call; // call NOBODY: GET's own stream, or none
+    bool of_all;       // at /mcp
     bool has_head, is_stream, is_chunked, is_over;
     unsigned status, stream; // stream: of GET, its number
     size_t length;           // of the content, where it isn't chunked
@@ -48,10 +54,11 @@ struct exchange {
 
 struct session {
     bool is_here, is_asked;       // its id is known; its `initialize` is under way
+    bool of_all;                  // at /mcp
+    unsigned serial;              // how many sessions this client has had
     unsigned streams, placed;     // of GET: that were opened; the one of `place`
     bool is_unsure;               // two were asked for at a time, or one was left before it began
     char id[64], place[ID_BYTES]; // place: of the last event of GET's stream
-    unsigned serial;              // of the last thing that was told to all
 };
 
 // A process of the server: one for each era, and those that come after a death.
@@ -65,6 +72,11 @@ struct server {
         char token[48]; // of its progress, as the hub has spelled it; empty: none
     } owed[OWED_MAX];
     unsigned owed_count;
+    struct {
+        uint64_t id;
+        const char *result;
+    } delayed[DELAYED_MAX]; // of the hub's own questions, for later
+    unsigned delayed_count;
 };
 
 struct mcp_stage {
@@ -81,6 +93,14 @@ struct mcp_stage {
     struct server servers[SERVERS_MAX];
     unsigned session_count, call_count, question_count, serial, deaths;
     uint64_t timeout_ns;
+    // SIGHUP changes, removes and adds sections, the gate holds calls, and the servers are slow to open.
+    bool is_turbulent;
+    bool is_each; // each client has a process of its own
+    struct {
+        bool is_absent;
+        unsigned version;
+    } sections[SECTIONS];
+    unsigned reloads;
     bool alone;  // there is one client, so that the server may ask it
     bool calm;   // nobody dies
     bool good;   // from now on everybody behaves
@@ -88,7 +108,7 @@ struct mcp_stage {
 };
 
 struct mcp_sums {
-    uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels;
+    uint64_t calls, answers, errors, progress, questions, told, resumed, gone, cancels, reloads, decisions;
 };
 
 extern struct mcp_stage stage;
@@ -98,3 +118,12 @@ extern struct mcp_sums sums;
 bool drive_programs(void);
 // Has a process do something.
 void serve_act(struct server *server);
+// The sections that the hub reads, as they are now.
+struct child_settings *sections_read(void);
+// Changes, removes or adds one, and has the hub read them.
+void sections_reload(void);
+// Asks which calls are held.
+void approver_act(void);
+// Takes what the hub has said, and decides on calls that are held: all of them where everybody behaves. Whether anything has come.
+bool approver_hear(void);
+void approver_leave(void);

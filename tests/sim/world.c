@@ -119,6 +119,7 @@ void world_open(struct world *world, const struct world_options *options) {
                                     .strict = options->strict,
                                     .half_close_leaves = options->half_close_leaves,
                                     .journal = options->journal,
+                                    .approval_level = options->approval_level,
                                     .children = options->children ? options->children() : NULL,
                                     .read_again = read_again,
                                     .read_context = world};

@@ -22,6 +22,7 @@ struct world_options {
     bool secure;                              // connections are, by the toy cipher
     bool keeps;                               // there is a keeper, and so there may be children
     struct child_settings *(*children)(void); // reads their sections, linked; NULL: there are none
+    enum governance approval_level;           // that the gate holds; 0: there is none
     const struct hub_settings *settings;      // instead of all these, when given
     uint16_t no_memory;    // of a shard's turns, in thousandths, those in which an allocation fails
     uint32_t kept_room;    // of what may be kept, what is left; 0: all of it
