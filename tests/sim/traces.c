@@ -1,6 +1,7 @@
 // Traces: guests ask each other, and a collector takes spans, or doesn't. The oracle knows of each request from what was
 // asked, and from what its target and its source saw, what its one span must tell. Collectors are dead, silent, refuse,
-// drip, go in the middle of a POST and come back; at the end each sampled request counts exactly once.
+// drip, lie, reset, go in the middle of a POST and come back; at the end each sampled request counts exactly once. Others
+// tap meanwhile (taps.c).
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -8,53 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rights/users.h"
 #include "io/log.h"
 #include "router/features/trace/collector.h"
 #include "router/features/trace/trace.h"
 #include "tests/sim/kernel.h"
 #include "tests/sim/naive.h"
 #include "tests/sim/seeds.h"
+#include "tests/sim/traces.h"
 #include "tests/sim/world.h"
 
 #define SECOND UINT64_C(1000000000)
 
 enum {
-    GUESTS = 4, // each has an agent, asks and answers
-    ASKS_MAX = 400,
     ACTS = 240,
     STEPS_MAX = 60,
-    IN_BYTES_MAX = 1 << 20,
-    BODY_BYTES_MAX = 4096,
     PORT = 4318,
     CALLERS_MAX = 64,
-    PARENT_DIGITS = 16,
+    LONG_BYTES = 70 * 1024, // of a message before the number of rejected spans
     TRACE_DIGITS = 32,
     TURN_NS = 1000000, // what comes in a turn was taken in when that began
-};
-
-// Where a request bears its context.
-enum place { NOWHERE, IN_META, IN_FIELD, IN_BOTH, PLACES };
-enum ending { UNDER_WAY, RESULT, ERROR_OF_TARGET, ERROR_OF_HUB, ABANDONED };
-
-struct asked {
-    enum place place;
-    bool flag, in_array;
-    int source, target; // guests; target -1: nobody
-    uint64_t asked_ns, ended_ns;
-    size_t bytes; // of its body; 0: of one in an array, which isn't told apart
-    enum ending ending;
-    int64_t code;
-    bool was_seen;            // its target has it
-    char seen[PARENT_DIGITS]; // the parent that the target found; 0: none
-    unsigned spans;
-    char parent[PARENT_DIGITS]; // of its span
-    char span[PARENT_DIGITS];
-};
-
-struct talk {
-    struct cable *cable; // NULL: none
-    uint8_t in[IN_BYTES_MAX];
-    size_t count;
 };
 
 static struct guest {
@@ -64,23 +38,36 @@ static struct guest {
     unsigned owed_count;
 } guests[GUESTS];
 
-static struct asked asks[ASKS_MAX];
-static unsigned ask_count;
+struct asked asks[ASKS_MAX];
+unsigned ask_count;
+struct world world;
+struct random dice;
 
 // A connection of the hub's to the collector.
-enum manner { TAKES, TAKES_PART, BUSY, REFUSES, GOES, SILENT, DRIPS, BABBLES, MANNERS };
+enum manner {
+    TAKES,
+    TAKES_PART,
+    BUSY,
+    REFUSES,
+    GOES,
+    RESETS,
+    SILENT,
+    DRIPS,
+    BABBLES,
+    LIES,       // it rejects more than there are
+    TELLS_LATE, // how many it rejects stands behind a long message
+    MANNERS
+};
 static struct caller {
     struct talk wire;
     enum manner manner;
-    char answer[256];
+    char answer[LONG_BYTES + 512];
     size_t answer_bytes, answered;
     bool is_answered;
 } callers[CALLERS_MAX];
 
-static struct world world;
-static struct random dice;
 static bool is_well; // the collector is
-static bool hub_parent;
+static bool hub_parent, has_users;
 static uint64_t sample; // in billionths: none, or all
 static uint64_t refused_spans, spans_taken, posts;
 static uint64_t spans_total, asks_total, dropped_total;
@@ -103,7 +90,7 @@ static bool is_sampled(const struct asked *asked) {
 
 // --- Guests
 
-static void write_frame(struct talk *wire, const char *fields, const char *body) {
+void traces_write(struct talk *wire, const char *fields, const char *body) {
     static char frame[2 * BODY_BYTES_MAX];
     int bytes = snprintf(frame, sizeof frame, "Content-Length: %zu\r\n%s\r\n%s", strlen(body), fields, body);
     if (wire->cable)
@@ -131,10 +118,11 @@ static int put_ask(char *out, size_t capacity, unsigned number, const char *cont
     int bytes = snprintf(
         out, capacity,
         "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"guest-%d\","
-        "\"n\":%u%s%s%s}}",
-        number, asked->target, number, in_meta ? ",\"_meta\":{\"traceparent\":\"" : "",
-        in_meta ? context : "", in_meta ? "\"}" : "");
+        "\"n\":%u,\"t\":\"%s\"%s%s%s}}",
+        number, asked->target, number, number % 3 ? "é\\\\ä\\n" : "",
+        in_meta ? ",\"_meta\":{\"traceparent\":\"" : "", in_meta ? context : "", in_meta ? "\"}" : "");
     asked->bytes = asked->in_array ? 0 : (size_t)bytes;
+    snprintf(asked->text, sizeof asked->text, "%s", out);
     return bytes;
 }
 
@@ -147,7 +135,7 @@ static void ask_one(int source) {
     if (asks[number].place >= IN_FIELD)
         snprintf(field, sizeof field, "%s: %s\r\n", random_chance(&dice, 500) ? "traceparent" : "TraceParent",
                  context);
-    write_frame(&guests[source].wire, field, body);
+    traces_write(&guests[source].wire, field, body);
 }
 
 // All of an array share the field, so their traces are the first one's.
@@ -164,7 +152,7 @@ static void ask_some(int source) {
     }
     strcat(body, "]");
     snprintf(field, sizeof field, "traceparent: %s\r\n", context);
-    write_frame(&guests[source].wire, field, body);
+    traces_write(&guests[source].wire, field, body);
 }
 
 static void note_context(struct asked *asked, struct bit value) {
@@ -255,7 +243,7 @@ static void answer_one(struct guest *guest) {
     else
         snprintf(body, sizeof body, "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"result\":%u}", id,
                  random_below(&dice, 100));
-    write_frame(&guest->wire, "", body);
+    traces_write(&guest->wire, "", body);
 }
 
 static void enroll(int number) {
@@ -263,11 +251,13 @@ static void enroll(int number) {
     struct guest *guest = &guests[number];
     guest->wire.cable = world_dial(&world);
     guest->wire.count = guest->owed_count = 0;
+    if (has_users)
+        cable_of_user(guest->wire.cable, GUEST_UID);
     snprintf(body, sizeof body,
              "{\"jsonrpc\":\"2.0\",\"id\":\"register\",\"method\":\"agent/register\",\"params\":{\"agentId\":"
              "\"guest-%d\"}}",
              number);
-    write_frame(&guest->wire, "", body);
+    traces_write(&guest->wire, "", body);
 }
 
 // What it asked is abandoned; it reads no answer any more.
@@ -429,23 +419,29 @@ static void set_answer(struct caller *caller, const char *head, const char *body
 
 // A whole POST has come.
 static void judge_post(struct caller *caller, struct bit body) {
-    char partial[96];
-    bool is_taken = caller->manner == TAKES || caller->manner == TAKES_PART || caller->manner == DRIPS;
+    static char partial[LONG_BYTES + 128];
+    bool is_late = caller->manner == TELLS_LATE;
+    bool is_taken = caller->manner == TAKES || caller->manner == TAKES_PART || caller->manner == DRIPS ||
+                    caller->manner == LIES || is_late;
     unsigned count = take_spans(body, is_taken), refused = 0;
     posts++;
-    if (caller->manner == TAKES_PART)
+    if (caller->manner == TAKES_PART || is_late)
         refused = random_below(&dice, count + 1);
-    else if (caller->manner == REFUSES)
+    else if (caller->manner == REFUSES || caller->manner == LIES)
         refused = count;
     refused_spans += refused;
     spans_taken += is_taken ? count - refused : 0;
-    snprintf(partial, sizeof partial, "{\"partialSuccess\":{\"rejectedSpans\":\"%u\"}}", refused);
+    snprintf(
+        partial, sizeof partial, "{\"partialSuccess\":{\"errorMessage\":\"%*s\",\"rejectedSpans\":\"%u\"}}",
+        is_late ? LONG_BYTES : 1, "x", caller->manner == LIES ? count + random_below(&dice, 9) : refused);
     switch (caller->manner) {
     case TAKES:
     case DRIPS:
         set_answer(caller, "200 OK", "{}");
         break;
     case TAKES_PART:
+    case LIES:
+    case TELLS_LATE:
         set_answer(caller, "200 OK", partial);
         break;
     case BUSY:
@@ -491,7 +487,10 @@ static bool step_caller(struct caller *caller) {
         return false;
     size_t more = cable_read(wire->cable, wire->in + wire->count, IN_BYTES_MAX - wire->count);
     wire->count += more;
-    if (caller->manner == GOES && wire->count > 0 && random_chance(&dice, 300)) {
+    bool goes = caller->manner == GOES || caller->manner == RESETS;
+    if (goes && wire->count > 0 && random_chance(&dice, 300)) {
+        if (caller->manner == RESETS)
+            cable_reset(wire->cable);
         cable_close(wire->cable);
         wire->cable = NULL;
         return true;
@@ -519,10 +518,11 @@ static bool step(void) {
         any |= read_guest(&guests[at]);
     for (unsigned at = 0; at < CALLERS_MAX; at++)
         any |= step_caller(&callers[at]);
+    any |= taps_step();
     return any;
 }
 
-static void settle(void) {
+void traces_settle(void) {
     while (step()) {
     }
 }
@@ -530,12 +530,12 @@ static void settle(void) {
 // Time passes, in the steps in which something is due.
 static void pass(uint64_t ns) {
     uint64_t end = kernel_now(world.kernel) + ns;
-    settle();
-    for (uint64_t next; (next = world_next_ns(&world)) <= end; settle())
+    traces_settle();
+    for (uint64_t next; (next = world_next_ns(&world)) <= end; traces_settle())
         kernel_advance(world.kernel, next);
     if (kernel_now(world.kernel) < end)
         kernel_advance(world.kernel, end);
-    settle();
+    traces_settle();
 }
 
 static void act(void) {
@@ -543,9 +543,9 @@ static void act(void) {
     struct guest *guest = &guests[number];
     uint32_t chance = random_below(&dice, 100);
     if (!guest->wire.cable) {
-        settle(); // all know that the agent has gone
+        traces_settle(); // all know that the agent has gone
         enroll(number);
-        settle();
+        traces_settle();
     } else if (chance < 40 && ask_count < ASKS_MAX) {
         ask_one(number);
     } else if (chance < 50 && ask_count + 4 < ASKS_MAX) {
@@ -553,11 +553,29 @@ static void act(void) {
     } else if (chance < 88) {
         answer_one(guest);
     } else if (chance < 90) {
-        settle();
+        traces_settle();
         leave(number);
-    } else if (chance < 96) {
+    } else if (chance < 95) {
         pass(random_below(&dice, 2000) * UINT64_C(1000000));
+    } else {
+        taps_act();
     }
+}
+
+static void complain(void *context, const struct users_fault *fault) {
+    (void)context;
+    kernel_fail("line %u of the users: %s", fault->line, fault->expected);
+}
+
+// Guests, somebody who may see all, and somebody who may not.
+static void choose_users(struct hub_settings *settings) {
+    static const struct siphash_key key = {{1, 2}};
+    char text[400];
+    snprintf(text, sizeof text,
+             "[user guests]\nuid = %d\nregister = *\ncall = *\n[user watcher]\nuid = %d\nadmin = yes\n"
+             "[user spy]\nuid = %d\nregister = *\ncall = *\n",
+             GUEST_UID, WATCHER_UID, SPY_UID);
+    settings->users = users_read(text, strlen(text), &key, NULL, complain, NULL);
 }
 
 static void open_all(uint64_t seed) {
@@ -577,6 +595,10 @@ static void open_all(uint64_t seed) {
                                              .work_ns = 20000};
     hub_parent = random_chance(&dice, 500);
     sample = random_chance(&dice, 500) ? UNITS_WHOLE : 0;
+    has_users = random_chance(&dice, 300);
+    bool is_narrow = random_chance(&dice, 300);
+    if (is_narrow)
+        options.limits.queue_bytes_max = 16 * 1024;
     place = (struct sockaddr_in){
         .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     collector.bytes = sizeof place;
@@ -589,6 +611,8 @@ static void open_all(uint64_t seed) {
     settings.own[FEATURE_TRACE][TRACE_OWN_SAMPLE] = sample;
     settings.own[FEATURE_TRACE][TRACE_OWN_RATE] = random_chance(&dice, 300) ? 3 : 100000;
     settings.own[FEATURE_TRACE][TRACE_OWN_PARENT] = hub_parent;
+    if (has_users)
+        choose_users(&settings);
     options.settings = &settings;
     world_open(&world, &options);
     kernel_answer(world.kernel, answer_call, NULL);
@@ -598,9 +622,10 @@ static void open_all(uint64_t seed) {
     ask_count = 0;
     refused_spans = spans_taken = 0;
     is_well = false;
+    taps_open(has_users, !is_narrow);
     for (int at = 0; at < GUESTS; at++)
         enroll(at);
-    settle();
+    traces_settle();
 }
 
 static uint64_t counted(enum trace_counter counter) {
@@ -630,16 +655,23 @@ static void check_counts(bool waits) {
     asks_total += ask_count;
 }
 
+// No time has passed: whoever taps and doesn't read delays nothing.
+static void check_answered(void) {
+    for (unsigned at = 0; at < ask_count; at++)
+        if (!asks[at].ending)
+            kernel_fail("request %u of guest %d has no answer", at, asks[at].source);
+}
+
 // The collector goes on while the hub ends.
 static void stop(void) {
     kernel_signal(world.kernel, SIGTERM);
-    settle();
+    traces_settle();
     for (unsigned rounds = 0; !world_stopped(&world); rounds++) {
         uint64_t next = world_next_ns(&world);
         if (next == UINT64_MAX || rounds == 10000)
             kernel_fail("the hub doesn't stop");
         kernel_advance(world.kernel, next);
-        settle();
+        traces_settle();
     }
 }
 
@@ -650,7 +682,7 @@ static void run_seed(uint64_t seed) {
         for (uint32_t steps = random_below(&dice, STEPS_MAX); steps > 0; steps--)
             step();
     }
-    settle();
+    traces_settle();
     is_well = true;
     for (unsigned at = 0; at < CALLERS_MAX; at++) // who was silent is so no more
         if (callers[at].wire.cable) {
@@ -660,19 +692,23 @@ static void run_seed(uint64_t seed) {
     for (int at = 0; at < GUESTS; at++)
         while (guests[at].wire.cable && guests[at].owed_count > 0)
             answer_one(&guests[at]);
-    settle();
+    traces_settle();
+    check_answered();
     bool waits = random_chance(&dice, 600);
     if (waits)
         pass(45 * SECOND);
     for (int at = 0; at < GUESTS; at++)
         if (guests[at].wire.cable)
             leave(at);
-    settle();
-    if (waits)
+    traces_settle();
+    if (waits) {
         pass(5 * SECOND);
+        taps_check();
+    }
     stop();
-    settle();
+    traces_settle();
     check_counts(waits);
+    taps_close();
     world_close(&world);
 }
 
@@ -683,4 +719,5 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " runs: %" PRIu64 " requests, %" PRIu64 " spans by %" PRIu64 " POSTs, %" PRIu64
            " dropped\n",
            runs, asks_total, spans_total, posts, dropped_total);
+    taps_report();
 }
