@@ -13,6 +13,40 @@ void trace_count(struct shard *shard, enum trace_counter counter, uint64_t count
 
 // --- Sampling
 
+// Marsaglia's xorshift64: it decides what is looked at, and no more.
+static uint32_t toss(struct trace *trace) {
+    assert(trace->coin);
+    trace->coin ^= trace->coin << 13;
+    trace->coin ^= trace->coin >> 7;
+    trace->coin ^= trace->coin << 17;
+    return (uint32_t)(trace->coin >> 32);
+}
+
+// Draws a number between none and twice as many as lie between two sampled requests on average, each as likely as any.
+// The average is exact: a fraction is rounded by chance. It has 32 bits behind the point.
+static uint64_t draw_gap(struct trace *trace, uint64_t part) {
+    assert(part > 0 && part <= UNITS_WHOLE);
+    uint64_t most = (2 * (UNITS_WHOLE - part) << 32) / part;
+    uint64_t gap = (uint64_t)((unsigned __int128)most * toss(trace) >> 32);
+    return (gap + toss(trace)) >> 32;
+}
+
+bool trace_draw(struct shard *shard) {
+    struct trace *trace = trace_of(shard);
+    uint64_t part = shard->settings->own[FEATURE_TRACE][TRACE_OWN_SAMPLE];
+    bool is_sampled = part > 0 && trace->drawn_for == part;
+    if (!is_sampled) {
+        trace->drawn_for = part;
+        trace->passed_over = part > 0 ? draw_gap(trace, part) : UINT64_MAX;
+        is_sampled = trace->passed_over == 0;
+    }
+    if (is_sampled)
+        trace->passed_over = draw_gap(trace, part);
+    else
+        trace->passed_over--;
+    return is_sampled;
+}
+
 bool trace_admits(struct shard *shard) {
     uint64_t rate = shard->settings->own[FEATURE_TRACE][TRACE_OWN_RATE], next;
     uint64_t second = io_now(shard->io) / UINT64_C(1000000000) << 32;

@@ -18,6 +18,8 @@ enum {
     TRACE_SPAN_BYTES_MAX = 4 << 20, // of their memory
 };
 
+#define TRACE_UNDRAWN UINT64_MAX
+
 // Values of the feature's options (OPTION_OWN).
 enum { TRACE_OWN_SAMPLE, TRACE_OWN_RATE, TRACE_OWN_PARENT };
 
@@ -40,6 +42,8 @@ struct span_exporter;
 
 struct trace {
     uint64_t coin;                  // the state of a generator: which requests without a context are sampled
+    uint64_t passed_over;           // of these, as many as come before the next one that is sampled
+    uint64_t drawn_for;             // the part of them for which that was drawn; TRACE_UNDRAWN: it wasn't
     uint64_t made;                  // names of spans and traces
     struct span_exporter *exporter; // of shard 0
 };
@@ -74,14 +78,17 @@ static inline bool trace_is_on(const struct shard *shard) {
 static inline bool trace_replaces_parent(const struct shard *shard) {
     return shard->settings->own[FEATURE_TRACE][TRACE_OWN_PARENT] != 0;
 }
+// Draws how many requests are passed over until the next one that is sampled. Returns whether this one is.
+bool trace_draw(struct shard *shard);
 // Whether a request is to be sampled that bears no context.
 static inline bool trace_draws(struct shard *shard) {
     struct trace *trace = trace_of(shard);
-    // Marsaglia's xorshift64: it decides what is looked at, and no more.
-    trace->coin ^= trace->coin << 13;
-    trace->coin ^= trace->coin >> 7;
-    trace->coin ^= trace->coin << 17;
-    return ((trace->coin >> 32) * UNITS_WHOLE >> 32) < shard->settings->own[FEATURE_TRACE][TRACE_OWN_SAMPLE];
+    bool passes =
+        trace->passed_over > 0 && trace->drawn_for == shard->settings->own[FEATURE_TRACE][TRACE_OWN_SAMPLE];
+    if (__builtin_expect(!passes, false))
+        return trace_draw(shard);
+    trace->passed_over--;
+    return false;
 }
 // Whether a request that is to be sampled is within the rate. One that isn't counts as a dropped span.
 bool trace_admits(struct shard *shard);
