@@ -341,7 +341,8 @@ static bool pack_request(struct shard *shard, const struct message *message, con
     uint64_t target = agent->home->connection;
     assert(message_is_request(message) && pending->used && !pending->has_rare);
     if (connection_shard(target) != shard->index || message->audit != MESSAGE_PLAIN ||
-        shard->features->request_began[0] || message_lane(message) != LANE_NORMAL)
+        shard->hub->features->request_began[0] || shard->request_is_watched ||
+        message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
     if (!send_may_pack(shard, peer) || !pack_takes(message->frame))

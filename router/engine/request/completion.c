@@ -191,7 +191,7 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
     struct pending *pending = pending_find(&shard->pending, hub_id);
     if (!pending || pending->target != from || pending->has_rare || pending->exchange ||
-        shard->features->request_ended[0])
+        shard->hub->features->request_ended[0])
         return false;
     struct peer *source = source_of(shard, pending);
     if (!source || !send_may_pack(shard, source) || !pack_takes(frame))

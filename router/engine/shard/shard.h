@@ -110,6 +110,7 @@ struct shard {
     struct io *io;
     const struct hub_settings *settings; // those in effect in this turn
     const struct feature_set *features;  // of the hub (feature.h)
+    bool request_is_watched;             // a feature that watches looks at the request that is made ready
     uint64_t now_ms;                     // by io_now (shard_now_ms)
     uint32_t minute;                     // likewise (shard_minute)
     struct unit_limits unit_limits;

@@ -97,6 +97,7 @@ static bool is_judged(const struct message *message) {
 static struct observation *take_entering(struct shard *shard) {
     struct observation *observation = observe_of(shard)->entering;
     observe_of(shard)->entering = NULL;
+    shard->request_is_watched = false;
     return observation;
 }
 
@@ -109,6 +110,7 @@ static __attribute__((noinline)) void enter(struct shard *shard, const struct me
         observe_of(shard)->live += observation != NULL;
     }
     observe_of(shard)->entering = observation;
+    shard->request_is_watched = observation != NULL;
     if (observation)
         observation_name_target(shard, observation, message, agent);
     if (observation && observation->is_sampled && trace_replaces_parent(shard))
