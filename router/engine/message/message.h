@@ -65,11 +65,11 @@ struct message {
     const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
     // An equal call that was just judged as allowed, so that rights aren't judged again (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
-    // Of one that is routed later than it came (is_deferred): the agent to which its connection was attached then; or NULL.
+    // Set only with is_deferred: the agent to which the message's connection was attached when the message came; or NULL.
     const struct attachment *attached;
     size_t method_bytes;
-    bool method_long; // longer than any name that could be offered: it isn't in `method`
-    bool is_deferred;
+    bool method_long;              // longer than any name that could be offered: it isn't in `method`
+    bool is_deferred;              // the message is routed later than it came
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
@@ -88,12 +88,14 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->method_long = false;
     message->is_deferred = false;
 }
-// The message is routed later than it came, when its connection was attached to this agent; NULL: to none.
+// Marks a message that is routed later than it came. Its connection was attached to this agent when the message came; NULL:
+// to none.
 static inline void message_defer(struct message *message, const struct attachment *attached) {
     message->is_deferred = true;
     message->attached = attached;
 }
-// Whether the journal has the message itself: an agent is told of such a message, but nobody misses one.
+// Returns whether the message is an entry that its sender puts into the journal. An agent that offers the method gets the
+// entry as a notification. A hub without such an agent answers all the same.
 static inline bool message_is_logged(const struct message *message) {
     return message->audit == MESSAGE_AUDIT_LOG;
 }

@@ -56,133 +56,179 @@ struct request_end {
     unsigned error; // enum errors, of the hub; ERROR_NONE with a result, or where nobody is told
 };
 
-// X(function, parameters, arguments). Each feature's function is called, in the order of their numbers.
-#define FEATURE_HOOKS(X)                                                                                                                                                        \
-    /* The turn has begun: nothing has been read yet. */                                                                                                                        \
-    X(turn_begins, (struct shard * shard), (shard))                                                                                                                             \
-    /* Somebody has asked how the hub is: adds to shard->survey.page. */                                                                                                        \
-    X(survey, (struct shard * shard), (shard))                                                                                                                                  \
-    /* Somebody has asked for hub/stats: adds members to its result, each behind a comma. */                                                                                    \
-    X(stats, (struct shard * shard, struct text * out), (shard, out))                                                                                                           \
-    /* Shard 0: a configuration that was read again is in effect. */                                                                                                            \
-    X(reloaded, (struct shard * shard), (shard))                                                                                                                                \
-    /* The hub enters this phase (shard->phase): before connections are closed in HUB_CLOSING. */                                                                               \
-    X(drain, (struct shard * shard), (shard))                                                                                                                                   \
-    /* The time for what is pending is over: all of that ends with an error. */                                                                                                 \
-    X(end_pending, (struct shard * shard), (shard))                                                                                                                             \
-    /* A peer isn't open any more: what it has begun ends. Called once or more often. */                                                                                        \
-    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                    \
-    /* A peer is closed, and all that it asked has ended. Called once or more often. */                                                                                         \
-    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                     \
-    /* A peer is about to be freed: gives back what peer_keep has set for the feature. */                                                                                       \
-    X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                    \
-    /* The kernel has taken some of what waited for a peer for which features keep something. */                                                                                \
-    X(peer_read, (struct shard * shard, struct peer * peer), (shard, peer))                                                                                                     \
-    /* Rights have changed: the peers have been reviewed. */                                                                                                                    \
-    X(rights_changed, (struct shard * shard), (shard))                                                                                                                          \
-    /* A connection with agents is gone, as this shard learns now. */                                                                                                           \
-    X(home_left, (struct shard * shard, struct home * home), (shard, home))                                                                                                     \
-    /* The program behind a connection has ended, and the connection stays: marks what it has been asked until now; ends what never reached it, and adds how many that were. */ \
-    X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                                                                                   \
-    X(home_rests,                                                                                                                                                               \
-      (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),                                                                           \
-      (shard, home, survivors, ended))                                                                                                                                          \
-    /* A request is about to be made ready for this agent, or with NULL for other hubs: nothing of it was copied. Then request_began or message_refused follows. */             \
-    X(before_request, (struct shard * shard, const struct message *message, const struct agent *agent),                                                                         \
-      (shard, message, agent))                                                                                                                                                  \
-    /* A request is in the table of pending ones, and its parcel goes to this agent; NULL: to other hubs. */                                                                    \
-    X(request_began,                                                                                                                                                            \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
-       struct pending *pending, struct parcel *parcel),                                                                                                                         \
-      (shard, message, agent, pending, parcel))                                                                                                                                 \
-    /* A message is refused before it goes anywhere. `error` is enum error; ERROR_NONE: its source has left. */                                                                 \
-    X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                                                                                   \
-      (shard, message, error))                                                                                                                                                  \
-    /* The hub answers a request with a result of its own in the stead of this agent, which is notified. */                                                                     \
-    X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),                                                                       \
-      (shard, message, agent))                                                                                                                                                  \
-    /* The response to a request that is marked (pending_mark_rare) is about to go to its source: another parcel may take its place. */                                         \
-    X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),                                                                           \
-      (shard, pending, response))                                                                                                                                               \
-    /* A request ends, and is in the table still. A request that goes on elsewhere doesn't end. */                                                                              \
-    X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),                                                                           \
-      (shard, pending, end))                                                                                                                                                    \
-    /* The parcel of a notification goes to this agent; NULL: to other hubs. */                                                                                                 \
-    X(notification_forwarded,                                                                                                                                                   \
-      (struct shard * shard, const struct message *message, const struct agent *agent,                                                                                          \
-       struct parcel *parcel),                                                                                                                                                  \
-      (shard, message, agent, parcel))                                                                                                                                          \
-    /* An event is published that is for all who have subscribed; whoever observes it sets *observation. */                                                                     \
-    X(event_began, (struct shard * shard, const struct message *message, struct observation **observation),                                                                     \
-      (shard, message, observation))                                                                                                                                            \
-    /* An event that is observed has been delivered so often; or, `dropped`, to nobody, for want of room. */                                                                    \
-    X(event_ended,                                                                                                                                                              \
-      (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),                                                                               \
-      (shard, observation, delivered, dropped))                                                                                                                                 \
-    /* Events have been offered to this shard's subscribers (copy->subscribers, copy->delivered). */                                                                            \
-    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                                                                                             \
-    /* The kernel has taken all of an observed parcel for a peer; parcel->hub_id: a request. */                                                                                 \
-    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),                                                                                \
-      (shard, peer, parcel))                                                                                                                                                    \
-    /* A message that has come from another hub, in an exchange, is held under this checkpoint until somebody approves it. */                                                   \
-    X(message_held,                                                                                                                                                             \
-      (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),                                                                              \
-      (shard, message, checkpoint, bytes))                                                                                                                                      \
-    /* Entries of this shard's for the journal have come home (shard->settled). */                                                                                              \
-    X(entries_settled, (struct shard * shard), (shard))                                                                                                                         \
-    /* Somebody asks who is here (hub/agents): adds members to the entry of this agent, each behind a comma. */                                                                 \
-    X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),                                                                                 \
-      (shard, agent, out))                                                                                                                                                      \
-    /* Messages aren't delivered: see drop_several (drop.h). `counter` is enum counter, or a feature's. */                                                                      \
-    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),                                                                           \
+// Hooks: X(function, parameters, arguments). The engine calls the function of each feature, in the order of the features'
+// numbers, on the thread of `shard`. A hook may use what the shard and its peers own. It must not block, and must not keep
+// a pointer to a message, whose body is valid during the call.
+#define FEATURE_HOOKS(X)                                                                                     \
+    /* Called at the beginning of each turn, before the shard reads anything. May end requests and send \
+     * parcels. */    \
+    X(turn_begins, (struct shard * shard), (shard))                                                          \
+    /* Called in the turn in which the hub is surveyed, for hub/stats, /metrics or the status page. \
+     * Adds the shard's numbers to shard->survey.page. */        \
+    X(survey, (struct shard * shard), (shard))                                                               \
+    /* Called on the shard that answers hub/stats, for members of its result. Appends each member \
+     * behind a comma. */          \
+    X(stats, (struct shard * shard, struct text * out), (shard, out))                                        \
+    /* Called on shard 0 alone, after SIGHUP. The former configuration is still in effect if the new \
+     * one can't be used. */       \
+    X(reloaded, (struct shard * shard), (shard))                                                             \
+    /* Called on each shard when the phase HUB_DRAINING or HUB_CLOSING begins (shard->phase). In \
+     * HUB_CLOSING, connections are closed after this call. */           \
+    X(drain, (struct shard * shard), (shard))                                                                \
+    /* Called when the drain's time is over. Must end each request that the feature keeps pending, with \
+     * an error. */    \
+    X(end_pending, (struct shard * shard), (shard))                                                          \
+    /* Called on a peer's shard when the peer isn't open any more. Ends what the feature has begun for \
+     * the peer. Must bear several calls for one peer. */     \
+    X(peer_ended, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
+    /* Called on a peer's shard when the peer is closed and all its requests have ended. Must bear \
+     * several calls for one peer. */         \
+    X(peer_left, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
+    /* Called before a peer's memory is freed. Must give back what peer_keep has set for the feature. */     \
+    X(peer_freed, (struct shard * shard, struct peer * peer), (shard, peer))                                 \
+    /* Called when the kernel has taken bytes that waited for a peer, if a feature keeps something for \
+     * that peer (peer_keep). */     \
+    X(peer_read, (struct shard * shard, struct peer * peer), (shard, peer))                                  \
+    /* Called on each shard after the shard has reviewed its peers under changed rights. */                  \
+    X(rights_changed, (struct shard * shard), (shard))                                                       \
+    /* Called on each shard, when the shard learns that a connection with agents is gone. `home` is \
+     * valid during the call. */        \
+    X(home_left, (struct shard * shard, struct home * home), (shard, home))                                  \
+    /* Called on each shard when the program behind a connection has ended, and the connection stays. \
+     * Marks the requests that the program was asked until now. */      \
+    X(home_marked, (struct shard * shard, struct home * home), (shard, home))                                \
+    /* Called on each shard after home_marked. Ends requests that never reached the program, and adds \
+     * their number to *ended. */      \
+    X(home_rests,                                                                                            \
+      (struct shard * shard, struct home * home, const struct survivors *survivors, uint32_t *ended),        \
+      (shard, home, survivors, ended))                                                                       \
+    /* Called before a request is made ready for this agent, or with NULL for other hubs: nothing is \
+     * copied yet. A call of request_began or message_refused follows. */       \
+    X(before_request, (struct shard * shard, const struct message *message, const struct agent *agent),      \
+      (shard, message, agent))                                                                               \
+    /* Called when a request is in the table of pending requests, before its parcel is queued for this \
+     * agent, or with NULL for other hubs. May mark both. */     \
+    X(request_began,                                                                                         \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
+       struct pending *pending, struct parcel *parcel),                                                      \
+      (shard, message, agent, pending, parcel))                                                              \
+    /* Called when a message is refused before it is forwarded. `error` is enum error; ERROR_NONE says \
+     * that the source has left. */     \
+    X(message_refused, (struct shard * shard, const struct message *message, unsigned error),                \
+      (shard, message, error))                                                                               \
+    /* Called when the hub answers a request itself, with a result, in place of this agent. The agent \
+     * gets a notification. */      \
+    X(request_answered, (struct shard * shard, const struct message *message, const struct agent *agent),    \
+      (shard, message, agent))                                                                               \
+    /* Called before the response to a marked request (pending_mark_rare) goes to its source. May \
+     * replace *response by another parcel. */          \
+    X(response_came, (struct shard * shard, const struct pending *pending, struct parcel **response),        \
+      (shard, pending, response))                                                                            \
+    /* Called when a request ends, while the table of pending requests still has the request. Isn't \
+     * called where the request goes on elsewhere. */        \
+    X(request_ended, (struct shard * shard, struct pending * pending, const struct request_end *end),        \
+      (shard, pending, end))                                                                                 \
+    /* Called before the parcel of a notification is queued for this agent, or with NULL for other \
+     * hubs. */         \
+    X(notification_forwarded,                                                                                \
+      (struct shard * shard, const struct message *message, const struct agent *agent,                       \
+       struct parcel *parcel),                                                                               \
+      (shard, message, agent, parcel))                                                                       \
+    /* Called when an event for all subscribers is published. A feature that observes the event sets \
+     * *observation. */       \
+    X(event_began, (struct shard * shard, const struct message *message, struct observation **observation),  \
+      (shard, message, observation))                                                                         \
+    /* Called when an observed event has been delivered to so many subscribers. `dropped`: it was \
+     * dropped for want of room, and delivered to nobody. */          \
+    X(event_ended,                                                                                           \
+      (struct shard * shard, struct observation * observation, uint64_t delivered, bool dropped),            \
+      (shard, observation, delivered, dropped))                                                              \
+    /* Called when this shard's subscribers have been offered events: copy->subscribers and \
+     * copy->delivered count them. */                \
+    X(after_fanout, (struct shard * shard, const struct copy *copy), (shard, copy))                          \
+    /* Called when the kernel has taken the whole of an observed parcel for a peer. parcel->hub_id \
+     * isn't 0 for a request. */         \
+    X(parcel_sent, (struct shard * shard, const struct peer *peer, const struct parcel *parcel),             \
+      (shard, peer, parcel))                                                                                 \
+    /* Called when a message of another hub, in an exchange, is held under this checkpoint until a peer \
+     * approves it. */    \
+    X(message_held,                                                                                          \
+      (struct shard * shard, const struct message *message, const char *checkpoint, size_t bytes),           \
+      (shard, message, checkpoint, bytes))                                                                   \
+    /* Called when entries for the journal have come back to this shard (shard->settled). */                 \
+    X(entries_settled, (struct shard * shard), (shard))                                                      \
+    /* Called for each agent in the answer to hub/agents. Appends members of the agent's entry, each \
+     * behind a comma. */       \
+    X(describe_agent, (const struct shard *shard, const struct agent *agent, struct text *out),              \
+      (shard, agent, out))                                                                                   \
+    /* Called when messages aren't delivered (drop_several in drop.h). `counter` is enum counter, or a \
+     * counter of a feature. */     \
+    X(message_dropped, (struct shard * shard, unsigned counter, uint64_t connection, uint32_t count),        \
       (shard, counter, connection, count))
 
-// X(function, parameters, arguments). Each feature's function is called, until the first returns true.
-#define FEATURE_QUESTIONS(X)                                                                                                                                   \
-    /* The shard is about to sleep: whether something has to be done at once. */                                                                               \
-    X(has_news, (const struct shard *shard), (shard))                                                                                                          \
-    /* Memory is short: whether the feature has given some back, so that nobody else needs to suffer yet. */                                                   \
-    X(relieve, (struct shard * shard), (shard))                                                                                                                \
-    /* Whether the phase shard->phase isn't over yet for the feature. */                                                                                       \
-    X(holds_phase, (const struct shard *shard), (shard))                                                                                                       \
-    /* Whether something is pending, for which the drain gives its time. */                                                                                    \
-    X(has_pending, (const struct shard *shard), (shard))                                                                                                       \
-    /* A call that may be made is about to be routed: whether the feature has refused it. The feature may make a notification of a request that it answers. */ \
-    X(refuse_call, (struct shard * shard, struct message * message), (shard, message))                                                                         \
-    /* A call that may be made is about to be routed by the rules: whether the feature has taken it. */                                                        \
-    X(before_route,                                                                                                                                            \
-      (struct shard * shard, const struct message *message, const struct rules_message *criteria),                                                             \
-      (shard, message, criteria))                                                                                                                              \
-    /* The rules have found nobody here, or a stand-in alone: whether the feature has taken it. What is for one agent alone isn't asked. */                    \
-    X(no_target,                                                                                                                                               \
-      (struct shard * shard, const struct message *message, const struct rules_message *criteria,                                                              \
-       const struct rules_verdict *verdict),                                                                                                                   \
-      (shard, message, criteria, verdict))                                                                                                                     \
-    /* A call that may be made is about to go to this agent of this hub. */                                                                                    \
-    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),                                                        \
-      (shard, message, agent))                                                                                                                                 \
-    /* A body that is a chunk of a stream (BODY_STREAM), and no member of an array: whether the feature has taken it. */                                       \
-    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                                                                    \
-    /* Whether the feature has a request of the peer's under this id, of the JSON `text`, which is under way and isn't pending. */                             \
-    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),                                                       \
-      (shard, peer, text, id))                                                                                                                                 \
-    /* The same, and it came at `since_ms` or later: it is cancelled. */                                                                                       \
-    X(cancel_request,                                                                                                                                          \
-      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                                                                     \
-       uint64_t since_ms),                                                                                                                                     \
-      (shard, peer, text, id, since_ms))                                                                                                                       \
-    /* Whether a cancel is the end of a request that this agent was asked: the agent doesn't answer it then. */                                                \
-    X(cancel_ends, (const struct shard *shard, const struct agent *agent), (shard, agent))                                                                     \
-    /* The hub cancels a request at this agent: whether the feature has put the body, in words that the agent knows. */                                        \
-    X(put_cancel, (const struct shard *shard, const struct agent *agent, uint64_t hub_id, struct text *out),                                                   \
-      (shard, agent, hub_id, out))                                                                                                                             \
-    /* Whether an agent of this hub with this name has tools: users may call some of them, and not others. */                                                  \
-    X(has_tools, (const struct shard *shard, const char *name, size_t bytes), (shard, name, bytes))                                                            \
-    /* A peer that is attached to this agent opens or ends a session: whether with the agent, and not with the hub. */                                         \
-    X(opens_there, (const struct shard *shard, const struct message *message, const struct agent *agent),                                                      \
-      (shard, message, agent))                                                                                                                                 \
-    /* A notification goes to all agents that name it, and now to this one: whether the feature has delivered it. */                                           \
-    X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),                                                          \
+// Questions: likewise, but the engine stops at the first function that returns true, and takes that for the answer. A
+// feature that has taken a message answers or forwards the message, or counts it as dropped.
+#define FEATURE_QUESTIONS(X)                                                                                 \
+    /* Called before the shard sleeps. Returns whether the feature has work for another turn at once. \
+     * Must change nothing. */      \
+    X(has_news, (const struct shard *shard), (shard))                                                        \
+    /* Called when memory is short. Returns whether the feature has given memory back, so that no peer \
+     * has to give way yet. */     \
+    X(relieve, (struct shard * shard), (shard))                                                              \
+    /* Called while the hub ends. Returns whether the feature needs more time before the phase \
+     * (shard->phase) may end. */             \
+    X(holds_phase, (const struct shard *shard), (shard))                                                     \
+    /* Called while the hub drains. Returns whether the feature waits for an answer, for which the \
+     * drain gives its time. */         \
+    X(has_pending, (const struct shard *shard), (shard))                                                     \
+    /* Called before a permitted call is routed. Returns true when the feature has answered the call \
+     * with an error, or dropped it. May turn a request that the feature answers into a notification. */       \
+    X(refuse_call, (struct shard * shard, struct message * message), (shard, message))                       \
+    /* Called before the rules choose a target for a permitted call. Returns whether the feature has \
+     * taken the message. */       \
+    X(before_route,                                                                                          \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria),           \
+      (shard, message, criteria))                                                                            \
+    /* Called when the rules have found no target in this hub, or a stand-in alone. Returns whether the \
+     * feature has taken the message. Isn't called for a message that names one agent. */    \
+    X(no_target,                                                                                             \
+      (struct shard * shard, const struct message *message, const struct rules_message *criteria,            \
+       const struct rules_verdict *verdict),                                                                 \
+      (shard, message, criteria, verdict))                                                                   \
+    /* Called before a permitted call goes to this agent of this hub. Returns whether the feature has \
+     * taken the message. */      \
+    X(before_forward, (struct shard * shard, const struct message *message, const struct agent *agent),      \
+      (shard, message, agent))                                                                               \
+    /* Called with a chunk of a stream (BODY_STREAM) that is no member of a batch. Returns whether the \
+     * feature has taken the message. */     \
+    X(take_stream, (struct shard * shard, const struct message *message), (shard, message))                  \
+    /* Returns whether the feature keeps a request of this peer under this id, which is JSON in `text`. \
+     * The table of pending requests hasn't it. */    \
+    X(has_request, (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id),     \
+      (shard, peer, text, id))                                                                               \
+    /* Called to cancel such a request, if it came at `since_ms` or later. Returns whether the feature \
+     * has cancelled one. */     \
+    X(cancel_request,                                                                                        \
+      (struct shard * shard, const struct peer *peer, const uint8_t *text, struct span id,                   \
+       uint64_t since_ms),                                                                                   \
+      (shard, peer, text, id, since_ms))                                                                     \
+    /* Returns whether a cancel ends a request that this agent was asked, so that the agent sends no \
+     * answer. */       \
+    X(cancel_ends, (const struct shard *shard, const struct agent *agent), (shard, agent))                   \
+    /* Called when the hub cancels a request at this agent. Returns whether the feature has appended \
+     * the cancel's body to `out`, in the agent's protocol. */       \
+    X(put_cancel, (const struct shard *shard, const struct agent *agent, uint64_t hub_id, struct text *out), \
+      (shard, agent, hub_id, out))                                                                           \
+    /* Returns whether an agent of this hub with this name has tools. Users' rights then name the tools \
+     * that may be called. */    \
+    X(has_tools, (const struct shard *shard, const char *name, size_t bytes), (shard, name, bytes))          \
+    /* Called when a peer that is attached to this agent opens or ends a session. Returns whether that \
+     * session is with the agent, and not with the hub. */     \
+    X(opens_there, (const struct shard *shard, const struct message *message, const struct agent *agent),    \
+      (shard, message, agent))                                                                               \
+    /* Called when a notification for all agents of a name goes to this agent. Returns whether the \
+     * feature has delivered the notification. */         \
+    X(notify_agent, (struct shard * shard, const struct message *message, const struct agent *agent),        \
       (shard, message, agent))
 
 // Steps of the turn, behind each of which the turn carries out what has ended.
@@ -223,9 +269,9 @@ struct feature {
     // one a row without a name. A counter's place there gives its number (FEATURE_COUNTER, FEATURE_GAUGE). Like methods
     // they are shown by each hub of the program.
     const struct stats_row *counters, *gauges;
-    // Where rows of several features stand behind one row of the engine's: which stand first. 0: by number, behind
-    // those that say so.
-    unsigned shown;
+    // The order of features whose counters follow the same row of the engine's (stats_row.follows): 1 is the first. Features
+    // with 0 come last, in the order of their numbers.
+    unsigned stats_order;
     // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.
     struct agent *(*choose)(struct shard *shard, struct peer *peer, struct agent *chosen);
     // Whether a hub with these settings has the feature. The settings are those of the start. NULL: each hub has it.

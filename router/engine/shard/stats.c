@@ -32,26 +32,25 @@ static void add(struct stats_list *list, unsigned number, const struct stats_row
 // The rows of a feature, of one kind; NULL: it has none. Their numbers begin at `from`.
 struct source {
     const struct stats_row *rows;
-    unsigned from, shown;
+    unsigned from, order;
 };
 
-// Adds the rows of all features that stand there.
-static void add_features(struct stats_list *list, const struct source sources[FEATURES_MAX],
-                         unsigned behind) {
+// Adds the rows of all features that follow this row of the engine's, or with STATS_LAST come last.
+static void add_features(struct stats_list *list, const struct source sources[FEATURES_MAX], unsigned row) {
     for (unsigned at = 0; at < FEATURES_MAX; at++)
         for (unsigned place = 0; sources[at].rows && sources[at].rows[place].name; place++)
-            if (sources[at].rows[place].behind == behind)
+            if (sources[at].rows[place].follows == row)
                 add(list, sources[at].from + place, &sources[at].rows[place]);
 }
 
-// Those that don't say when they are shown stand behind those that do.
-static bool is_shown_before(const struct source *one, const struct source *other) {
-    return one->shown && (!other->shown || one->shown < other->shown);
+// Features without an order come behind those with one.
+static bool is_before(const struct source *one, const struct source *other) {
+    return one->order && (!other->order || one->order < other->order);
 }
 
 static void sort(struct source sources[FEATURES_MAX]) {
     for (unsigned at = 1; at < FEATURES_MAX; at++)
-        for (unsigned to = at; to > 0 && is_shown_before(&sources[to], &sources[to - 1]); to--) {
+        for (unsigned to = at; to > 0 && is_before(&sources[to], &sources[to - 1]); to--) {
             struct source other = sources[to];
             sources[to] = sources[to - 1];
             sources[to - 1] = other;
@@ -75,7 +74,7 @@ void stats_list_counters(const struct feature *const *features, struct stats_lis
     for (unsigned number = 0; features && number < FEATURES_MAX; number++)
         if (features[number])
             sources[number] = (struct source){features[number]->counters, FEATURE_COUNTER(number, 0),
-                                              features[number]->shown};
+                                              features[number]->stats_order};
     list_rows(out, counters, COUNTERS_COUNT, sources);
 }
 
@@ -83,8 +82,8 @@ void stats_list_gauges(const struct feature *const *features, struct stats_list 
     struct source sources[FEATURES_MAX] = {0};
     for (unsigned number = 0; features && number < FEATURES_MAX; number++)
         if (features[number])
-            sources[number] =
-                (struct source){features[number]->gauges, FEATURE_GAUGE(number, 0), features[number]->shown};
+            sources[number] = (struct source){features[number]->gauges, FEATURE_GAUGE(number, 0),
+                                              features[number]->stats_order};
     list_rows(out, gauges, GAUGES_COUNT, sources);
 }
 

@@ -187,8 +187,8 @@ struct stats_row {
     const char *metric; // behind `patchbay_`
     const char *labels; // or NULL
     const char *help;   // NULL: as the row before it
-    unsigned
-        behind; // of a feature's: where it is shown, STATS_LAST or STATS_BEHIND a row of the engine's table
+    // Of a feature's row: the row of the engine's table that the feature's row follows (STATS_BEHIND), or STATS_LAST.
+    unsigned follows;
 };
 enum { STATS_LAST = 0 };
 #define STATS_BEHIND(row) ((unsigned)(row) + 1)
@@ -254,7 +254,7 @@ struct stats_list {
 static_assert((unsigned)STATS_COUNTERS_MAX >= (unsigned)STATS_GAUGES_MAX, "a list holds either");
 
 // Fills *out with the engine's rows and those of the features (by number; NULL: there are none). Where rows of several
-// features stand behind one row, feature.shown is their order.
+// features follow one row, feature.stats_order is their order.
 void stats_list_counters(const struct feature *const *features, struct stats_list *out);
 void stats_list_gauges(const struct feature *const *features, struct stats_list *out);
 // Whether a gauge counts connections that speak in one way.

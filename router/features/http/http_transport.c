@@ -273,5 +273,5 @@ const struct feature http_feature = {
     .options = http_options,
     .counters = http_counters,
     .gauges = http_gauges,
-    .shown = 1,
+    .stats_order = 1,
 };
