@@ -125,9 +125,9 @@ static const char server_info[] = "{\"name\":\"patchbay\",\"version\":\"" PATCHB
 // The version is the client's where that is one of sessions.
 static void put_version(const struct mcp_gather *gather, struct text *out) {
     char text[32];
-    struct json_item said = mcp_text(mcp_gather_body(gather), &gather->lookup, "protocolVersion");
-    size_t bytes = said.type == JSON_STRING
-                       ? json_string_decode(mcp_gather_body(gather), said.value, text, sizeof text)
+    struct json_item version_text = mcp_text(mcp_gather_body(gather), &gather->lookup, "protocolVersion");
+    size_t bytes = version_text.type == JSON_STRING
+                       ? json_string_decode(mcp_gather_body(gather), version_text.value, text, sizeof text)
                        : SIZE_MAX;
     uint32_t version = bytes == SIZE_MAX ? 0 : mcp_legacy_version(text, bytes);
     text_put(out, "\"protocolVersion\":");
@@ -135,8 +135,8 @@ static void put_version(const struct mcp_gather *gather, struct text *out) {
     text_put(out, ",");
 }
 
-// Notes which servers have refused to open a session: the client's has nothing of theirs. An error of the hub's own says
-// nothing of that.
+// Notes which servers have refused to open a session: the client's has nothing of theirs. An error of the hub's own is no
+// such refusal.
 static void note_sessions(struct shard *shard, const struct mcp_gather *gather) {
     for (uint32_t index = 0; index < gather->count; index++) {
         const struct mcp_part *part = &gather->parts[index];
@@ -232,7 +232,7 @@ static struct json_item subject_of(const struct mcp_gather *gather) {
     return subject.type == JSON_STRING ? subject : (struct json_item){0};
 }
 
-// Sends what the client said to one, by its own name there.
+// Sends the client's message to one server, with the server's own name of the tool or prompt.
 static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t index, const char *own,
                     size_t bytes) {
     assert(shard->index == 0);
@@ -276,7 +276,7 @@ static size_t read_name(const struct mcp_gather *gather, char *out, size_t capac
 
 enum { NAME_BYTES_MAX = 4096 };
 
-// The lists have come: whose is the name?
+// All lists have arrived: finds the server that has the name, or refuses.
 static void name_found(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
@@ -329,7 +329,7 @@ static uint32_t part_of(const struct mcp_gather *gather, const struct mcp_owner 
     return index;
 }
 
-// Sends what the client said to the server that is known to have the name or URI.
+// Sends the client's message to the server that is known to have the name or URI. False: no server is known, or several are.
 static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
                           const char *name, size_t bytes) {
     struct mcp_owner owner;
@@ -400,7 +400,7 @@ static void listed_found(struct shard *shard, struct mcp_gather *gather) {
     char name[NAME_BYTES_MAX];
     struct mcp_catalog catalog;
     enum mcp_list list = (enum mcp_list)gather->step;
-    mcp_catalog_read(shard, gather, list, false, &catalog); // which notes what has come
+    mcp_catalog_read(shard, gather, list, false, &catalog); // which notes the lists that have arrived
     mcp_catalog_give(shard, &catalog);
     for (uint32_t index = 0; index < gather->count; index++) {
         struct mcp_part *part = &gather->parts[index];
@@ -575,14 +575,14 @@ static bool attach(struct shard *shard, struct mcp_client *session, const char *
     return peer_cold_attach(&shard->quota, session->seat->cold, name, strlen(name));
 }
 
-static void tell_servers(struct shard *shard, struct message *message, struct mcp_client *session) {
+static void notify_servers(struct shard *shard, struct message *message, struct mcp_client *session) {
     assert(shard->index == 0);
     for (const struct child_settings *child = shard->settings->children; child; child = child->next)
         if (mcp_gather_serves(shard, child, session->user, true) && attach(shard, session, child->name))
             route_attached(shard, message);
 }
 
-void mcp_all_tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+void mcp_all_notify(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
     struct mcp_exchange *http = post->exchange;
     struct message *message = &post->message;
     assert(session->name_bytes == 0 && message->lookup.kind == BODY_NOTIFICATION);
@@ -593,7 +593,7 @@ void mcp_all_tell(struct shard *shard, struct mcp_post *post, struct mcp_client 
         if (!cancel_own(shard, message, session))
             cancel_request_route(shard, message);
     } else if (post->method == MCP_INITIALIZED) {
-        tell_servers(shard, message, session);
+        notify_servers(shard, message, session);
     } else if (post->method == MCP_PROGRESS) {
         (void)progress_route(shard, message);
     }

@@ -7,4 +7,4 @@
 // Takes a request of a client of all servers: of a session, or of one that was made for it.
 void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client);
 // Takes a notification of a session.
-void mcp_all_tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session);
+void mcp_all_notify(struct shard *shard, struct mcp_post *post, struct mcp_client *session);

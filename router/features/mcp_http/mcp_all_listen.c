@@ -15,7 +15,7 @@ static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
     struct json_item asked = {0}, uris = {0};
     struct text body;
     const char *before = "";
-    gather->is_told = true;
+    gather->is_acknowledged = true;
     text_init(&body);
     text_put(
         &body,
@@ -44,7 +44,7 @@ static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
     if (!parcel)
         text_deinit(&body);
     else if (gather->call->http)
-        mcp_exchange_say(shard, gather->call->http, parcel, NULL, false);
+        mcp_exchange_send(shard, gather->call->http, parcel, NULL, false);
     else
         send_release(shard, parcel);
 }
@@ -55,22 +55,22 @@ static void acknowledge_all(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     for (uint32_t index = 0; index < gather->count; index++)
         ended += !gather->parts[index].call;
-    if (!gather->is_told && gather->acknowledged && gather->acknowledged + ended >= gather->count)
+    if (!gather->is_acknowledged && gather->acknowledged && gather->acknowledged + ended >= gather->count)
         acknowledge(shard, gather);
 }
 
-// A server that hasn't acknowledged in time is left out: what it tells later goes on all the same.
+// Acknowledges without the servers that haven't yet. Later notifications of those servers are forwarded all the same.
 static void acknowledge_late(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->call->is_listen);
-    if (!gather->is_told)
+    if (!gather->is_acknowledged)
         acknowledge(shard, gather);
 }
 
 // An acknowledgement of one server is kept for that of all.
-static bool heard(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel) {
+static bool take_acknowledgement(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel) {
     struct buffer *buffer = buffer_take_sized(&shard->buffers, (uint32_t)parcel->bytes);
     struct lookup lookup;
-    struct json_item told = {0}, uris = {0};
+    struct json_item notice = {0}, uris = {0};
     if (!buffer)
         return false;
     parcel_copy(parcel, buffer->bytes);
@@ -79,12 +79,12 @@ static bool heard(struct shard *shard, struct mcp_gather *gather, struct parcel 
         lookup.verdict == LOOKUP_GOOD && lookup.kind == BODY_NOTIFICATION &&
         json_string_is(buffer->bytes, lookup.value[KEY_METHOD], "notifications/subscriptions/acknowledged");
     if (is_it && lookup_has(&lookup, KEY_PARAMS))
-        told = json_member(buffer->bytes, lookup.value[KEY_PARAMS], "notifications");
-    for (size_t index = 0; told.type == JSON_OBJECT && index < CHANGES; index++)
-        if (json_member(buffer->bytes, told.value, changes[index]).type == JSON_TRUE)
+        notice = json_member(buffer->bytes, lookup.value[KEY_PARAMS], "notifications");
+    for (size_t index = 0; notice.type == JSON_OBJECT && index < CHANGES; index++)
+        if (json_member(buffer->bytes, notice.value, changes[index]).type == JSON_TRUE)
             gather->honoured |= 1u << index;
-    if (told.type == JSON_OBJECT)
-        uris = json_member(buffer->bytes, told.value, "resourceSubscriptions");
+    if (notice.type == JSON_OBJECT)
+        uris = json_member(buffer->bytes, notice.value, "resourceSubscriptions");
     gather->honoured |= uris.type == JSON_ARRAY && uris.value.bytes > 2 ? RESOURCES : 0;
     buffer_drop(buffer);
     if (!is_it)
@@ -99,7 +99,7 @@ static void listen_ended(struct shard *shard, struct mcp_gather *gather) {
     struct span id = gather->lookup.value[KEY_ID];
     struct text result;
     assert(gather->call->is_listen);
-    if (!gather->is_told && !gather->is_cancelled) {
+    if (!gather->is_acknowledged && !gather->is_cancelled) {
         mcp_all_answer_refuse(shard, gather, ERROR_METHOD_NOT_FOUND, "method", "subscriptions/listen",
                               strlen("subscriptions/listen"));
         return;
@@ -114,7 +114,7 @@ static void listen_ended(struct shard *shard, struct mcp_gather *gather) {
 void mcp_all_listen_begin(struct shard *shard, struct mcp_gather *gather) {
     gather->call->is_listen = true;
     gather->put = mcp_gather_put_same;
-    gather->heard = heard;
+    gather->take_notice = take_acknowledgement;
     gather->late = acknowledge_late;
     gather->part_ended = acknowledge_all;
     gather->ended = listen_ended;

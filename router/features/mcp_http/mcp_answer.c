@@ -29,7 +29,7 @@ static unsigned refused_status(const struct exchange *exchange) {
     }
 }
 
-// In the modern era the status says what the code of some errors does, whoever has answered.
+// Returns the status of an error in the modern era: some codes have one of their own, be the error a server's or the hub's.
 static unsigned modern_status(struct shard *shard, const struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_body body;
@@ -47,7 +47,7 @@ unsigned mcp_answer_status(struct shard *shard, const struct mcp_call *call, con
     return status == 200 && call->is_modern && exchange->is_error ? modern_status(shard, answer) : status;
 }
 
-// When one that is over a limit may come again.
+// Returns the line with the time after which the client may retry; NULL: there is none.
 static char *retry_line(const struct exchange *exchange, unsigned status) {
     struct text line;
     if (status != 429 && status != 503)

@@ -14,7 +14,7 @@ void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name,
 void mcp_call_settle(struct shard *shard, struct mcp_call *call);
 // Forgets a call that was answered.
 void mcp_call_free(struct shard *shard, struct mcp_call *call);
-// Ends a call whose client gives it up: its server is told. It is answered by nothing.
+// Ends a call that its client gives up. The server gets a cancel, and the client no answer.
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
 // Answers a call whose server's section was removed. The call is gone then.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);

@@ -163,7 +163,7 @@ static int compare_names(const struct mcp_element *a, const struct mcp_element *
     return (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-// Orders elements by the names under which they are shown. Of equal names the one that a call by that name reaches comes first
+// Orders elements by the names under which they are shown. Of equal names the one that a call by that name reaches is first
 // (mcp_owner.c): that of the longest prefix, then that of the first section.
 static int compare_shown(const void *one, const void *other) {
     const struct mcp_element *a = *(const struct mcp_element *const *)one,
@@ -219,7 +219,7 @@ static void hide_tools(const struct shard *shard, const struct mcp_gather *gathe
     catalog->count = count;
 }
 
-// What has come is known from now on. A server that didn't answer is one that lists nothing for a while.
+// Notes the lists that have arrived. A server that didn't answer counts as one that lists nothing for --mcp-gather.
 static void note_lists(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list,
                        const struct mcp_catalog *catalog, const uint32_t *parts) {
     for (uint32_t index = 0; index < catalog->text_count; index++) {

@@ -6,7 +6,7 @@
 
 // An element of a list: the name or URI by which clients know it.
 struct mcp_element {
-    uint32_t part;       // of the gather: whose it is
+    uint32_t part;       // of the gather: the server's
     const uint8_t *text; // the element, as it lies
     uint32_t bytes;
     uint32_t key_at; // in it: the name's JSON string
@@ -15,7 +15,7 @@ struct mcp_element {
     uint32_t name_bytes;
     const char *prefix; // of its server's names
     uint32_t prefix_bytes;
-    bool is_prefixed; // it is shown behind that
+    bool is_prefixed; // the name is shown behind the prefix
     bool is_hidden;   // another one is shown under its name or URI
 };
 

@@ -78,7 +78,7 @@ static void report(struct shard *shard, struct peer *seat, const struct pending 
     mcp_stream_report(shard, call, seat, parcel);
 }
 
-// The server gives up what it has asked the client: said in the server's words.
+// Forwards the server's cancel of a request to the client, unchanged.
 static bool cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool lasts) {
     (void)lasts;
     parcel->hub_id = 0;
@@ -116,7 +116,7 @@ static const struct transport transport_seat = {
 
 // --- Beginning and ending
 
-// What rights a message has is judged by the user that the seat speaks for.
+// Has the seat's messages judged by the rights of this user.
 static bool identify(struct shard *shard, struct peer *seat, const struct user *user) {
     if (!shard->settings->users)
         return true;

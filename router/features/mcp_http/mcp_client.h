@@ -1,5 +1,5 @@
 // The seat of a client of MCP over HTTP: a peer without a socket, by which servers and routing know the client. What is
-// queued for the peer comes by here (transport.divert).
+// queued for the peer is diverted here (transport.divert).
 #pragma once
 
 #include "router/features/mcp_http/mcp_client_types.h"

@@ -1,6 +1,6 @@
 // A client of MCP's servers over HTTP: a session, or one request of the modern era. Towards servers and routing it is a
-// peer without a socket, on shard 0, where its servers are: a seat (mcp_client.h). What servers say to the peer finds its
-// way to a stream (mcp_stream.h).
+// peer without a socket, on shard 0, where its servers are: a seat (mcp_client.h). Messages of servers to the
+// peer go on a stream (mcp_stream.h).
 #pragma once
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include "router/engine/shard/peer.h"
 #include "router/features/feature_list.h"
 
-// X(what it is, the method that lists it, its member of the result, the member of an element that tells two apart)
+// X(kind, the method that lists it, the list's member of the result, the member by which two elements differ)
 #define MCP_LISTS(X)                                                                                         \
     X(MCP_TOOLS, "tools/list", "tools", "name")                                                              \
     X(MCP_PROMPTS, "prompts/list", "prompts", "name")                                                        \
@@ -63,7 +63,7 @@ struct mcp_call {
     struct mcp_history_stream *stream; // of a session, once it has an event (mcp_history.h); or NULL
     // Takes the answer, which may be NULL: there is none, and frees the call. The parcel is taken.
     void (*answered)(struct shard *shard, struct mcp_call *call, struct parcel *answer);
-    // The time of --mcp-gather is over, and the answer hasn't come: called once. NULL: nobody waits for that.
+    // Called once, when --mcp-gather has passed without an answer. NULL: nothing is to be done then.
     void (*late)(struct shard *shard, struct mcp_call *call);
     uint64_t began_ms;
     bool takes_json, takes_events; // its client does
@@ -75,7 +75,7 @@ struct mcp_call {
     bool is_list;              // a tools/list
     bool is_first_page;        // and without a cursor
     struct mcp_gather *gather; // the hub's own questions to servers, for which it waits; or NULL
-    struct mcp_gather *part_of; // it is one of those; and of which part
+    struct mcp_gather *part_of; // the gather of which this call is a part, with the part's index; or NULL
     uint32_t part;
 };
 
@@ -99,13 +99,13 @@ struct mcp_client {
     bool primes;          // its streams begin with an empty event: from 2025-11-25 on
     uint64_t used_ms;     // when it last had a request or a stream
     char id[MCP_SESSION_ID_BYTES];
-    bool is_named;       // it is found by its id
+    bool is_named;       // by_id is linked
     bool is_closed;      // it goes
     uint32_t name_bytes; // of its server, 0: of all
     char name[];
 };
 
-// The client whose seat a peer is; NULL: it is none, or its client has gone.
+// Returns the client whose seat a peer is; NULL: the peer is no seat, or its client has gone.
 static inline struct mcp_client *mcp_client_of_seat(const struct peer *seat) {
     return peer_state(seat, FEATURE_MCP_HTTP);
 }

@@ -35,7 +35,7 @@
 
 static const char below[] = "/mcp/";
 
-// --- Who is meant
+// --- The server that a path names
 
 struct place {
     const char *name; // of the server
@@ -55,7 +55,7 @@ static bool reaches_any(const struct shard *shard, const struct user *user) {
     return child != NULL;
 }
 
-// Refuses a user who may not call the server, whether or not it is there.
+// Returns whether the user may call the server. Refuses the request otherwise, whether or not there is such a server.
 static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                      const struct place *place) {
     assert(shard->index == 0);
@@ -76,7 +76,7 @@ static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct 
     return false;
 }
 
-// Whether there is such a server that its user may call; else the request was answered.
+// Returns whether there is such a server, and the user may call it. Otherwise the request was answered.
 static bool find(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                  const struct place *place) {
     assert(shard->index == 0);
@@ -132,7 +132,7 @@ static void refuse_end(struct shard *shard, const struct mcp_post *post) {
     mcp_reply_later(shard, post->exchange, 503, post->to, 1000, &data);
 }
 
-// Asks each of them of which it isn't known yet. False: the arrival waits, or was refused.
+// Returns whether all servers have the modern era. Asks those of which that is unknown. False: the arrival waits, or was refused.
 static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arrival,
                            const struct mcp_post *post) {
     assert(shard->index == 0);
@@ -151,7 +151,7 @@ static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arriva
     return true;
 }
 
-enum { TOOL_WAITS_MAX = 16 }; // then it is served without what isn't known
+enum { TOOL_WAITS_MAX = 16 }; // after so many waits a request is served without the lists
 
 // Asks a server for its tools where they aren't known. True: the arrival waits for them.
 static bool waits_for_tools(struct shard *shard, const struct mcp_arrival *arrival,
@@ -190,7 +190,7 @@ static bool mirrors_fit(struct shard *shard, const struct mcp_arrival *arrival, 
            tool_fits(shard, post, server, bytes, tool, tool_bytes);
 }
 
-// The same of a call to whoever has the tool: all are asked at once.
+// Does the same at /mcp, for the server that has the tool. All servers with unknown tools are asked at once.
 static bool mirrors_of_all_fit(struct shard *shard, const struct mcp_arrival *arrival,
                                const struct mcp_post *post) {
     char tool[METHOD_BYTES_MAX];
@@ -211,7 +211,7 @@ static bool mirrors_of_all_fit(struct shard *shard, const struct mcp_arrival *ar
             waits_for_tools(shard, arrival, post, child->name, strlen(child->name)))
             return false;
     if (ownership != MCP_OWNED)
-        return true; // it is said later what is wrong
+        return true; // the call is refused later
     return !waits_for_tools(shard, arrival, post, owner.server, owner.bytes) &&
            tool_fits(shard, post, owner.server, owner.bytes, tool + owner.skipped,
                      tool_bytes - owner.skipped);
@@ -228,7 +228,7 @@ static void serve_modern_all(struct shard *shard, const struct mcp_arrival *arri
         mcp_all_ask(shard, post, client);
     else if (is_request)
         mcp_reply_error(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, NULL);
-    else // there is none to whom it would be said
+    else // a notification has no server at /mcp in this era
         mcp_reply_status(shard, post->exchange, 202, NULL);
 }
 
@@ -474,13 +474,13 @@ static uint64_t server_set(const struct shard *shard) {
 }
 
 // The lists of all servers are others now.
-static void tell_changed(struct shard *shard, struct mcp_client *session) {
-    static const char *const lists[] = {"tools", "prompts", "resources"};
+static void notify_changed(struct shard *shard, struct mcp_client *session) {
+    static const char *const kinds[] = {"tools", "prompts", "resources"};
     assert(session->name_bytes == 0 && session->kind == MCP_CLIENT_SESSION);
-    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++) {
+    for (size_t index = 0; index < sizeof kinds / sizeof *kinds; index++) {
         struct text body;
         text_init(&body);
-        mcp_put_list_changed(&body, lists[index]);
+        mcp_put_list_changed(&body, kinds[index]);
         struct parcel *parcel = body.failed ? NULL : parcel_own(&shard->parcels, body.bytes, body.length);
         if (parcel)
             mcp_stream_take(shard, session, parcel);
@@ -508,7 +508,7 @@ static void review_clients(struct shard *shard, bool is_changed) {
             fail_calls(shard, client);
             mcp_table_close(shard, client);
         } else if (!client->name_bytes && is_changed) {
-            tell_changed(shard, client);
+            notify_changed(shard, client);
         }
     }
 }

@@ -150,7 +150,7 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
     settle(shard, server, true);
 }
 
-// Serves those that go on without a server that is slow to say its era. All others wait for the answer.
+// Serves the arrivals at /mcp that go on without a slow server. All others wait for the answer.
 static void question_is_late(struct shard *shard, struct mcp_call *call) {
     const struct mcp_client *client = call->client;
     struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
@@ -188,7 +188,8 @@ static void put_question(struct text *body, const char *method, const char *curs
 // In the name of a user. The body is taken.
 static bool send_question(struct shard *shard, const struct mcp_server *server, const struct user *user,
                           struct text *body,
-                          void (*heard)(struct shard *shard, struct mcp_call *call, struct parcel *answer)) {
+                          void (*take_answer)(struct shard *shard, struct mcp_call *call,
+                                              struct parcel *answer)) {
     assert(shard->index == 0);
     struct mcp_client *client = mcp_modern_call_client(shard, user, server->name, server->name_bytes);
     struct mcp_call *call = client ? mcp_call_begin(shard, client, NULL) : NULL;
@@ -200,16 +201,16 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
         return false;
     }
     directives.timeout_ms = (uint32_t)(mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000);
-    call->answered = heard;
-    call->late = heard == answered ? question_is_late : NULL;
+    call->answered = take_answer;
+    call->late = take_answer == answered ? question_is_late : NULL;
     call->is_question = true;
     call->is_modern = true;
     mcp_call_send(shard, call, server->name, server->name_bytes, body,
-                  heard == answered ? NULL : &directives);
+                  take_answer == answered ? NULL : &directives);
     return true;
 }
 
-// False: nothing was asked. The answer may have come before this returns: a refusal by the hub itself.
+// False: nothing was asked. The hub may have refused the question, and the answer been taken, before this returns.
 static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
     struct text body;
     put_question(&body, "server/discover", NULL, 0);
@@ -224,7 +225,7 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
 // --- The tools
 
 static void end_lists(struct shard *shard, struct mcp_server *server) {
-    server->lists = false;
+    server->is_listing = false;
     if (!server->is_asked) // else they wait for that, too
         settle(shard, server, false);
 }
@@ -273,14 +274,14 @@ static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel
 void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char *name, size_t bytes) {
     struct mcp_server *server = mcp_server_take(shard, name, bytes);
     struct text body;
-    if (!server || server->lists)
+    if (!server || server->is_listing)
         return;
     put_question(&body, "tools/list", NULL, 0);
-    server->lists = true;
+    server->is_listing = true;
     server->pages = 0;
     if (send_question(shard, server, user, &body, take_tools))
         return;
-    server->lists = false;
+    server->is_listing = false;
     mcp_inventory_miss(shard, name, bytes, MCP_TOOLS);
 }
 
@@ -317,7 +318,7 @@ void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct
 bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
                             const char *name, size_t bytes) {
     struct mcp_server *server = mcp_server_find(shard, name, bytes);
-    if (!server || !server->lists)
+    if (!server || !server->is_listing)
         return false;
     (void)wait_at(shard, arrival, to, server);
     return true;
@@ -336,8 +337,8 @@ void mcp_era_close(struct shard *shard) {
     for (struct list *node = all->next; node != all; node = node->next) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
         server->era = MCP_ERA_UNKNOWN;
-        server->is_asked = server->lists = false;
+        server->is_asked = server->is_listing = false;
         settle(shard, server, true);
-        server->lists = false; // what it still says is nobody's
+        server->is_listing = false; // later pages are dropped
     }
 }

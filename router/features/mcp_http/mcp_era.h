@@ -1,5 +1,5 @@
-// What the hub asks servers itself. Whether the server behind a name speaks MCP's modern era: the hub asks its server/discover before a client's first request
-// of that era, and requests that come meanwhile wait.
+// The hub's own questions to servers: server/discover before a client's first request of the modern era, and tools/list before
+// a call that mirrors arguments. Requests that arrive meanwhile wait.
 #pragma once
 
 #include "router/engine/send/reply.h"
@@ -8,21 +8,21 @@
 
 // What is known of the server of this name.
 enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, size_t bytes);
-// Asks the server, unless it is being asked, in the name of the arrival's user; the arrival waits, and is served again by
-// mcp_era_serve when it is known. Without memory it is refused.
+// Has an arrival wait until the server's era is known, and asks the server in the name of the arrival's user, unless a question is
+// under way. Then the arrival is served again. Without memory the arrival is refused.
 void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
                   const char *name, size_t bytes);
-// Asks the server for its tools, unless it is being asked, in the name of a user: what it lists is known then
+// Asks the server for its tools in the name of a user, unless that question is under way. The tools are known then
 // (mcp_inventory.h).
 void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char *name, size_t bytes);
-// The arrival waits until that has come, and is served again. False: the server isn't being asked.
+// Has an arrival wait for the tools, and serves it again then. False: no question is under way.
 bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
                             const char *name, size_t bytes);
-// The connection of one that waits has gone: it is forgotten, and the caller ends it.
+// Forgets an arrival whose connection has gone. The caller ends the exchange.
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange);
-// Other programs may be there: what is known says nothing any more.
+// Forgets all eras, since other programs may run now.
 void mcp_era_forget(struct shard *shard);
-// All that waits is refused: the hub ends.
+// Refuses all arrivals that wait, as the hub ends.
 void mcp_era_close(struct shard *shard);
 // Serves an arrival; set once, before any shard runs.
 void mcp_era_set(mcp_exchange_serve *serve);

@@ -20,11 +20,11 @@
 #include "router/features/mcp_http/mcp_table.h"
 
 static mcp_exchange_serve *serve_arrival;
-static mcp_exchange_gone *tell_gone;
+static mcp_exchange_gone *note_gone;
 
 void mcp_exchange_set(mcp_exchange_serve *serve, mcp_exchange_gone *gone) {
     serve_arrival = serve;
-    tell_gone = gone;
+    note_gone = gone;
 }
 
 // Kinds of mail.
@@ -32,8 +32,8 @@ enum {
     MAIL_MCP_REQUEST, // to shard 0, to be served
     MAIL_MCP_ANSWER,  // home, with its answer
     MAIL_MCP_EVENT,   // a parcel: an event of its answer
-    MAIL_MCP_GONE,    // its connection has gone, which shard 0 is told
-    MAIL_MCP_LEFT,    // that comes home
+    MAIL_MCP_GONE,    // to shard 0: the connection has gone
+    MAIL_MCP_LEFT,    // home: shard 0 knows that
 };
 
 static void post(struct shard *shard, uint32_t to, struct mail *mail, unsigned kind, uint8_t detail) {
@@ -63,7 +63,7 @@ static void leave(struct shard *shard, struct exchange *http) {
     exchange_miss(shard, http);
     if (shard->index == 0) {
         exchange->is_gone = true;
-        tell_gone(shard, exchange);
+        note_gone(shard, exchange);
         return;
     }
     exchange->gone_is_out = true;
@@ -94,7 +94,7 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
                                           .user = user,
                                           .is_1_0 = call->request.is_1_0,
                                           .unit = *call->frame->unit,
-                                          .said_ms = shard_now_ms(shard)};
+                                          .sent_ms = shard_now_ms(shard)};
     if (!exchange || (shard->index != 0 && !pack(shard, call, exchange))) {
         quota_give(&shard->quota, exchange);
         call->exchange->http.closes = true;
@@ -111,9 +111,9 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
         post(shard, 0, &exchange->mail, MAIL_MCP_REQUEST, 0);
 }
 
-enum { SAID_NOTIFICATION = 1 };
+enum { EVENT_IS_NOTIFICATION = 1 };
 
-// They go out with the first event.
+// Moves the lines to the head, which goes out with the first event.
 static void take_stream_lines(struct http_note *note, struct mcp_exchange *exchange) {
     if (note->streams || !exchange->stream_lines)
         return;
@@ -122,10 +122,11 @@ static void take_stream_lines(struct http_note *note, struct mcp_exchange *excha
     exchange->stream_lines = NULL;
 }
 
-static void deliver(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event, uint8_t said) {
+static void deliver(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event,
+                    uint8_t detail) {
     const struct peer *peer = exchange->exchange ? peer_find(shard, exchange->connection) : NULL;
     bool is_full =
-        peer && (said & SAID_NOTIFICATION) &&
+        peer && (detail & EVENT_IS_NOTIFICATION) &&
         (!queue_limit_has_room(shard, peer) || peer->exchange_bytes >= shard_limits(shard)->queue_bytes_max);
     if (peer && !is_full) {
         take_stream_lines(&exchange->exchange->http, exchange);
@@ -157,8 +158,8 @@ static void answer_home(struct shard *shard, struct exchange *http, struct mcp_e
     }
 }
 
-// It was answered.
-static void come_home(struct shard *shard, struct mcp_exchange *exchange) {
+// Takes an exchange that was answered.
+static void return_home(struct shard *shard, struct mcp_exchange *exchange) {
     struct exchange *http = exchange->exchange;
     assert(connection_shard(exchange->connection) == shard->index);
     exchange->exchange = NULL;
@@ -182,7 +183,7 @@ static void come_home(struct shard *shard, struct mcp_exchange *exchange) {
 
 // --- On shard 0
 
-static void come(struct shard *shard, struct mcp_exchange *exchange) {
+static void arrive(struct shard *shard, struct mcp_exchange *exchange) {
     struct parcel *request = exchange->request;
     struct buffer *buffer = buffer_take_sized(&shard->buffers, exchange->unit.bytes);
     assert(shard->index == 0 && request && request->piece_count == 1);
@@ -248,48 +249,49 @@ static bool dress(struct parcel *body, const char *id, bool is_1_0) {
 }
 
 static void post_event(struct shard *shard, struct mcp_exchange *exchange, struct parcel *event,
-                       uint8_t said) {
+                       uint8_t detail) {
     uint32_t to = connection_shard(exchange->connection);
     assert(event->dressed && !exchange->is_gone);
     exchange->streams = true;
-    exchange->said_ms = shard_now_ms(shard);
+    exchange->sent_ms = shard_now_ms(shard);
     event->hub_id = 0;
     event->lane = LANE_NORMAL;
     if (to == shard->index) {
-        deliver(shard, exchange, event, said);
+        deliver(shard, exchange, event, detail);
         return;
     }
     event->to = exchange;
     event->mail.connection = exchange->connection;
-    post(shard, to, &event->mail, MAIL_MCP_EVENT, said);
+    post(shard, to, &event->mail, MAIL_MCP_EVENT, detail);
 }
 
-static void say_lines(struct shard *shard, struct mcp_exchange *exchange, const char *lines, uint8_t said) {
+static void send_lines(struct shard *shard, struct mcp_exchange *exchange, const char *lines,
+                       uint8_t detail) {
     struct parcel *event = exchange->is_gone ? NULL : plain(shard, exchange, lines);
     assert(shard->index == 0);
     if (event)
-        post_event(shard, exchange, event, said);
+        post_event(shard, exchange, event, detail);
     else
         drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY,
                  exchange->connection, 0);
 }
 
 void mcp_exchange_comment(struct shard *shard, struct mcp_exchange *exchange) {
-    say_lines(shard, exchange, ":\n\n", SAID_NOTIFICATION);
+    send_lines(shard, exchange, ":\n\n", EVENT_IS_NOTIFICATION);
 }
 
 void mcp_exchange_mark(struct shard *shard, struct mcp_exchange *exchange, const char *id) {
     char lines[SSE_HEAD_BYTES_MAX + 3];
     size_t bytes = sse_head(lines, NULL, id, strlen(id));
     memcpy(lines + bytes, "\n\n", 3);
-    say_lines(shard, exchange, lines, 0);
+    send_lines(shard, exchange, lines, 0);
 }
 
-void mcp_exchange_say(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body, const char *id,
-                      bool is_notification) {
+void mcp_exchange_send(struct shard *shard, struct mcp_exchange *exchange, struct parcel *body,
+                       const char *id, bool is_notification) {
     assert(shard->index == 0);
     if (!exchange->is_gone && dress(body, id, exchange->is_1_0)) {
-        post_event(shard, exchange, body, is_notification ? SAID_NOTIFICATION : 0);
+        post_event(shard, exchange, body, is_notification ? EVENT_IS_NOTIFICATION : 0);
         return;
     }
     drop_one(shard, exchange->is_gone ? COUNT_DROP_TARGET_GONE : COUNT_DROP_NO_MEMORY, exchange->connection,
@@ -307,7 +309,7 @@ void mcp_exchange_answer(struct shard *shard, struct mcp_exchange *exchange, uns
     exchange->lines = lines;
     exchange->content = content;
     if (to == shard->index)
-        come_home(shard, exchange);
+        return_home(shard, exchange);
     else
         post(shard, to, &exchange->mail, MAIL_MCP_ANSWER, 0);
 }
@@ -324,20 +326,20 @@ void mcp_exchange_take_mail(struct shard *shard, struct mail *mail, unsigned kin
     struct mcp_exchange *exchange;
     switch (kind) {
     case MAIL_MCP_REQUEST:
-        come(shard, list_entry(mail, struct mcp_exchange, mail));
+        arrive(shard, list_entry(mail, struct mcp_exchange, mail));
         break;
     case MAIL_MCP_EVENT:
         event = list_entry(mail, struct parcel, mail);
         deliver(shard, event->to, event, mail->detail);
         break;
     case MAIL_MCP_ANSWER:
-        come_home(shard, list_entry(mail, struct mcp_exchange, mail));
+        return_home(shard, list_entry(mail, struct mcp_exchange, mail));
         break;
     case MAIL_MCP_GONE:
         exchange = list_entry(mail, struct mcp_exchange, gone_mail);
         if (!exchange->is_answered) {
             exchange->is_gone = true;
-            tell_gone(shard, exchange);
+            note_gone(shard, exchange);
         }
         post(shard, connection_shard(mail->connection), mail, MAIL_MCP_LEFT, 0);
         break;

@@ -13,7 +13,7 @@ struct mcp_post;
 struct mcp_part {
     const char *name; // of the server, in the gather's memory
     uint32_t name_bytes;
-    uint32_t pages;             // that have come
+    uint32_t pages;             // that have arrived
     struct mcp_call *call;      // that asks it now; or NULL
     struct parcel_list answers; // without those that are errors, but for the last of no other
     bool failed;                // the last answer is an error, or there is none
@@ -25,8 +25,8 @@ struct mcp_gather {
     void (*ended)(struct shard *shard, struct mcp_gather *gather);
     // Writes the question, with this id and, where bytes isn't 0, this cursor, a JSON string.
     void (*put)(const struct mcp_gather *gather, struct text *body, const char *cursor, size_t bytes);
-    // A notification has come about a part that listens: true if it was taken. NULL: none is.
-    bool (*heard)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
+    // Takes a notification about a part that listens; false: it isn't taken. NULL: none is taken.
+    bool (*take_notice)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
     // A part has been answered, and others haven't. NULL: nothing is to be done.
     void (*part_ended)(struct shard *shard, struct mcp_gather *gather);
     // Returns the client that asks the server of this name, or NULL where there is no room. NULL as a function: the call's own.
@@ -36,26 +36,26 @@ struct mcp_gather {
     void (*late)(struct shard *shard, struct mcp_gather *gather);
     uint32_t count, open;
     uint32_t acknowledged; // of parts that listen, how many have been
-    uint32_t honoured;     // the kinds of changes of which any part tells, as bits
-    bool is_told;          // the client has its acknowledgement
+    uint32_t honoured;     // the kinds of changes that any part honours, as bits
+    bool is_acknowledged;  // the client has its acknowledgement
     bool ends_well;        // it was cancelled by the hub, and has a result
-    const char *subject;   // the member of params that says what it is about; static
+    const char *subject;   // the member of params with the name or URI; static
     bool is_reference;     // of params.ref
     uint32_t step;         // the caller's
-    bool is_cancelled;     // the client has given it up
+    bool is_cancelled;     // the client has given up the call
     bool is_tool_call;     // a tools/call that no server has got
     enum error error;      // by which the hub has answered such a call
     bool pages;            // all of a list are asked for
     const char *list;      // then, its member of results; static
     const char *method;    // static, or in the gather's memory
-    struct frame frame;    // what the client said; buffer NULL: nothing was kept
+    struct frame frame;    // the client's message
     struct unit unit;
     struct lookup lookup;
     char *names;
     struct mcp_part parts[];
 };
 
-// The body of what the client said.
+// Returns the body of the client's message.
 static inline const uint8_t *mcp_gather_body(const struct mcp_gather *gather) {
     return frame_body(&gather->frame);
 }
@@ -64,15 +64,15 @@ bool mcp_gather_reaches(const struct child_settings *child, const struct user *u
 // Whether it serves a user's clients, be it in a session: a server without sessions doesn't there.
 bool mcp_gather_serves(const struct shard *shard, const struct child_settings *child, const struct user *user,
                        bool in_session);
-// Begins one for a call whose exchange is open, and keeps what the client said. NULL without memory. Nothing is asked yet.
+// Begins a gather for a call whose exchange is open, and keeps the client's message. NULL without memory. Nothing is asked yet.
 struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, const struct mcp_post *post);
-// A gather's `put`: writes what the client said, as it was said. There is no cursor.
+// A gather's `put`: writes the client's message unchanged. There is no cursor.
 void mcp_gather_put_same(const struct mcp_gather *gather, struct text *body, const char *cursor,
                          size_t bytes);
 // Asks all; `ended` may have been called before it returns.
 void mcp_gather_ask(struct shard *shard, struct mcp_gather *gather);
 // Asks one of them; likewise.
 void mcp_gather_ask_one(struct shard *shard, struct mcp_gather *gather, uint32_t index);
-// The client gives it up.
+// Gives up a gather whose client has given up the call.
 void mcp_gather_cancel(struct shard *shard, struct mcp_gather *gather);
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather);

@@ -59,7 +59,7 @@ static bool is_visible(const uint8_t *text, size_t bytes) {
     return true;
 }
 
-// A value as it is meant: =?base64?…?= stands for bytes that a header field can't have. SIZE_MAX: it is malformed.
+// Decodes a field's value: =?base64?…?= stands for bytes that a header field can't have. SIZE_MAX: the value is malformed.
 static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     static const char before[] = "=?base64?", behind[] = "?=";
     enum { BEFORE = sizeof before - 1, BEHIND = sizeof behind - 1 };
@@ -74,38 +74,38 @@ static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capaci
 
 // Whether a field is there once, and means the same as a string of the body.
 static bool field_is_item(const struct mcp_post *post, enum http_field field, const struct json_item *item) {
-    char said[TEXT_BYTES_MAX], meant[TEXT_BYTES_MAX];
+    char given[TEXT_BYTES_MAX], expected[TEXT_BYTES_MAX];
     struct span value = post->http->fields[field];
     if (!http_has_field(post->http, field) || http_repeated(post->http, field))
         return false;
-    size_t said_bytes = decode(post->head + value.at, value.bytes, said, sizeof said);
-    size_t bytes = mcp_post_text(post, item, meant, sizeof meant);
-    return said_bytes != SIZE_MAX && bytes == said_bytes && memcmp(said, meant, bytes) == 0;
+    size_t given_bytes = decode(post->head + value.at, value.bytes, given, sizeof given);
+    size_t bytes = mcp_post_text(post, item, expected, sizeof expected);
+    return given_bytes != SIZE_MAX && bytes == given_bytes && memcmp(given, expected, bytes) == 0;
 }
 
 // Whether a value of the head means the same as an argument: a number by its value.
 static bool value_is_argument(const struct mcp_post *post, struct span value,
                               const struct json_item *argument) {
-    char said[TEXT_BYTES_MAX + BUFFER_SLACK_BYTES], meant[TEXT_BYTES_MAX];
+    char given[TEXT_BYTES_MAX + BUFFER_SLACK_BYTES], expected[TEXT_BYTES_MAX];
     const uint8_t *body = post->message.body;
-    size_t bytes = decode(post->head + value.at, value.bytes, said, TEXT_BYTES_MAX), meant_bytes;
+    size_t bytes = decode(post->head + value.at, value.bytes, given, TEXT_BYTES_MAX), expected_bytes;
     if (bytes == SIZE_MAX)
         return false;
     switch (argument->type) {
     case JSON_STRING:
-        meant_bytes = json_string_decode(body, argument->value, meant, sizeof meant);
-        return meant_bytes == bytes && memcmp(said, meant, bytes) == 0;
+        expected_bytes = json_string_decode(body, argument->value, expected, sizeof expected);
+        return expected_bytes == bytes && memcmp(given, expected, bytes) == 0;
     case JSON_NUMBER: {
         struct span number = {0, (uint32_t)bytes};
-        memset(said + bytes, 0, BUFFER_SLACK_BYTES);
-        return json_number_valid((const uint8_t *)said, number) &&
-               json_same((const uint8_t *)said, number, body, argument->value);
+        memset(given + bytes, 0, BUFFER_SLACK_BYTES);
+        return json_number_valid((const uint8_t *)given, number) &&
+               json_same((const uint8_t *)given, number, body, argument->value);
     }
     case JSON_TRUE:
-        return bytes == 4 && memcmp(said, "true", 4) == 0;
+        return bytes == 4 && memcmp(given, "true", 4) == 0;
     case JSON_FALSE:
-        return bytes == 5 && memcmp(said, "false", 5) == 0;
-    default: // which no field can say
+        return bytes == 5 && memcmp(given, "false", 5) == 0;
+    default: // no field can have such a value
         return false;
     }
 }
@@ -163,7 +163,7 @@ static bool has_meta(const struct mcp_post *post) {
            post->meta[MCP_POST_CAPABILITIES].type == JSON_OBJECT;
 }
 
-// What the request is about, where its head must say so; NULL: it needn't.
+// Returns the member of params that Mcp-Name must equal; NULL: none.
 static const struct json_item *subject_of(const struct mcp_post *post) {
     const struct message *message = &post->message;
     if (message_method_is(message, "tools/call") || message_method_is(message, "prompts/get"))
@@ -178,13 +178,13 @@ static bool method_fits(const struct mcp_post *post) {
 
 static bool judge_version(struct shard *shard, const struct mcp_post *post, bool is_request) {
     struct span version = post->http->fields[HTTP_MCP_PROTOCOL_VERSION];
-    bool says = post->meta[MCP_POST_VERSION].type != JSON_NONE;
+    bool has_version = post->meta[MCP_POST_VERSION].type != JSON_NONE;
     if (!http_has_field(post->http, HTTP_MCP_PROTOCOL_VERSION))
         return mcp_header_refuse(shard, post, "MCP-Protocol-Version must be there");
     if (is_request && !has_meta(post))
         return refuse_meta(shard, post);
     if (http_repeated(post->http, HTTP_MCP_PROTOCOL_VERSION) ||
-        ((is_request || says) &&
+        ((is_request || has_version) &&
          !field_is_item(post, HTTP_MCP_PROTOCOL_VERSION, &post->meta[MCP_POST_VERSION])))
         return mcp_header_refuse(shard, post, "MCP-Protocol-Version must be what the body says");
     return http_span_is(post->head, version, MCP_MODERN_VERSION) || refuse_version(shard, post);

@@ -1,4 +1,4 @@
-// What the head of a request of MCP's modern era must say of its body, so that whoever stands between may rely on it.
+// What a request's head must repeat of its body in MCP's modern era, so that a proxy may rely on the head.
 #pragma once
 
 #include "router/features/mcp_http/mcp_post.h"
@@ -12,6 +12,6 @@ bool mcp_header_is_modern(const struct mcp_post *post);
 bool mcp_header_judge(struct shard *shard, const struct mcp_post *post);
 // Refuses with -32020, which ends the exchange. False.
 bool mcp_header_refuse(struct shard *shard, const struct mcp_post *post, const char *fault);
-// Whether the field Mcp-Param-FIELD is what an argument of the body says: not there where the argument isn't, or is null.
+// Whether the field Mcp-Param-FIELD equals an argument of the body. The field must be absent where the argument is absent or null.
 bool mcp_header_mirrors(const struct mcp_post *post, const char *field, size_t bytes,
                         const struct json_item *argument);

@@ -57,7 +57,7 @@ static void give(struct shard *shard, struct mcp_event *event) {
 // Drops an event. It is counted where its client hasn't had it.
 static void drop(struct shard *shard, struct mcp_event *event, enum counter counter) {
     struct mcp_history_stream *stream = event->stream;
-    if (event->number > stream->said)
+    if (event->number > stream->sent)
         drop_one(shard, event->is_answer ? COUNT_DROP_ANSWER_SOURCE_GONE : counter, event->client->seat->name,
                  event->bytes);
     if (event->number > stream->gone)
@@ -110,7 +110,7 @@ void mcp_history_move(struct mcp_client *client, struct mcp_history_stream *from
     assert(from != to && !to->is_over);
     for (struct list *node = client->events.next; node != &client->events; node = node->next) {
         struct mcp_event *event = list_entry(node, struct mcp_event, by_session);
-        if (event->stream != from || event->number <= from->said)
+        if (event->stream != from || event->number <= from->sent)
             continue;
         event->stream = to;
         event->number = mcp_history_number(client);
@@ -183,7 +183,7 @@ struct mcp_history_stream *mcp_history_find(const struct mcp_client *client, con
     for (struct list *node = client->streams.next; node != &client->streams; node = node->next) {
         struct mcp_history_stream *stream = list_entry(node, struct mcp_history_stream, link);
         if (stream->number == stream_number)
-            return *number <= stream->said && has_event(client, stream, *number) ? stream : NULL;
+            return *number <= stream->sent && has_event(client, stream, *number) ? stream : NULL;
     }
     return NULL;
 }

@@ -12,10 +12,10 @@ struct mcp_history_stream {
     uint64_t number;   // in the session
     uint64_t opening;  // the number of the empty event with which it begins; 0: it begins with none
     uint64_t gone;     // the number of the last event that isn't kept any more; 0: all events are kept
-    uint64_t said;     // the number of the last event that went out on a connection
+    uint64_t sent;     // the number of the last event that went out on a connection
     uint32_t count;    // of events that are kept
-    bool is_listening; // it is GET's
-    bool is_over;      // nothing more comes
+    bool is_listening; // the stream is GET's
+    bool is_over;      // no more events follow
 };
 
 // An event that is kept.

@@ -270,7 +270,7 @@ static bool add_all(struct shard *shard, struct mcp_inventory *inventory, enum m
 }
 
 // Begins a list with its first page, or goes on with the list that the same process has begun. False: a page of another
-// list, without the pages before, says nothing.
+// list, without the pages before, is passed over.
 static bool begin_page(struct shard *shard, const struct mcp_server *server, struct mcp_inventory *inventory,
                        enum mcp_list list, bool is_first) {
     struct mcp_listed *listed = &inventory->lists[list];

@@ -13,7 +13,7 @@ enum mcp_inventory_state mcp_inventory_state(const struct shard *shard, const ch
 // that goes on with no list that was begun, or with one of another process, is passed over.
 void mcp_inventory_add(struct shard *shard, const char *name, size_t bytes, enum mcp_list list,
                        const struct mcp_body *page, bool is_first, bool is_last);
-// A server was asked for a list, and didn't say.
+// Notes that a server hasn't answered the question for a list.
 void mcp_inventory_miss(struct shard *shard, const char *server, size_t bytes, enum mcp_list list);
 // Whether a server's list has this name or URI.
 bool mcp_inventory_has(const struct shard *shard, const char *server, size_t bytes, enum mcp_list list,
@@ -23,7 +23,7 @@ const char *mcp_inventory_mismatch(const struct shard *shard, const char *server
                                    const char *tool, size_t tool_bytes, const struct mcp_post *post);
 // Whether a server has refused to open a session, and runs as the same process.
 bool mcp_inventory_lacks_sessions(const struct shard *shard, const char *server, size_t bytes);
-// A server has opened a session, or refused to.
+// Notes whether a server has refused to open a session.
 void mcp_inventory_note_sessions(struct shard *shard, const char *server, size_t bytes, bool lacks);
-// Other programs may be there: nothing is known any more.
+// Forgets all lists, since other programs may run now.
 void mcp_inventory_forget(struct shard *shard);

@@ -22,7 +22,7 @@ static bool has_instance(const struct shard *shard, const char *name, size_t byt
     return record && child_record_is_each(record);
 }
 
-// Where a user has an instance, it is one for all requests.
+// Where each user has an instance of the server, that instance serves all of the user's requests.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes) {
     assert(shard->index == 0);
@@ -97,7 +97,7 @@ static void refuse(struct shard *shard, const struct mcp_post *post, unsigned st
         mcp_reply_error(shard, post->exchange, status, post->to, ERROR_INVALID_REQUEST, &data);
 }
 
-static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+static void set_source(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
     assert(shard->index == 0);
     mcp_post_frame(post);
     post->message.peer = client->seat;
@@ -121,18 +121,18 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *c
     call->logs = post->meta[MCP_POST_LOG_LEVEL].type == JSON_STRING;
     call->takes_json = post->takes_json;
     call->takes_events = post->takes_events;
-    speak(shard, post, client);
+    set_source(shard, post, client);
     post->message.exchange = exchange;
     route_attached(shard, &post->message);
     exchange_close(shard, exchange);
 }
 
-// A cancel means nothing here: a client that gives up closes its connection.
-static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
+// Forwards a notification, but for a cancel: a client of this era cancels by closing its connection.
+static void take_notification(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
     assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;
     if (client && post->method != MCP_CANCELLED) {
-        speak(shard, post, client);
+        set_source(shard, post, client);
         route_attached(shard, &post->message);
     }
     if (client)
@@ -153,7 +153,7 @@ void mcp_modern_call_post(struct shard *shard, struct mcp_post *post, const char
     else if (is_request)
         ask(shard, post, client);
     else
-        tell(shard, post, client);
+        take_notification(shard, post, client);
 }
 
 // --- The end of a subscription

@@ -4,9 +4,9 @@
 #include "router/features/mcp_http/mcp_client_types.h"
 #include "router/features/mcp_http/mcp_post.h"
 
-// A message of that era was POSTed to the server of this name, which speaks it.
+// Routes a message of that era to the server of this name, which has the era.
 void mcp_modern_call_post(struct shard *shard, struct mcp_post *post, const char *name, size_t bytes);
-// Ends a subscription as its server would that ends well, and tells the server.
+// Ends a subscription with the result of a good end, and cancels it at the server.
 void mcp_modern_call_part(struct shard *shard, struct mcp_call *call);
 
 // --- The hub's own requests of that era
@@ -19,7 +19,7 @@ struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user
 // where there is no room.
 struct mcp_client *mcp_modern_call_client_for(struct shard *shard, struct mcp_client *own, const char *name,
                                               size_t bytes);
-// A call of the client has ended: the client goes, unless it is one that lasts.
+// Closes a client whose last call has ended, unless it is one that lasts.
 void mcp_modern_call_rest(struct shard *shard, struct mcp_client *client);
 // The call by which a client asks the server of this name: where its user has an instance there, a call of that user's client
 // takes the place of the first, which goes. Without room for such a client the call stays as it is.

@@ -44,7 +44,7 @@ struct mcp_post {
     struct frame frame;
     struct unit unit;
     struct message message; // its peer isn't set yet
-    struct reply_to to;     // its id, as it came
+    struct reply_to to;     // with the request's id, unchanged
     enum mcp_method method;
     struct json_item params[MCP_PARAMS_COUNT];
     struct json_item meta[MCP_META_KEYS_COUNT];

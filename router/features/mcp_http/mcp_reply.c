@@ -55,7 +55,7 @@ void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, en
                                    .server_bytes = post->server_bytes,
                                    .tool = tool,
                                    .tool_bytes = bytes,
-                                   .began_ms = exchange->said_ms,
+                                   .began_ms = exchange->sent_ms,
                                    .error = error};
     tool_calls_refused(shard, &refusal);
 }

@@ -37,7 +37,7 @@ void mcp_server_give_idle(struct shard *shard) {
         struct mcp_server *server = list_entry(node, struct mcp_server, link);
         next = node->next;
         assert(list_empty(&server->inventory.mirrors) && !server->inventory.lists[MCP_TOOLS].names);
-        if (server->is_asked || server->lists || !list_empty(&server->waits))
+        if (server->is_asked || server->is_listing || !list_empty(&server->waits))
             continue;
         list_remove(&server->link);
         quota_give(&shard->quota, server);

@@ -4,13 +4,13 @@
 
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// DOWN: the server was asked within the last second, and didn't say; or it hasn't said within --mcp-gather.
+// DOWN: the server hasn't answered server/discover, asked within the last second, or for --mcp-gather.
 enum mcp_knowledge { MCP_ERA_UNKNOWN, MCP_ERA_THERE, MCP_ERA_LACKING, MCP_ERA_DOWN };
 
-// UNANSWERED: the server was asked, and didn't say; for --mcp-gather it counts as one that lists nothing.
+// UNANSWERED: the server hasn't answered. For --mcp-gather it counts as one that lists nothing.
 enum mcp_inventory_state { MCP_INVENTORY_UNKNOWN, MCP_INVENTORY_KNOWN, MCP_INVENTORY_UNANSWERED };
 
-// Who has listed something: another process may list other things.
+// The process that has made a list: another one may list other things.
 struct mcp_incarnation {
     int32_t process, modern;
     uint32_t changes;
@@ -38,10 +38,10 @@ struct mcp_server {
     struct list waits; // struct mcp_wait.link
     enum mcp_knowledge era;
     bool is_asked;
-    bool is_late;           // the server is asked, and hasn't said within --mcp-gather
-    bool lists;             // it is asked for its tools
-    uint32_t pages;         // of these that have come
-    uint64_t down_until_ms; // it didn't say, and counts as down until then
+    bool is_late;           // server/discover is under way for longer than --mcp-gather
+    bool is_listing;        // the hub's own tools/list is under way
+    uint32_t pages;         // of its tools that have arrived
+    uint64_t down_until_ms; // the server has not answered, and counts as down until then
     struct mcp_inventory inventory;
     uint32_t name_bytes;
     char name[];

@@ -76,7 +76,7 @@ static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchang
 
 // --- Answers
 
-// The server has sessions: this is one from now on. Else its words are all that there is.
+// Opens the session if the server has accepted it. Otherwise the server's answer goes to the client, and the session ends.
 static void answer_initialize(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_client *session = call->client;
@@ -100,8 +100,8 @@ static void answer_call(struct shard *shard, struct mcp_call *call, struct parce
 
 // --- Messages
 
-// Speaks for the session from now on.
-static void speak(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+// Makes the session's seat the source of a message.
+static void set_source(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
     assert(!session->is_closed);
     mcp_post_frame(post);
     post->message.peer = session->seat;
@@ -124,7 +124,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     call->is_first_page = post->params[MCP_PARAM_CURSOR].type == JSON_NONE;
     call->takes_json = post->takes_json;
     call->takes_events = post->takes_events;
-    speak(shard, post, session);
+    set_source(shard, post, session);
     post->message.exchange = exchange;
     route_attached(shard, &post->message);
     exchange_close(shard, exchange);
@@ -164,12 +164,12 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
         mcp_all_ask(shard, post, session);
 }
 
-// Nothing is answered, whatever comes of it.
-static void tell(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+// Routes a response or notification. The client gets 202, whatever becomes of the message.
+static void take_notice(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
     assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;
     struct message *message = &post->message;
-    speak(shard, post, session);
+    set_source(shard, post, session);
     if (message->lookup.kind == BODY_RESPONSE) {
         responses_route(shard, message);
     } else if (post->method == MCP_CANCELLED) {
@@ -228,9 +228,9 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
     else if (is_request)
         ask(shard, post, session, false);
     else if (bytes || post->message.lookup.kind == BODY_RESPONSE)
-        tell(shard, post, session);
+        take_notice(shard, post, session);
     else
-        mcp_all_tell(shard, post, session);
+        mcp_all_notify(shard, post, session);
 }
 
 // --- GET and DELETE

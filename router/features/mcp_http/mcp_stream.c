@@ -27,7 +27,7 @@ static void begin(struct shard *shard, struct mcp_client *client, struct mcp_his
     if (*stream || !mcp_history_is_on(shard, client) || !(*stream = mcp_history_begin(shard, client)) ||
         !client->primes)
         return;
-    (*stream)->said = (*stream)->opening = mcp_history_number(client);
+    (*stream)->sent = (*stream)->opening = mcp_history_number(client);
     mcp_history_put_id(*stream, (*stream)->opening, id);
     mcp_exchange_mark(shard, http, id);
 }
@@ -38,8 +38,8 @@ static void drop(struct shard *shard, const struct mcp_client *client, struct pa
     send_release(shard, parcel);
 }
 
-// Says a body on a stream, by a connection that may be gone: then it is kept. Takes the body. False: it was lost.
-static bool say(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
+// Puts a body on a stream, and takes the body. Without a connection the body is kept. False: it was lost.
+static bool put(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
                 struct mcp_exchange *http, struct parcel *body, enum counter loss) {
     char id[MCP_EVENT_ID_BYTES];
     bool is_answer = loss == COUNT_DROP_ANSWER_SOURCE_GONE;
@@ -48,9 +48,9 @@ static bool say(struct shard *shard, struct mcp_client *client, struct mcp_histo
     if (http) {
         if (stream)
             mcp_history_put_id(stream, number, id);
-        mcp_exchange_say(shard, http, body, stream ? id : NULL, loss == COUNT_DROP_OVERLOADED);
+        mcp_exchange_send(shard, http, body, stream ? id : NULL, loss == COUNT_DROP_OVERLOADED);
         if (stream)
-            stream->said = number;
+            stream->sent = number;
     } else if (is_kept) {
         send_release(shard, body);
     } else {
@@ -115,7 +115,7 @@ void mcp_stream_answer(struct shard *shard, struct mcp_call *call, struct parcel
         memory_give(lines);
         if (http)
             begin(shard, client, &call->stream, http);
-        (void)say(shard, client, call->stream, http, answer, COUNT_DROP_ANSWER_SOURCE_GONE);
+        (void)put(shard, client, call->stream, http, answer, COUNT_DROP_ANSWER_SOURCE_GONE);
         if (http)
             mcp_exchange_end(shard, http);
     }
@@ -142,7 +142,7 @@ static bool has_stream(const struct mcp_call *call) {
     return call->http && call->takes_events;
 }
 
-// The latest request in progress that has a stream; or NULL. `gone`: whose connection is gone, so that what comes is kept.
+// The latest request in progress that has a stream; or NULL. `gone`: of those without a connection, whose events are kept.
 static struct mcp_call *latest(const struct mcp_client *client, bool gone) {
     for (struct list *node = client->calls.prev; node != &client->calls; node = node->prev) {
         struct mcp_call *call = call_of(node);
@@ -153,10 +153,10 @@ static struct mcp_call *latest(const struct mcp_client *client, bool gone) {
 }
 
 // On the stream of a call.
-static bool say_at(struct shard *shard, struct mcp_call *call, struct parcel *body, enum counter loss) {
+static bool put_at(struct shard *shard, struct mcp_call *call, struct parcel *body, enum counter loss) {
     if (call->http)
         begin(shard, call->client, &call->stream, call->http);
-    return say(shard, call->client, call->stream, call->http, body, loss);
+    return put(shard, call->client, call->stream, call->http, body, loss);
 }
 
 static void keep_waiting(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
@@ -187,18 +187,18 @@ static void refuse_question(struct shard *shard, uint64_t hub_id) {
 // and its clients couldn't answer.
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
-    bool is_session = client->kind == MCP_CLIENT_SESSION, is_said = false;
+    bool is_session = client->kind == MCP_CLIENT_SESSION, is_sent = false;
     struct mcp_call *call = is_session ? latest(client, false) : NULL;
     uint64_t hub_id = parcel->hub_id;
     if (is_session && !call && !client->listener)
         call = latest(client, true);
     if (call)
-        is_said = say_at(shard, call, parcel, COUNT_DROP_TARGET_GONE);
+        is_sent = put_at(shard, call, parcel, COUNT_DROP_TARGET_GONE);
     else if (client->listener || client->listening)
-        is_said = say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_TARGET_GONE);
+        is_sent = put(shard, client, client->listening, client->listener, parcel, COUNT_DROP_TARGET_GONE);
     else
         send_release(shard, parcel);
-    if (!is_said)
+    if (!is_sent)
         refuse_question(shard, hub_id);
 }
 
@@ -223,7 +223,7 @@ static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client
                                           struct parcel **parcel) {
     struct mcp_call *call = modern_call(client, (*parcel)->note ? (*parcel)->source : 0);
     struct mcp_gather *gather = call ? call->part_of : NULL;
-    if (gather && gather->heard && gather->heard(shard, gather, *parcel)) {
+    if (gather && gather->take_notice && gather->take_notice(shard, gather, *parcel)) {
         *parcel = NULL;
         return NULL;
     }
@@ -232,24 +232,24 @@ static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client
     return call && has_stream(call) ? call->http : NULL;
 }
 
-static void tell_modern(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+static void notify_modern(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(client->kind != MCP_CLIENT_SESSION);
     struct mcp_exchange *http = modern_stream(shard, client, &parcel);
     if (parcel && http)
-        mcp_exchange_say(shard, http, parcel, NULL, true);
+        mcp_exchange_send(shard, http, parcel, NULL, true);
     else if (parcel)
         drop(shard, client, parcel, COUNT_DROP_NO_ROUTE);
 }
 
-static void tell(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
+static void notify(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
     struct mcp_call *call = latest(client, false);
     if (client->kind != MCP_CLIENT_SESSION)
-        tell_modern(shard, client, parcel);
+        notify_modern(shard, client, parcel);
     else if (client->listener || client->listening)
-        (void)say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
+        (void)put(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
     else if (call)
-        (void)say_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
+        (void)put_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
     else if (!client->is_closed)
         keep_waiting(shard, client, parcel);
     else
@@ -261,7 +261,7 @@ void mcp_stream_take(struct shard *shard, struct mcp_client *client, struct parc
     if (parcel->hub_id)
         ask(shard, client, parcel);
     else
-        tell(shard, client, parcel);
+        notify(shard, client, parcel);
 }
 
 void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *seat, struct parcel *parcel) {
@@ -269,7 +269,7 @@ void mcp_stream_report(struct shard *shard, struct mcp_call *call, struct peer *
     if (call && call->part_of)
         call = call->part_of->call;
     if (call && (has_stream(call) || (!call->http && call->stream))) {
-        (void)say_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
+        (void)put_at(shard, call, parcel, COUNT_DROP_OVERLOADED);
         return;
     }
     drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, seat->name, parcel->bytes);
@@ -308,17 +308,17 @@ static void replay(struct shard *shard, const struct mcp_client *client, struct 
         number = event->number;
         mcp_history_put_id(stream, number, id);
         if (body)
-            mcp_exchange_say(shard, http, body, id, false);
+            mcp_exchange_send(shard, http, body, id, false);
         else
             drop_one(shard, COUNT_DROP_NO_MEMORY, client->seat->name, event->bytes);
-        if (stream->said < number)
-            stream->said = number;
+        if (stream->sent < number)
+            stream->sent = number;
     }
 }
 
-static void say_waiting(struct shard *shard, struct mcp_client *client) {
+static void put_waiting(struct shard *shard, struct mcp_client *client) {
     for (struct parcel *parcel; (parcel = parcel_list_take(&client->waiting));)
-        (void)say(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
+        (void)put(shard, client, client->listening, client->listener, parcel, COUNT_DROP_OVERLOADED);
     client->waiting_bytes = 0;
     mcp_call_watch(shard, client);
 }
@@ -336,11 +336,11 @@ void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_
     if (stream) {
         stream->is_listening = true;
         listen_on(shard, client, stream);
-        replay(shard, client, stream, http, stream->said);
+        replay(shard, client, stream, http, stream->sent);
     } else if (client->listening) {
         end_history(shard, client, &client->listening);
     }
-    say_waiting(shard, client);
+    put_waiting(shard, client);
 }
 
 static struct mcp_call *call_of_stream(const struct mcp_client *client,
@@ -386,7 +386,7 @@ bool mcp_stream_resume(struct shard *shard, struct mcp_client *client, struct mc
         mcp_exchange_comment(shard, http);
     replay(shard, client, stream, http, number);
     if (stream->is_listening)
-        say_waiting(shard, client);
+        put_waiting(shard, client);
     else if (!call)
         mcp_exchange_end(shard, http);
     mcp_call_watch(shard, client);
@@ -409,11 +409,11 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struc
                            struct mcp_exchange *http, uint64_t pause_ms) {
     assert(shard->index == 0);
     uint64_t now_ms = shard_now_ms(shard);
-    if (now_ms - http->said_ms >= pause_ms) {
+    if (now_ms - http->sent_ms >= pause_ms) {
         begin(shard, client, stream, http);
         mcp_exchange_comment(shard, http);
     }
-    return http->said_ms + pause_ms;
+    return http->sent_ms + pause_ms;
 }
 
 // Returns when the time of a call to all servers, or of the hub's own question, is over.

@@ -53,18 +53,18 @@ static inline struct mcp_http *mcp_http_of(const struct shard *shard) {
 bool mcp_table_open(struct shard *shard);
 // All clients have gone.
 void mcp_table_free(struct shard *shard);
-// Whether this user may have one more that lasts.
+// Returns whether this user may have one more client that lasts.
 bool mcp_table_has_room(const struct shard *shard, const struct user *user);
-// Adds one that lasts. A session gets its id, by which it is found from now on. False without memory.
+// Adds a client that lasts. A session gets its id, by which mcp_table_find finds it from now on. False without memory.
 bool mcp_table_add(struct shard *shard, struct mcp_client *client);
-// Ends a client, with all that it has under way. Once the work at hand is over it is no more.
+// Ends a client and all of its calls. The client is freed once the work at hand is over.
 void mcp_table_close(struct shard *shard, struct mcp_client *client);
-// The line of a head that tells a session's id, in memory of its own; NULL without memory.
+// Returns the head's line with a session's id, in memory of its own; NULL without memory.
 char *mcp_table_line(const struct mcp_client *session);
-// Takes a client out, if it is there.
+// Removes a client, if it was added.
 void mcp_table_remove(struct shard *shard, struct mcp_client *client);
-// The session with this id; NULL: there is none.
+// Returns the session with this id; NULL: there is none.
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes);
-// The client for all modern requests of a user at a server; likewise.
+// Returns the client for all modern requests of a user at a server; likewise.
 struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
                                        size_t bytes);
