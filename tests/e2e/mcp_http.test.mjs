@@ -204,8 +204,8 @@ web('a cancel ends a request without an answer', SHARED, async (hub) => {
   const stream = await (await waiting).end();
   assert.ok(stream.isStream);
   assert.deepEqual(stream.messages, []);
-  const told = await until('cancel', async () => (await seen(session)).find(({ method }) => method === 'notifications/cancelled'));
-  assert.equal(told.params.requestId, asked.id);
+  const cancel = await until('cancel', async () => (await seen(session)).find(({ method }) => method === 'notifications/cancelled'));
+  assert.equal(cancel.params.requestId, asked.id);
 });
 
 for (const [name, how] of [['shared', SHARED], ['each', EACH]])

@@ -30,7 +30,7 @@ function modern(on, method, params = {}, fields = {}) {
 const ask = async (on, ...how) => (await (await modern(on, ...how)).end()).answer(1);
 const SHOWN = ['a', 'b', 'one__both', 'changed', 'slow', 'tw_o__both', 'c', 'tw_o__one__x'];
 const names = ({ result }) => result.tools.map(({ name }) => name);
-const said = ({ result }) => result.content[0].text;
+const textOf = ({ result }) => result.content[0].text;
 
 web('all servers are one in a session', hub(TWO), async (on) => {
   const session = await Session.open(on, '/mcp');
@@ -44,7 +44,7 @@ web('all servers are one in a session', hub(TWO), async (on) => {
   assert.deepEqual(resources, [{ uri: 'u:same', name: 'one' }, { uri: 'u:one', name: 'own' }, { uri: 'u:two', name: 'own' }]);
   const call = (name) => session.ask('tools/call', { name, arguments: {} });
   for (const [name, answer] of [['a', 'one:a'], ['c', 'two:c'], ['one__both', 'one:both'], ['tw_o__both', 'two:both'],
-    ['tw_o__c', 'two:c'], ['tw_o__one__x', 'two:one__x'], ['one__x', 'one:x']]) assert.equal(said(await call(name)), answer);
+    ['tw_o__c', 'two:c'], ['tw_o__one__x', 'two:one__x'], ['one__x', 'one:x']]) assert.equal(textOf(await call(name)), answer);
   assert.deepEqual((await call('both')).error.data.candidates, ['one__both', 'tw_o__both']);
   assert.equal((await call('nobody')).error.code, -32602);
   assert.equal((await session.ask('resources/read', { uri: 'u:two' })).result.contents[0].text, 'two');
@@ -58,7 +58,7 @@ web('of two servers with one prefix the one that has the tool is called', hub(se
   const session = await Session.open(on, '/mcp');
   await session.ask('tools/list');
   for (const [name, answer] of [['o_ne__a', 'first:a'], ['o_ne__b', 'second:b']])
-    assert.equal(said(await session.ask('tools/call', { name })), answer);
+    assert.equal(textOf(await session.ask('tools/call', { name })), answer);
 });
 
 // Of two sections with one prefix the first that has the name is shown, and called.
@@ -71,7 +71,7 @@ for (const [when, shown] of [['conflict', ['a_x__t', 'u', 'd', 'a_x__p', 'v', 'b
     assert.deepEqual(names(await session.ask('tools/list')), shown);
     assert.deepEqual(names(await ask(on, 'tools/list')), shown);
     for (const [name, answer] of [['a_x__t', 'first:t'], ['a_x__v', 'second:v'], ['a_x__d', 'first:d'], ['b__t', 'third:t'], ['p__q__c', 'long:c'], ['q__c', 'other:c']])
-      assert.equal(said(await session.ask('tools/call', { name })), answer);
+      assert.equal(textOf(await session.ask('tools/call', { name })), answer);
     assert.deepEqual((await session.ask('tools/call', { name: 't' })).error.data.candidates, ['a_x__t', 'b__t']);
     const prompts = (await session.ask('prompts/list')).result.prompts.map(({ name }) => name);
     assert.deepEqual(prompts, when === 'always' ? ['a_x__p-first', 'a_x__p-both', 'a_x__p-second'] : ['p-first', 'a_x__p-both', 'p-second']);
@@ -93,7 +93,7 @@ web('all servers are one without a session', hub(TWO), async (on) => {
   assert.deepEqual(names(list), SHOWN);
   assert.equal(list.result.ttlMs, 0);
   assert.equal(list.result.cacheScope, 'private');
-  assert.equal(said(await ask(on, 'tools/call', { name: 'c' }, { 'Mcp-Name': 'c' })), 'two:c');
+  assert.equal(textOf(await ask(on, 'tools/call', { name: 'c' }, { 'Mcp-Name': 'c' })), 'two:c');
   const unknown = await (await modern(on, 'nobody/knows')).end();
   assert.equal(unknown.status, 404);
   assert.equal(unknown.json.error.code, -32601);
@@ -102,7 +102,7 @@ web('all servers are one without a session', hub(TWO), async (on) => {
 web('a server without sessions is left out of sessions', hub(section('one', 'one', 'a,both') + section('new', 'new', 'both,n', '--modern')), async (on) => {
   const session = await Session.open(on, '/mcp');
   assert.deepEqual(names(await session.ask('tools/list')), ['a', 'both']);
-  assert.equal(said(await session.ask('tools/call', { name: 'both', arguments: {} })), 'one:both');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'both', arguments: {} })), 'one:both');
   for (const name of ['n', 'new__n']) assert.equal((await session.ask('tools/call', { name, arguments: {} })).error.code, -32602);
   const { resources } = (await session.ask('resources/list')).result;
   assert.deepEqual(resources.map(({ uri }) => uri), ['u:same', 'u:one']);
@@ -114,7 +114,7 @@ web('a server that says nothing holds up those of all servers no longer than a g
   const own = await send(on, 'POST', '/mcp/one', { body: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } }, fields: { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/list' } });
   assert.deepEqual(names((await own.end()).answer(1)), ['a']);
   assert.deepEqual(names(await ask(on, 'tools/list')), ['a']);
-  assert.equal(said(await ask(on, 'tools/call', { name: 'a' }, { 'Mcp-Name': 'a' })), 'one:a');
+  assert.equal(textOf(await ask(on, 'tools/call', { name: 'a' }, { 'Mcp-Name': 'a' })), 'one:a');
 });
 
 web('elements pass byte for byte', hub(TWO), async (on) => {
@@ -126,7 +126,7 @@ web('elements pass byte for byte', hub(TWO), async (on) => {
 web('each name may stand behind its server’s', hub(TWO, '--mcp-prefix', 'always'), async (on) => {
   const session = await Session.open(on, '/mcp');
   assert.deepEqual(names(await session.ask('tools/list')), ['one__a', 'one__b', 'one__both', 'one__changed', 'one__slow', 'tw_o__both', 'tw_o__c', 'tw_o__one__x']);
-  assert.equal(said(await session.ask('tools/call', { name: 'one__a' })), 'one:a');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'one__a' })), 'one:a');
 });
 
 web('a list that changes is told to all sessions', hub(TWO), async (on) => {
@@ -179,34 +179,34 @@ const asked = async (session, name) => (await session.ask('tools/call', { name }
 web('a call by name goes to the server that is known to have it', hub(section('one', 'one', 'a,listed') + section('two', 'two', 'c,grow')), async (on) => {
   const session = await Session.open(on, '/mcp'), other = await Session.open(on, '/mcp');
   for (let n = 0; n < 3; n++) for (const [name, answer] of [['c', 'two:c'], ['a', 'one:a']])
-    assert.equal(said(await [session, other][n % 2].ask('tools/call', { name })), answer);
+    assert.equal(textOf(await [session, other][n % 2].ask('tools/call', { name })), answer);
   assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 1 });
   // A name that nobody is known to have is looked for; and one that has come is found.
   assert.equal((await session.ask('tools/call', { name: 'late' })).error.code, -32602);
   await session.ask('tools/call', { name: 'grow' });
-  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'late' })), 'two:late');
   assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 3 });
-  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'late' })), 'two:late');
   assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 3 });
 });
 
 web('a list that has changed is asked for again', hub(section('one', 'one', 'a,listed,grow') + section('two', 'two', 'late')), async (on) => {
   const session = await Session.open(on, '/mcp');
-  assert.equal(said(await session.ask('tools/call', { name: 'late' })), 'two:late');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'late' })), 'two:late');
   await session.ask('tools/call', { name: 'grow', arguments: { tell: true } });
   assert.deepEqual((await session.ask('tools/call', { name: 'late' })).error.data.candidates, ['one__late', 'two__late']);
 });
 
 web('a server that runs anew is asked again', hub(section('one', 'one', 'a,listed') + section('two', 'two', 'c')), async (on) => {
   const session = await Session.open(on, '/mcp');
-  assert.equal(said(await session.ask('tools/call', { name: 'c' })), 'two:c');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'c' })), 'two:c');
   const peer = await on.peer('tcp');
   const state = async () => (await peer.ask('hub/children')).result.children.find(({ name }) => name === 'one');
   const before = (await state()).pid;
   assert.ok(before);
   await peer.ask('hub/childRestart', { name: 'one' });
   for (let now = before; now === before || !now;) now = (await state()).pid;
-  assert.equal(said(await session.ask('tools/call', { name: 'c' })), 'two:c');
+  assert.equal(textOf(await session.ask('tools/call', { name: 'c' })), 'two:c');
   assert.deepEqual(await asked(session, 'listed'), { 'tools/list': 1 }); // of the new one
 });
 
@@ -279,9 +279,9 @@ web('a server that doesn’t acknowledge a subscription in time is left out', hu
   stream.drop(); // which ends it at both servers
   for (const name of ['a', 'b']) {
     const messages = async () => (await (await at('seen', {}, name)).end()).answer(1).result.messages;
-    let told;
-    while (!told) told = (await messages()).find(({ method }) => method === 'notifications/cancelled');
+    let cancel;
+    while (!cancel) cancel = (await messages()).find(({ method }) => method === 'notifications/cancelled');
     const listen = (await messages()).find(({ method }) => method === 'subscriptions/listen');
-    assert.equal(told.params.requestId, listen.id);
+    assert.equal(cancel.params.requestId, listen.id);
   }
 });

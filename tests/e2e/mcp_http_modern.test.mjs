@@ -63,15 +63,15 @@ web('heads say what bodies do, in this order', HUB, async (hub) => {
   const { data } = await bad({ meta: { [`${META}protocolVersion`]: '2099-01-01' }, fields: { 'MCP-Protocol-Version': '2099-01-01' } }, 400, -32022);
   assert.equal(data.requested, '2099-01-01');
   assert.deepEqual(data.supported, [VERSION]);
-  for (const said of [null, 'x', ['where', 'where']]) await bad({ fields: { 'Mcp-Method': said } }, 400, -32020);
-  for (const said of [null, 'b', '=?base64?YQ=?=', '=?base64?Yg==?='])
-    await bad({ method: 'tools/call', params: { name: 'a' }, fields: { 'Mcp-Name': said } }, 400, -32020);
+  for (const given of [null, 'x', ['where', 'where']]) await bad({ fields: { 'Mcp-Method': given } }, 400, -32020);
+  for (const given of [null, 'b', '=?base64?YQ=?=', '=?base64?Yg==?='])
+    await bad({ method: 'tools/call', params: { name: 'a' }, fields: { 'Mcp-Name': given } }, 400, -32020);
   await bad({ method: 'resources/read', params: { uri: 'u', name: 'a' }, fields: { 'Mcp-Name': 'a' } }, 400, -32020);
   await bad({ method: 'initialize' }, 404, -32601);
   assert.ok(!(await seen(hub)).some(({ method }) => ['tools/call', 'resources/read', 'initialize'].includes(method)));
-  for (const said of ['é€', 'plain']) {
-    const field = said === 'plain' ? said : `=?base64?${Buffer.from(said).toString('base64')}?=`;
-    const passed = await modern(hub, 'tools/call', { name: said }, { fields: { 'Mcp-Name': field } });
+  for (const given of ['é€', 'plain']) {
+    const field = given === 'plain' ? given : `=?base64?${Buffer.from(given).toString('base64')}?=`;
+    const passed = await modern(hub, 'tools/call', { name: given }, { fields: { 'Mcp-Name': field } });
     assert.equal((await passed.end()).status, 200, passed.text);
   }
 });
@@ -103,8 +103,8 @@ web('a closed connection cancels', HUB, async (hub) => {
   client.write(request('POST /mcp/server', [JSON_TYPE, `MCP-Protocol-Version: ${VERSION}`, 'Mcp-Method: wait'], body));
   const second = await until('request', async () => (await seen(hub)).find(({ method, id }) => method === 'wait' && id !== asked.id));
   client.drop();
-  const told = await until('cancel', async () => (await seen(hub)).find(({ method }) => method === 'notifications/cancelled'));
-  assert.equal(told.params.requestId, second.id);
+  const cancel = await until('cancel', async () => (await seen(hub)).find(({ method }) => method === 'notifications/cancelled'));
+  assert.equal(cancel.params.requestId, second.id);
   await ask(hub, 'finish', { id: asked.id, result: {} });
   await (await waiting).end();
 });
@@ -125,8 +125,8 @@ for (const [name, how] of [['shared', HUB], ['each', EACH]]) for (const method o
     }
     assert.deepEqual(await heard('notifications/cancelled'), []);
     streams[0].drop();
-    const told = await until('the cancel', async () => (await heard('notifications/cancelled'))[0]);
-    const left = asked.find(({ id }) => id === told.params.requestId), other = asked.find(({ id }) => id !== told.params.requestId);
+    const cancel = await until('the cancel', async () => (await heard('notifications/cancelled'))[0]);
+    const left = asked.find(({ id }) => id === cancel.params.requestId), other = asked.find(({ id }) => id !== cancel.params.requestId);
     assert.ok(left);
     const counts = await hub.peer('tcp'), before = (await counts.ask('hub/stats')).result;
     await ask(hub, 'finish', { id: left.id, result: { late: true } }); // which nobody waits for any more
@@ -208,16 +208,16 @@ for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/m
     await good({}, { 'Mcp-Param-Other': 'x', 'Mcp-Param-Unknown': 'y' });
     await good({ region: null, other: 'z' });
     await good({ region: ' é\n' }, { 'Mcp-Param-Region': `=?base64?${Buffer.from(' é\n').toString('base64')}?=` });
-    for (const said of ['us', 'EU', ['eu', 'eu'], '=?base64?ZXU?=', '=?base64?dXM=?=']) await bad({ region: 'eu' }, { 'Mcp-Param-Region': said });
+    for (const given of ['us', 'EU', ['eu', 'eu'], '=?base64?ZXU?=', '=?base64?dXM=?=']) await bad({ region: 'eu' }, { 'Mcp-Param-Region': given });
     await bad({}, { 'Mcp-Param-Region': 'eu' });
     await bad({ region: null }, { 'Mcp-Param-Region': 'null' });
     await bad({ region: 'é' }, { 'Mcp-Param-Region': Buffer.from('é').toString('latin1') }); // must be encoded
-    for (const said of ['42', '42.0', '4.2e1']) await good({ count: 42 }, { 'Mcp-Param-X-Count': said });
+    for (const given of ['42', '42.0', '4.2e1']) await good({ count: 42 }, { 'Mcp-Param-X-Count': given });
     await good({ count: -7 }, { 'Mcp-Param-X-Count': '-7' });
-    for (const said of ['43', '042', '+42', '42x', 'NaN', '', '0x2a', '42 42']) await bad({ count: 42 }, { 'Mcp-Param-X-Count': said });
+    for (const given of ['43', '042', '+42', '42x', 'NaN', '', '0x2a', '42 42']) await bad({ count: 42 }, { 'Mcp-Param-X-Count': given });
     await good({ deep: { flag: true } }, { 'Mcp-Param-Flag': 'true' });
     await good({ deep: { flag: false } }, { 'Mcp-Param-Flag': 'false' });
-    for (const said of ['True', '1', 'false']) await bad({ deep: { flag: true } }, { 'Mcp-Param-Flag': said });
+    for (const given of ['True', '1', 'false']) await bad({ deep: { flag: true } }, { 'Mcp-Param-Flag': given });
     await bad({ deep: { flag: true } });
     await good({ bad: 'x' });
     await bad({ region: ['eu'] });
@@ -227,8 +227,8 @@ for (const [path, tool] of [['/mcp/one', 'mirrored'], ['/mcp', 'mirrored'], ['/m
     const fields = { 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/call', 'Mcp-Name': tool, 'Mcp-Param-Region': 'us' };
     await errorOf(await send(on, 'POST', path, { body: twice, fields }), 400, -32020);
     const other = twice.replace(',"region":"us"}', '},"arguments":{"region":"us"}');
-    for (const said of ['eu', 'us'])
-      await errorOf(await send(on, 'POST', path, { body: other, fields: { ...fields, 'Mcp-Param-Region': said } }), 400, -32020);
+    for (const given of ['eu', 'us'])
+      await errorOf(await send(on, 'POST', path, { body: other, fields: { ...fields, 'Mcp-Param-Region': given } }), 400, -32020);
     const { asked } = (await (await callTool(on, '/mcp/one', 'listed', {})).end()).answer(1).result;
     assert.deepEqual(asked, { 'tools/list': 1 });
   });

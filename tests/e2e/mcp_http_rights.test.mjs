@@ -28,7 +28,7 @@ async function names(session, cursor) {
   return result.nextCursor ? [...own, ...await names(session, result.nextCursor)] : own;
 }
 const call = (session, name) => session.ask('tools/call', { name, arguments: {} });
-const said = ({ result }) => result.content[0].text;
+const textOf = ({ result }) => result.content[0].text;
 const initialize = (hub, path, fields) => send(hub, 'POST', path, { body: { jsonrpc: '2.0', id: 7, method: 'initialize', params: OPENING }, fields });
 
 withUsers('each request needs a credential, and a right', USERS, HOW, async (hub) => {
@@ -52,23 +52,23 @@ withUsers('each request needs a credential, and a right', USERS, HOW, async (hub
 withUsers('a tool is judged by its name, behind its server’s or not', USERS, HOW, async (hub) => {
   const one = await open(hub, 'one', '/mcp/one');
   assert.deepEqual(await names(one), ['a', 'both']);
-  assert.equal(said(await call(one, 'a')), 'one:a');
+  assert.equal(textOf(await call(one, 'a')), 'one:a');
   assert.equal((await call(one, 'b')).error.code, -31001);
   const tool = await open(hub, 'tool', '/mcp/one');
   assert.deepEqual(await names(tool), ['a']);
-  assert.equal(said(await call(tool, 'a')), 'one:a');
+  assert.equal(textOf(await call(tool, 'a')), 'one:a');
   for (const name of ['b', 'both', 'nobody']) assert.equal((await call(tool, name)).error.code, -31001);
   assert.equal((await tool.ask('resources/list')).error.code, -31001);
   const all = await open(hub, 'tool', '/mcp');
   assert.deepEqual(await names(all), ['a', 'both']);
-  assert.equal(said(await call(all, 'both')), 'two:both');
+  assert.equal(textOf(await call(all, 'both')), 'two:both');
   const peer = await known(hub, 'tool', 'tcp');
-  assert.equal(said(await peer.ask('tools/call', { targetAgent: 'one', name: 'a' })), 'one:a');
+  assert.equal(textOf(await peer.ask('tools/call', { targetAgent: 'one', name: 'a' })), 'one:a');
   assertError(await peer.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001);
   assertError(await peer.ask('resources/list', { targetAgent: 'one' }), -32001);
   assertError(await peer.ask('tools/list', { targetAgent: 'one' }), -32001);
   const denied = await known(hub, 'one', 'tcp');
-  assert.equal(said(await denied.ask('tools/call', { targetAgent: 'one', name: 'a' })), 'one:a');
+  assert.equal(textOf(await denied.ask('tools/call', { targetAgent: 'one', name: 'a' })), 'one:a');
   assertError(await denied.ask('tools/call', { targetAgent: 'one', name: 'b' }), -32001);
   assert.deepEqual(await names({ ask: (method, params) => denied.ask(method, { targetAgent: 'one', ...params }) }), ['a', 'both']);
   const free = await known(hub, 'all', 'tcp');
@@ -121,11 +121,11 @@ withUsers('each call of a tool has a line in the journal, from whatever transpor
   while ((await counts()).pending < 1);
   await session.notify('notifications/cancelled', { requestId: session.ids });
   await (await waiting).end();
-  const told = await toolLines(hub, 8);
-  assert.deepEqual(told.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), [
+  const found = await toolLines(hub, 8);
+  assert.deepEqual(found.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), [
     ['one', 'a', 'ok', 'all'], ['one', 'failed', 'error', 'all'], ['one', 'refused', 'error', 'all'], ['two', 'c', 'ok', 'all'],
     ['one', 'a', 'ok', 'one'], ['one', 'b', 'error', 'one'], ['one', 'slow', 'error', 'all'], ['one', 'slow', 'cancelled', 'all']]);
-  for (const line of told) {
+  for (const line of found) {
     assert.deepEqual(Object.keys(line), ['time', 'kind', 'source', 'target', 'tool', 'outcome', 'ms']);
     assert.ok(Number.isInteger(line.ms) && line.ms >= (line.outcome === 'error' && line.tool === 'slow' ? 50 : 0), line.ms);
   }
@@ -176,9 +176,9 @@ withUsers('calls that no server gets have lines in the journal', REFUSING_USERS,
   const row = async (what, act, ...expected) => {
     const before = lines(hub, 'tool').length;
     const codes = await act();
-    const told = (await toolLines(hub, before + expected.length)).slice(before);
-    assert.deepEqual(told.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), expected, what);
-    for (const line of told) {
+    const found = (await toolLines(hub, before + expected.length)).slice(before);
+    assert.deepEqual(found.map(({ target, tool, outcome, source }) => [target, tool, outcome, source.user]), expected, what);
+    for (const line of found) {
       assert.deepEqual(Object.keys(line), ['time', 'kind', 'source', 'target', 'tool', 'outcome', 'ms'], what);
       assert.ok(Number.isInteger(line.ms) && line.ms >= 0, what);
     }
