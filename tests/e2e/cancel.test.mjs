@@ -90,7 +90,7 @@ scenario('a source that closes its connection cancels what it asked', EVERYWHERE
 scenario('a request that times out is cancelled', EVERYWHERE, async (hub) => {
   const target = await hub.agent('target');
   const source = await hub.peer();
-  source.send(requestText(1, 'm', { targetAgent: 'target' }), 'Custom-Timeout-Ms: 60');
+  source.send(requestText(1, 'm', { targetAgent: 'target' }), 'Custom-Timeout-Ms: 1000');
   const { id } = (await target.next()).json;
   assertError((await source.next()).json, -32051);
   assert.deepEqual((await target.next('the cancel')).json.params, { id });
