@@ -448,7 +448,8 @@ static void go(void) {
     bool any;
     do {
         world_settle(&stage.world);
-        any = drive_programs() | approver_hear();
+        any = drive_programs();
+        any |= approver_hear();
         for (unsigned at = 0; at < EXCHANGES_MAX; at++)
             any |= hear(&stage.exchanges[at]);
     } while (any);
