@@ -47,11 +47,9 @@ static const char *reason_of(unsigned status) {
 
 // --- Heads
 
-void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin) {
+static void put_begin(struct text *head, unsigned status, uint64_t unix_s) {
     char date[TIMESTAMP_HTTP_BYTES];
-    timestamp_write_http(date, io_wall_ms(shard->io) / 1000);
-    text_init(head);
-    text_reserve(head, 320);
+    timestamp_write_http(date, unix_s);
     text_put(head, "HTTP/1.1 ");
     text_number(head, status);
     text_put(head, " ");
@@ -59,6 +57,36 @@ void http_begin_head(const struct shard *shard, struct text *head, unsigned stat
     text_put(head, "\r\nDate: ");
     text_add(head, date, sizeof date);
     text_put(head, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+}
+
+// Begins an empty head as most answers of one second begin: the thread keeps these bytes for the next answer.
+static void put_usual_begin(struct text *head, uint64_t unix_s) {
+    static _Thread_local struct {
+        uint64_t unix_s;
+        size_t bytes; // 0: none are kept
+        char text[128];
+    } kept;
+    assert(head->length == 0);
+    if (kept.bytes && kept.unix_s == unix_s) {
+        text_add(head, kept.text, kept.bytes);
+        return;
+    }
+    put_begin(head, 200, unix_s);
+    if (head->failed || head->length > sizeof kept.text)
+        return;
+    memcpy(kept.text, head->bytes, head->length);
+    kept.bytes = head->length;
+    kept.unix_s = unix_s;
+}
+
+void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin) {
+    uint64_t unix_s = io_wall_ms(shard->io) / 1000;
+    text_init(head);
+    text_reserve(head, 320);
+    if (status == 200)
+        put_usual_begin(head, unix_s);
+    else
+        put_begin(head, status, unix_s);
     if (!origin)
         return;
     text_put(head, "Access-Control-Allow-Origin: ");
