@@ -28,6 +28,19 @@ web('a request is answered with the very bytes of its target', EVERYWHERE, async
   await client.lives();
 });
 
+web('the Date of answers follows the clock', EVERYWHERE, async (hub) => {
+  const client = await Client.open(hub);
+  const seconds = new Set();
+  while (seconds.size < 3) {
+    const from = Math.floor(Date.now() / 1000) * 1000;
+    const { status, fields } = await client.send(rpc(PING));
+    assert.equal(status, 200);
+    assert.equal(new Date(fields.date).toUTCString(), fields.date);
+    assert(Date.parse(fields.date) >= from && Date.parse(fields.date) <= Date.now(), fields.date);
+    seconds.add(fields.date);
+  }
+});
+
 web('statuses: 200, 202, 400 and the error', EVERYWHERE, async (hub) => {
   const client = await Client.open(hub);
   const target = await hub.agent('target');
