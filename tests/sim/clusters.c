@@ -375,7 +375,7 @@ static void choose(struct fleet_options *options, struct hub_settings *settings,
     struct random *random = &stage.random;
     *options = (struct fleet_options){.seed = seed, .site_count = random_between(random, 2, 3)};
     if (random_chance(random, 100) || rising)
-        options->site_count = SITES_MAX;
+        options->site_count = rising ? SITES_MAX : 4;
     options->brokers = (struct broker_options){.payload_max = PAYLOAD_BYTES};
     options->brokers.count = random_chance(random, 400) ? 1 : random_between(random, 1, BROKERS_MAX);
     options->brokers.tls = random_chance(random, 250);

@@ -123,6 +123,7 @@ struct guest {
     int levels[NAMES];          // that the guest supports under each name
     unsigned offers[NAMES];
     uint64_t since_ns[NAMES]; // when the guest asked for each name
+    uint64_t held_ns[NAMES];  // when the hub answered that: a hub that stands still answers late
     struct claim claims[NAMES];
     int last[GUESTS_MAX];    // of each source: the last event that came
     int worked[GUESTS_MAX];  // of each source: the last message for one agent that came

@@ -11,7 +11,7 @@
 #include "tests/sim/toy.h"
 #include "tests/sim/world.h"
 
-enum { SITES_MAX = 4, LINKS_MAX = 64, FLEET_STEPS_MAX = 6000000 };
+enum { SITES_MAX = 6, LINKS_MAX = 64, FLEET_STEPS_MAX = 6000000 };
 #define CLUSTER_NAME "sim"
 
 struct site;
