@@ -15,10 +15,10 @@
 #include "io/log.h"
 #include "io/plain_file.h"
 #include "router/main/config_cluster.h"
-#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 #include "router/main/config_values.h"
+#include "router/main/features.h"
 
 // --- The command line
 
@@ -178,6 +178,18 @@ static void choose_io(struct config *config) {
     config->settings.io = config->io == CONFIG_IO_EPOLL ? IO_EPOLL : IO_URING;
 }
 
+static void check_features(struct config *config) {
+    char fault[FEATURE_FAULT_BYTES];
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct feature *feature = features_all[number];
+        const char *option = feature && feature->check_settings
+                                 ? feature->check_settings(&config->settings, config->insecure, fault)
+                                 : NULL;
+        if (option)
+            config_complain_of(config, option, "%s", fault);
+    }
+}
+
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores) {
     *config = (struct config){.settings.shard_count = cores < SHARDS_MAX ? cores : SHARDS_MAX};
     config->given_last = &config->given;
@@ -194,7 +206,7 @@ enum config_result config_read(struct config *config, int argc, char **argv, uin
     judge_listeners(config);
     check_tls(config);
     config_check_cluster(config);
-    config_check_collector(config);
+    check_features(config);
     return config->faults == 0 ? CONFIG_RUN : CONFIG_BAD;
 }
 
@@ -251,7 +263,7 @@ static bool is_same(const struct option *option, const struct config *now, const
         return is_same_http(now, fresh);
     case OPTION_TEXT:
         return strcmp((const char *)now + option->offset, (const char *)fresh + option->offset) == 0;
-    case OPTION_COLLECTOR:
+    case OPTION_PARSED:
         return strcmp(given_text(now, option), given_text(fresh, option)) == 0;
     case OPTION_NATS:
     case OPTION_CLUSTER:

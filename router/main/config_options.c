@@ -155,6 +155,16 @@ const struct option *option_find(const char *name) {
     return NULL;
 }
 
+const struct feature *option_feature(const struct option *option) {
+    for (unsigned number = 0; number < FEATURES_MAX; number++) {
+        const struct option *rows = features_all[number] ? features_all[number]->options : NULL;
+        for (; rows && rows->name; rows++)
+            if (strcmp(rows->name, option->name) == 0)
+                return features_all[number];
+    }
+    return NULL;
+}
+
 // --- Texts
 
 // The largest unit that divides it.

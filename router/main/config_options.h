@@ -19,6 +19,8 @@
 const struct option *options_all(size_t *count);
 // NULL when there is none of this name.
 const struct option *option_find(const char *name);
+// The feature to which the option belongs; NULL: it is the program's own.
+const struct feature *option_feature(const struct option *option);
 // Writes what a value must be, with its bounds: "a size from 64 to 1M". Returns `out`.
 const char *option_expected(const struct option *option, char *out, size_t capacity);
 // One line an option, as --help has it, without a line feed: what it is, and its default in parentheses.

@@ -7,7 +7,6 @@
 #include "io/address.h"
 #include "router/engine/shard/hub.h"
 #include "router/features/cluster/cluster_settings.h"
-#include "router/features/trace/collector.h"
 #include "router/main/config_children.h"
 
 struct option;
@@ -49,7 +48,6 @@ struct config {
     const char *files_read[CONFIG_FILES_MAX];
     struct hub_cluster cluster; // where settings.cluster points; no name: there are no other hubs
     struct cluster_settings cluster_settings;              // where cluster.settings points
-    struct collector collector;                            // where settings.collector points, if there is one
     char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
     enum log_format log_format;
     enum log_level log_level; // the highest that is written

@@ -10,7 +10,6 @@
 #include "io/passed_sockets.h"
 #include "router/engine/shard/transport.h"
 #include "router/main/config_cluster.h"
-#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
 #include "router/main/features.h"
@@ -190,6 +189,14 @@ static bool set_extension(struct config *config, const struct option *option, co
     return !expected || config_complain(config, option->name, "expected %s", expected);
 }
 
+// The text may hold a credential where none is expected, and so isn't shown.
+static bool set_parsed(struct config *config, const struct option *option, const char *text) {
+    const struct feature *feature = option_feature(option);
+    assert(feature && feature->read_option);
+    const char *expected = feature->read_option(&config->settings, option->name, text);
+    return !expected || config_complain(config, option->name, "expected %s", expected);
+}
+
 bool config_set(struct config *config, const struct option *option, const char *text) {
     switch (option->kind) {
     case OPTION_LISTEN:
@@ -204,8 +211,8 @@ bool config_set(struct config *config, const struct option *option, const char *
         return config_nats(config, text);
     case OPTION_CLUSTER:
         return config_cluster(config, text);
-    case OPTION_COLLECTOR:
-        return config_collector(config, text);
+    case OPTION_PARSED:
+        return set_parsed(config, option, text);
     case OPTION_EXTENSION:
         return set_extension(config, option, text);
     default:

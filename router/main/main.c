@@ -38,7 +38,6 @@
 #include "router/main/config.h"
 #include "router/main/config_check.h"
 #include "router/main/config_cluster.h"
-#include "router/main/config_collector.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_secrets.h"
 #include "router/main/config_users.h"
@@ -57,10 +56,10 @@ struct program {
     uint64_t connections_most; // for so many the descriptors are enough, as counted at start
     struct sandbox sandbox;
     struct hub *hub;
-    int manager;                        // io/notify.h
-    struct keeper keeper;               // where there may be children
-    struct resolver resolver;           // where names of servers may have to be looked up
-    struct resolver collector_resolver; // likewise the collector's name
+    int manager;                             // io/notify.h
+    struct keeper keeper;                    // where there may be children
+    struct resolver resolver;                // where names of servers may have to be looked up
+    struct resolver resolvers[FEATURES_MAX]; // of features that look names up, by number
     struct listen_sockets listening;
     cpu_set_t cores;
     pthread_barrier_t barrier;
@@ -589,6 +588,17 @@ static bool learn_log(struct program *program) {
     return is_shown;
 }
 
+// Forks the process that looks names up for a feature, if there is such a feature. Returns 0 or -errno.
+static int fork_resolver(struct program *program, struct config *config, unsigned number) {
+    const struct feature *feature = features_all[number];
+    struct resolver *resolver = &program->resolvers[number];
+    if (!feature || !feature->needs_resolver || !feature->needs_resolver(&config->settings))
+        return 0;
+    int failed = resolver_fork(resolver, sandbox_user(&program->sandbox));
+    config->settings.resolvers[number] = failed ? NULL : resolver;
+    return failed;
+}
+
 // Forks the processes that start programs and look names up: before the hub has what they must not have, threads, sockets, limits,
 // walls. False: one can't be had, which has been said.
 static bool fork_helpers(struct program *program, struct config *config) {
@@ -602,12 +612,21 @@ static bool fork_helpers(struct program *program, struct config *config) {
     }
     failed = config_needs_resolver(config) ? resolver_fork(&program->resolver, user) : 0;
     config->cluster_settings.resolver = program->resolver.process ? &program->resolver : NULL;
-    if (!failed && config_collector_needs_resolver(config))
-        failed = resolver_fork(&program->collector_resolver, user);
+    for (unsigned number = 0; number < FEATURES_MAX && !failed; number++)
+        failed = fork_resolver(program, config, number);
     if (failed)
         log_write(LOG_FAILED, LOG_NO_FIELDS, "what looks names up can't be started: %s", strerror(-failed));
-    config->collector.resolver = program->collector_resolver.process ? &program->collector_resolver : NULL;
     return !failed;
+}
+
+static void close_helpers(struct program *program) {
+    if (program->keeper.process)
+        keeper_close(&program->keeper);
+    if (program->resolver.process)
+        resolver_close(&program->resolver);
+    for (unsigned number = 0; number < FEATURES_MAX; number++)
+        if (program->resolvers[number].process)
+            resolver_close(&program->resolvers[number]);
 }
 
 // A SIGHUP that comes while the hub starts waits until the hub has started: logrotate knows nothing of starts.
@@ -666,12 +685,7 @@ int main(int argc, char **argv) {
     raise_limits();
     bool listens = listen_sockets_open(&program.listening, config, sandbox_user(&program.sandbox));
     int status = listens ? serve(&program, config) : config->faults > 0 ? STATUS_UNUSABLE : STATUS_FAILED;
-    if (program.keeper.process)
-        keeper_close(&program.keeper);
-    if (program.resolver.process)
-        resolver_close(&program.resolver);
-    if (program.collector_resolver.process)
-        resolver_close(&program.collector_resolver);
+    close_helpers(&program);
     listen_sockets_close(&program.listening);
     log_tell_suppressed();
     if (status == 0)

@@ -579,8 +579,6 @@ static void choose_users(struct hub_settings *settings) {
 }
 
 static void open_all(uint64_t seed) {
-    static struct sockaddr_in place;
-    static struct collector collector;
     struct hub_settings settings = {.half_close_leaves = true};
     struct world_options options;
     random_init(&dice, seed ^ UINT64_C(0x7472616365));
@@ -599,12 +597,7 @@ static void open_all(uint64_t seed) {
     bool is_narrow = random_chance(&dice, 300);
     if (is_narrow)
         options.limits.queue_bytes_max = 16 * 1024;
-    place = (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(PORT), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    collector.bytes = sizeof place;
-    memcpy(&collector.address, &place, sizeof place);
     settings.limits = options.limits;
-    settings.collector = &collector;
     strcpy(settings.collector_url.host, "127.0.0.1");
     strcpy(settings.collector_url.path, COLLECTOR_PATH);
     settings.collector_url.port = PORT;

@@ -40,7 +40,8 @@ enum {
     FEATURE_KINDS_FROM = 32,
     FEATURE_KINDS_MAX = 16,
     FEATURE_COUNTERS_MAX = 16,
-    FEATURE_GAUGES_MAX = 8
+    FEATURE_GAUGES_MAX = 8,
+    FEATURE_FAULT_BYTES = 512
 };
 #define FEATURE_KIND(number, kind) ((uint8_t)(FEATURE_KINDS_FROM + (number)*FEATURE_KINDS_MAX + (kind)))
 // Tokens of a feature's own, with which the kernel reports what the feature has asked for: above those of the engine
@@ -265,6 +266,15 @@ struct feature {
     // Rows of options (option.h), and behind the last one a row without a name. Their fields lie in the hub's settings.
     // Each stands behind the program's own options of its group.
     const struct option *options;
+    // Reads the text of an option of the kind OPTION_PARSED, by the option's name, into the settings. Returns NULL, or what
+    // is expected of the text: static, and without the text itself, which may hold a credential.
+    const char *(*read_option)(struct hub_settings *settings, const char *name, const char *text);
+    // Completes the settings, after all options were read and before there is a hub. `insecure` is --insecure. Returns NULL,
+    // or the name of an option that can't be used, and then writes why.
+    const char *(*check_settings)(struct hub_settings *settings, bool insecure,
+                                  char fault[FEATURE_FAULT_BYTES]);
+    // Returns whether the feature has to look names up. The program then makes settings->resolvers[number].
+    bool (*needs_resolver)(const struct hub_settings *settings);
     // Rows of counters, up to FEATURE_COUNTERS_MAX, and of gauges, up to FEATURE_GAUGES_MAX (stats.h), and behind the last
     // one a row without a name. A counter's place there gives its number (FEATURE_COUNTER, FEATURE_GAUGE). Like methods
     // they are shown by each hub of the program.

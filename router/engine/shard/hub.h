@@ -40,10 +40,10 @@ const char *allowlist_find(const struct allowlist *allowed, const void *name, si
 
 struct account;
 struct cluster_settings;
-struct collector;
 struct feature;
 struct feature_set;
 struct keeper;
+struct resolver;
 struct secure_source;
 struct shard;
 struct users;
@@ -123,11 +123,11 @@ struct hub_settings {
     uint32_t process;
     const struct hub_cluster *cluster; // NULL: there are no other hubs
     struct http_url collector_url; // of what gets spans (router/features/trace); an empty host: there is none
-    const struct collector *collector; // where that is; NULL without a URL
-    enum io_backend io;                // what every shard opens
-    uint64_t spin_ns, hold_ns;         // as io_options
-    const struct turn_bounds *bounds;  // NULL: as they are (turn_bounds_defaults)
-    struct hub_sandbox sandbox;        // of the hub itself: its walls are set before it says that it listens
+    const struct resolver *resolvers[FEATURES_MAX]; // of features that look names up, by number; NULL: none
+    enum io_backend io;                             // what every shard opens
+    uint64_t spin_ns, hold_ns;                      // as io_options
+    const struct turn_bounds *bounds;               // NULL: as they are (turn_bounds_defaults)
+    struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
     // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
     // there is none to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);

@@ -15,7 +15,7 @@ enum option_kind {
     OPTION_TEXT,
     OPTION_NATS,
     OPTION_CLUSTER,
-    OPTION_COLLECTOR,
+    OPTION_PARSED, // a text that the feature itself reads (feature.read_option)
     OPTION_EXTENSION,
     OPTION_SPIN, // a time of any number of nanoseconds
     OPTION_FLAG,

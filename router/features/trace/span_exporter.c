@@ -47,7 +47,8 @@ enum exporter_state {
 struct span_exporter {
     struct shard *shard;
     const struct http_url *url;
-    const struct collector *collector;
+    struct collector collector;
+    const struct resolver *resolver; // looks the collector's name up; NULL: there is none
     enum exporter_state state;
     int socket;           // below 0: none
     bool sends, receives; // an operation is under way
@@ -233,7 +234,7 @@ static void conclude(struct span_exporter *exporter) {
 
 // Where the collector's name was looked up, its addresses are tried in turn. Once all have failed it is looked up again.
 static const struct sockaddr *address_of(struct span_exporter *exporter, uint32_t *bytes) {
-    const struct collector *collector = exporter->collector;
+    const struct collector *collector = &exporter->collector;
     const struct resolver_answer *found = &exporter->addresses;
     if (collector->bytes) {
         *bytes = collector->bytes;
@@ -289,7 +290,7 @@ static bool compose(struct span_exporter *exporter) {
 }
 
 static void listen_to_resolver(struct span_exporter *exporter) {
-    const struct resolver *resolver = exporter->collector->resolver;
+    const struct resolver *resolver = exporter->resolver;
     if (exporter->is_heard)
         return;
     exporter->is_heard = true;
@@ -306,14 +307,14 @@ static void resolve(struct span_exporter *exporter) {
     exporter->state = EXPORTER_RESOLVING;
     memcpy(question.host, url->host, sizeof question.host);
     listen_to_resolver(exporter);
-    io_send_now(exporter->shard->io, exporter->collector->resolver->socket, &question, sizeof question);
+    io_send_now(exporter->shard->io, exporter->resolver->socket, &question, sizeof question);
 }
 
 static void dial(struct span_exporter *exporter) {
     uint32_t bytes = 0;
     const struct sockaddr *address = address_of(exporter, &bytes);
     assert(exporter->socket < 0 && !exporter->sends && !exporter->receives);
-    if (!address && exporter->collector->resolver && exporter->state != EXPORTER_RESOLVING) {
+    if (!address && exporter->resolver && exporter->state != EXPORTER_RESOLVING) {
         resolve(exporter);
         return;
     }
@@ -366,7 +367,7 @@ static void schedule(struct span_exporter *exporter) {
         wheel_disarm(&exporter->timer);
         tell_dropped(exporter, exporter->hurries);
         if (exporter->hurries && exporter->is_heard)
-            io_cancel(exporter->shard->io, exporter->collector->resolver->socket,
+            io_cancel(exporter->shard->io, exporter->resolver->socket,
                       FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER));
         return;
     }
@@ -565,7 +566,8 @@ struct span_exporter *span_exporter_create(struct shard *shard) {
     assert(shard->index == 0);
     exporter->shard = shard;
     exporter->url = &shard->hub->settings.collector_url;
-    exporter->collector = shard->hub->settings.collector;
+    exporter->resolver = shard->hub->settings.resolvers[FEATURE_TRACE];
+    collector_place(&exporter->collector, exporter->url);
     exporter->socket = -1;
     exporter->pause_ms = PAUSE_MS;
     list_init(&exporter->waiting);

@@ -74,7 +74,7 @@ static bool trace_holds_phase(const struct shard *shard) {
 static const char *const trace_parents[] = {"keep", "hub", NULL};
 
 static const struct option trace_options[] = {
-    {"otlp", OPTION_COLLECTOR, OPTIONS_PROCESS, 0, OPTION_FIELD(collector_url), 0, 0, NULL, "URL", NULL, NULL,
+    {"otlp", OPTION_PARSED, OPTIONS_PROCESS, 0, OPTION_FIELD(collector_url), 0, 0, NULL, "URL", NULL, NULL,
      "http://HOST:PORT[/PATH] that spans of traces go to, as OTLP/HTTP in JSON; the path is " COLLECTOR_PATH
      " where there is none"},
     {"trace-sample", OPTION_FRACTION, OPTIONS_PROCESS, OPTION_RELOADS,
@@ -107,6 +107,9 @@ const struct feature trace_feature = {
     .name = "trace",
     .is_on = trace_is_wanted,
     .options = trace_options,
+    .read_option = collector_read_option,
+    .check_settings = collector_check_settings,
+    .needs_resolver = collector_needs_resolver,
     .counters = trace_counters,
     .shard_bytes = sizeof(struct trace),
     .hub_bytes = sizeof(struct trace_hub),
