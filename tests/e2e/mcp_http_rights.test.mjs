@@ -185,9 +185,9 @@ withUsers('calls that no server gets have lines in the journal', REFUSING_USERS,
     return codes;
   };
   const code = async (answer, status) => {
-    const { json, status: own, text } = await (await answer).end();
-    assert.equal(own, status, text);
-    return json.error.code;
+    const all = await (await answer).end();
+    assert.equal(all.status, status, all.text);
+    return (all.isStream ? all.messages.at(-1) : all.json).error.code; // a comment may have begun a stream on a slow machine
   };
   const post = (user, path, name, fields = {}) => send(hub, 'POST', path, { body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: { password: 'hidden' } } }, fields: { ...bearer(user), ...fields } });
   const modern = (user, path, name, fields = {}) => sendModern(hub, path, 'tools/call', { name }, { fields: { ...bearer(user), ...fields } });
