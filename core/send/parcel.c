@@ -577,9 +577,11 @@ bool parcel_own_block(struct parcel *parcel) {
 static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_pool *here) {
     bool may_rest = count <= HEAD_REST_BYTES;
     char *head = may_rest && parcel->pool == here ? take_rested_head(here) : NULL;
-    size_t bytes = may_rest ? HEAD_REST_BYTES : count;
-    parcel->head_text_bytes = may_rest ? parcel->pool->head_bytes : (uint32_t)memory_bytes_for(count);
-    return head ? head : parcel_text_take(parcel, bytes);
+    if (!head)
+        head = parcel_text_take(parcel, may_rest ? HEAD_REST_BYTES : count);
+    if (head)
+        parcel->head_text_bytes = may_rest ? parcel->pool->head_bytes : (uint32_t)memory_bytes_for(count);
+    return head;
 }
 
 char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here) {
