@@ -175,7 +175,8 @@ bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buff
     size_t before = pack ? pack->bytes : 0;
     assert(outbox_may_pack(outbox));
     if (!pack || !pack->packed || !pack_add(pack, frame, value, text, hub_id)) {
-        pack = outbox->packs < OUTBOX_PACKS_MAX ? pack_create(parcels, buffers) : NULL;
+        bool may_create = outbox->packs < OUTBOX_PACKS_MAX && !buffer_budget_tight(buffers->budget);
+        pack = may_create ? pack_create(parcels, buffers) : NULL;
         if (!pack)
             return false;
         if (!pack_add(pack, frame, value, text, hub_id)) { // the text is long

@@ -129,7 +129,8 @@ static inline bool outbox_may_pack(const struct outbox *outbox) {
            outbox->begun == LANES_COUNT && outbox_footprint(outbox) < OUTBOX_PACKED_BEHIND;
 }
 // Writes a frame to the pack at the end of the normal lane, or to a new one; arguments as of pack_add. The queue must
-// allow it (outbox_may_pack). False: there is no room, and the frame must go as a parcel.
+// allow it (outbox_may_pack). False: there is no room, or memory is tight and the frame needs a new pack. The frame must
+// then go as a parcel.
 bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
                  const struct frame *frame, struct span value, struct piece text, uint64_t hub_id);
 // Takes a request out of the pack in which it waits. False: it waits in none.

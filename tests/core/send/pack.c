@@ -226,12 +226,62 @@ static void requests_come_are_cancelled_and_leave_in_order(void **state) {
     }
 }
 
+// A new pack takes a whole buffer. Frames are still added to a pack that waits already.
+static void while_memory_is_tight_no_pack_is_made(void **state) {
+    (void)state;
+    static struct model model;
+    model = (struct model){.next = 1};
+    set_up_frame(&model.fixture, "", 5, 300);
+    outbox_init(&model.outbox);
+    while (model.count < OUTBOX_PACKED_FROM)
+        add(&model, true);
+    struct buffer_budget *budget = &model.fixture.budget;
+    uint64_t others = budget->bytes_max / 64 * 53; // of the last three sixteenths, with room for a buffer
+    assert_true(buffer_budget_take(budget, others, BUDGET_OWED));
+    assert_true(buffer_budget_tight(budget) && buffer_pool_can_take(&model.fixture.buffers));
+    add(&model, false);
+    assert_int_equal(model.outbox.packs, 0);
+    buffer_budget_give(budget, others);
+    add(&model, false);
+    assert_int_equal(model.outbox.packs, 1);
+    assert_true(buffer_budget_take(budget, others, BUDGET_OWED));
+    add(&model, false);
+    assert_int_equal(model.outbox.packs, 1);
+    assert_int_equal(parcel_list_last(&model.outbox.lanes[LANE_NORMAL])->frames, 2);
+    buffer_budget_give(budget, others);
+    send_all(&model, SEND_BYTES_MAX);
+    tear_down(&model.fixture);
+}
+
+// Where parcels wait between packs, each pack has few frames and a whole buffer.
+static void at_most_three_packs_wait(void **state) {
+    (void)state;
+    static struct model model;
+    model = (struct model){.next = 1};
+    set_up_frame(&model.fixture, "", 5, 300);
+    outbox_init(&model.outbox);
+    while (model.count < OUTBOX_PACKED_FROM)
+        add(&model, true);
+    uint32_t made = model.fixture.buffers.made;
+    for (unsigned round = 1; round <= 2 * OUTBOX_PACKS_MAX; round++) {
+        add(&model, true);
+        add(&model, false);
+        uint32_t packs = round < OUTBOX_PACKS_MAX ? round : OUTBOX_PACKS_MAX;
+        assert_int_equal(model.outbox.packs, packs);
+        assert_int_equal(model.fixture.buffers.made - made, packs);
+    }
+    send_all(&model, SEND_BYTES_MAX);
+    tear_down(&model.fixture);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_small_bare_frames_are_taken),
         cmocka_unit_test(a_frame_leaves_as_a_parcel_of_it_would),
         cmocka_unit_test(a_pack_takes_frames_until_it_is_full),
         cmocka_unit_test(without_memory_there_is_no_pack),
+        cmocka_unit_test(while_memory_is_tight_no_pack_is_made),
+        cmocka_unit_test(at_most_three_packs_wait),
         cmocka_unit_test(requests_come_are_cancelled_and_leave_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
