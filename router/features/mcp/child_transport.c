@@ -280,11 +280,6 @@ static size_t child_others(const struct peer *seat, bool waiting, uint64_t *hub_
     return count + mcp_waiting(seat, hub_ids ? hub_ids + used : NULL, room - used);
 }
 
-static void child_leave(struct shard *shard, struct peer *seat) {
-    mcp_close(shard, seat);
-    per_client_close(shard, seat);
-}
-
 // Returns false where the seat's child is no more: then the seat ends as any peer.
 static bool child_ended(struct shard *shard, struct peer *seat) {
     assert(seat->state != PEER_OPEN);
@@ -298,7 +293,7 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = FEATURE_GAUGE(FEATURE_MCP, MCP_GAUGE_CHILDREN), .codec.take = child_take,                       \
     .codec.refuse = child_refuse, .codec.unreadable = child_unreadable, .ops.ended = child_ended,            \
-    .ops.leave = child_leave, .ops.divert = child_divert, .ops.forget = child_forget,                        \
+    .ops.leave = mcp_close, .ops.divert = child_divert, .ops.forget = child_forget,                          \
     .codec.member = child_take_member, .ops.wanted = child_wanted, .ops.expire = child_expire,               \
     .end_is_leaving = true
 
@@ -324,16 +319,10 @@ static const char *mcp_start(struct shard *shard) {
     return children_open(shard, &ops) ? NULL : "children";
 }
 
-static void user_left(struct shard *shard, uint64_t connection) {
-    assert(shard->index == 0 && connection);
-    mcp_user_left(shard, connection);
-    per_client_user_left(shard, connection);
-}
-
 static void mcp_mail(struct shard *shard, struct mail *mail, unsigned kind) {
     assert(kind == MCP_MAIL_DEPARTURE);
     (void)kind;
-    user_left(shard, mail->connection);
+    mcp_user_left(shard, mail->connection);
     quota_give(&shard->quota, mail);
 }
 
@@ -344,7 +333,7 @@ static void mcp_peer_left(struct shard *shard, struct peer *peer) {
     if (!own || !own->departure)
         return;
     if (shard->index == 0) {
-        user_left(shard, peer->name);
+        mcp_user_left(shard, peer->name);
         quota_give(&shard->quota, own->departure);
         own->departure = NULL;
     } else if (shard->phase == HUB_SERVING) {

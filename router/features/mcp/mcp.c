@@ -20,6 +20,7 @@
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_modern.h"
 #include "router/features/mcp/mcp_request_ids.h"
+#include "router/features/mcp/per_client.h"
 #include "router/forwarding/forward.h"
 #include "router/registry/method_table.h"
 #include "router/registry/orders.h"
@@ -560,6 +561,10 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
         if (!user)
             continue;
         completion_target_left(shard, &user->home);
+        if (child_is_stand_in(child)) {
+            per_client_leave(shard, &mcp->users, user);
+            continue;
+        }
         struct leaving leaving = {shard, child, mcp};
         mcp_visit_requests(user, leave_request, &leaving);
         mcp_client_state_leave(shard, child, mcp, user);
@@ -579,7 +584,7 @@ void mcp_survey(struct shard *shard) {
     for (const struct child *child = children_of(shard) ? children_of(shard)->first : NULL; child;
          child = child->next) {
         const struct mcp *mcp = mcp_of_seat(child->seat);
-        if (mcp && child->record)
+        if (mcp && child->record && !child_is_stand_in(child))
             atomic_store_explicit(&child->record->clients, count_users(&mcp->users), memory_order_relaxed);
     }
 }

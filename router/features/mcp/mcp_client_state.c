@@ -184,19 +184,20 @@ void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp
 
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child) {
     assert(shard->index == 0);
-    struct mcp_seat *own = mcp_seat_take(shard, child->seat);
-    if (!own || own->mcp)
-        return own ? own->mcp : NULL;
-    struct mcp *mcp = quota_take_zeroed(&shard->quota, 1, sizeof *mcp);
+    struct mcp *mcp = mcp_of_seat(child->seat);
+    if (mcp)
+        return mcp;
+    mcp = quota_take_zeroed(&shard->quota, 1, sizeof *mcp);
     if (!mcp)
         return NULL;
+    peer_keep(child->seat, FEATURE_MCP, mcp);
     mcp_users_init(&mcp->users, &shard->hub->settings.secrets.tables, &shard->quota);
     parcel_list_init(&mcp->waiting);
     mcp->era = child->modern ? MCP_MODERN : MCP_LEGACY;
     mcp->record = child->record;
     mcp->cancel_ended = child->seat->cold->cancel_ends;
-    child->seat->cold->cancel_ends = true;
-    return own->mcp = mcp;
+    child->seat->cold->cancel_ends |= !child_is_stand_in(child);
+    return mcp;
 }
 
 struct mcp_users *mcp_server_state_users(const struct child *child, struct mcp *mcp) {
@@ -212,10 +213,10 @@ void mcp_server_state_give(struct shard *shard, struct peer *seat) {
     if (!mcp)
         return;
     seat->cold->cancel_ends = mcp->cancel_ended;
-    mcp_seat_of(seat)->mcp = NULL;
     for (struct parcel *parcel; (parcel = parcel_list_take(&mcp->waiting));)
         send_release(shard, parcel);
     mcp_users_deinit(&mcp->users);
     capabilities_drop(&shard->quota, mcp->answer);
+    peer_keep(seat, FEATURE_MCP, NULL);
     quota_give(&shard->quota, mcp);
 }

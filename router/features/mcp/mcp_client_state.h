@@ -9,9 +9,9 @@
 
 // --- The server's state
 
-// State of a server of the Model Context Protocol that clients share, or of its process of the modern era, at
-// its seat.
-
+// State of a seat: of a server of the Model Context Protocol that clients share, of its process of the modern era, or of
+// a user's own instance. Of the first instance, which has the name where each user has one (per_client.c), only the users
+// are in use.
 struct mcp {
     struct mcp_users users;
     const struct child_record *record; // the child's
@@ -26,27 +26,9 @@ struct mcp {
         [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
 };
 
-struct per_client;
-
-// State of a seat: a server's, or a user's.
-struct mcp_seat {
-    struct mcp *mcp;         // of a server, or NULL
-    struct per_client *each; // of the first instance where each user has its own (per_client.c); or NULL
-};
-
-// NULL: nothing is kept.
-static inline struct mcp_seat *mcp_seat_of(const struct peer *seat) {
-    return peer_state(seat, FEATURE_MCP);
-}
-// The same, made if there is none; NULL without memory.
-static inline struct mcp_seat *mcp_seat_take(struct shard *shard, struct peer *seat) {
-    struct mcp_seat *own = mcp_seat_of(seat);
-    return own ? own : peer_state_take(shard, seat, FEATURE_MCP, sizeof *own);
-}
-// The server's at this seat; NULL: none yet, or none any more.
+// NULL: none yet, or none any more.
 static inline struct mcp *mcp_of_seat(const struct peer *seat) {
-    const struct mcp_seat *own = mcp_seat_of(seat);
-    return own ? own->mcp : NULL;
+    return peer_state(seat, FEATURE_MCP);
 }
 
 // Made with the first use; NULL without memory.

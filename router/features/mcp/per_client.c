@@ -8,7 +8,6 @@
 #include "io/keeper.h"
 #include "router/engine/message/message.h"
 #include "router/engine/message/progress_token.h"
-#include "router/engine/request/completion.h"
 #include "router/engine/request/refuse.h"
 #include "router/engine/request/validate.h"
 #include "router/engine/send/exchange.h"
@@ -127,36 +126,6 @@ static void per_client_session_reopen(struct shard *shard, struct child *child, 
         mcp_client_state_send_own(shard, child, mcp_of_seat(child->seat), user);
 }
 
-struct per_client {
-    struct mcp_users users; // who uses it, and what each has asked
-};
-
-// NULL: none yet, or none any more.
-static struct per_client *each_of(const struct peer *seat) {
-    const struct mcp_seat *own = mcp_seat_of(seat);
-    return own ? own->each : NULL;
-}
-
-static struct per_client *per_client_of(struct shard *shard, const struct child *stand_in) {
-    assert(shard->index == 0 && child_is_stand_in(stand_in));
-    struct mcp_seat *own = mcp_seat_take(shard, stand_in->seat);
-    if (!own || own->each)
-        return own ? own->each : NULL;
-    own->each = quota_take_zeroed(&shard->quota, 1, sizeof *own->each);
-    if (own->each)
-        mcp_users_init(&own->each->users, &shard->hub->settings.secrets.tables, &shard->quota);
-    return own->each;
-}
-
-void per_client_close(struct shard *shard, struct peer *seat) {
-    struct per_client *each = each_of(seat);
-    if (!each)
-        return;
-    mcp_seat_of(seat)->each = NULL;
-    mcp_users_deinit(&each->users);
-    quota_give(&shard->quota, each);
-}
-
 // The instance goes as any connection does: what is kept of it is its name.
 static struct child *child_of(const struct shard *shard, const struct mcp_user *user) {
     const struct peer *seat = user->served ? peer_find(shard, user->served) : NULL;
@@ -165,13 +134,13 @@ static struct child *child_of(const struct shard *shard, const struct mcp_user *
 
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
-    const struct per_client *each = each_of(child->of->seat);
-    struct mcp_user *user = each ? mcp_user_find(&each->users, child->user) : NULL;
+    struct mcp *mcp = mcp_of_seat(child->of->seat);
+    struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, child->user) : NULL;
     return user && user->served == child->seat->name ? user : NULL;
 }
 
 static struct mcp_users *sharing_of(const struct child *child) {
-    return &each_of(child->of->seat)->users;
+    return &mcp_of_seat(child->of->seat)->users;
 }
 
 // --- What users say
@@ -265,14 +234,14 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
         notify_all(shard, stand_in, parcel);
         return;
     }
-    struct per_client *each = parcel->note && parcel->source ? per_client_of(shard, stand_in) : NULL;
-    struct mcp_user *user = each ? mcp_user_take(&each->users, parcel->source) : NULL;
+    struct mcp *mcp = parcel->note && parcel->source ? mcp_server_state(shard, stand_in) : NULL;
+    struct mcp_user *user = mcp ? mcp_user_take(&mcp->users, parcel->source) : NULL;
     struct child *child = user ? take_instance(shard, stand_in, user) : NULL;
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
-    bool is_full = child && mcp_request_ids_is_full(shard, &each->users, parcel);
+    bool is_full = child && mcp_request_ids_is_full(shard, &mcp->users, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
-    if (!fault && parcel->hub_id && !mcp_request_ids_begin(shard, child, &each->users, user, parcel))
+    if (!fault && parcel->hub_id && !mcp_request_ids_begin(shard, child, &mcp->users, user, parcel))
         fault = ERROR_OVERLOADED;
     if (!child && stand_in->removed)
         fault = ERROR_AGENT_NOT_FOUND;
@@ -289,15 +258,15 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
     user->exits |= is_exit;
     bool is_mcp = child->settings->protocol == CHILD_MCP;
     if (is_mcp)
-        per_client_session_note(shard, child, &each->users, user, parcel);
+        per_client_session_note(shard, child, &mcp->users, user, parcel);
     user->has_session |= is_mcp && parcel->hub_id && !child_mux_is_modern(parcel);
     send_queue(shard, child->seat, parcel);
 }
 
 struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
-    const struct per_client *each = each_of(seat);
+    const struct mcp *mcp = mcp_of_seat(seat);
     assert(hub_id && shard->index == connection_shard(seat->name));
-    const struct mcp_user *user = each ? mcp_request_user(&each->users, hub_id) : NULL;
+    const struct mcp_user *user = mcp ? mcp_request_user(&mcp->users, hub_id) : NULL;
     struct child *child = user ? child_of(shard, user) : NULL;
     if (!child)
         return NULL;
@@ -497,20 +466,11 @@ void per_client_reopen(struct shard *shard, struct child *child, const struct lo
     per_client_session_reopen(shard, child, user_of(child), answer);
 }
 
-void per_client_user_left(struct shard *shard, uint64_t connection) {
-    assert(shard->index == 0);
-    for (struct child *stand_in = children_of(shard) ? children_of(shard)->first : NULL; stand_in;
-         stand_in = stand_in->next) {
-        struct per_client *each = each_of(stand_in->seat);
-        struct mcp_user *user = each ? mcp_user_find(&each->users, connection) : NULL;
-        if (!user)
-            continue;
-        struct child *child = child_of(shard, user);
-        completion_target_left(shard, &user->home);
-        if (child) {
-            child->pending_count = 0;
-            child_stop(shard, child, CHILD_AFTER_FREE, "closing");
-        }
-        mcp_user_leave(&each->users, user, NULL, NULL);
+void per_client_leave(struct shard *shard, struct mcp_users *users, struct mcp_user *user) {
+    struct child *child = child_of(shard, user);
+    if (child) {
+        child->pending_count = 0;
+        child_stop(shard, child, CHILD_AFTER_FREE, "closing");
     }
+    mcp_user_leave(users, user, NULL, NULL);
 }

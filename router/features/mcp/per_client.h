@@ -8,6 +8,8 @@
 #include "router/features/children/child.h"
 
 struct exchange;
+struct mcp_user;
+struct mcp_users;
 
 // Takes a user's message, before it is queued for the first one, or a notification for all instances that
 // run: always.
@@ -23,7 +25,5 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
 void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
 // An instance has ended: so does all that it owes, and nothing waits for it.
 void per_client_restart(struct shard *shard, struct peer *seat);
-// A peer that may have used some has gone: its instances end.
-void per_client_user_left(struct shard *shard, uint64_t connection);
-// The first one is no more.
-void per_client_close(struct shard *shard, struct peer *seat);
+// A user of the first one has gone: the user's instance ends.
+void per_client_leave(struct shard *shard, struct mcp_users *users, struct mcp_user *user);
