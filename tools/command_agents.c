@@ -141,9 +141,8 @@ static void print_stats(const uint8_t *text, struct span result) {
     }
 }
 
-// Asks `method` and prints: `raw` the result's bytes, else what `print` makes of them.
-static enum status show(const char *hub, bool raw, const char *method, const char *params,
-                        void (*print)(const uint8_t *text, struct span result)) {
+enum status command_show_answer(const char *hub, bool raw, const char *method, const char *params,
+                                void (*print)(const uint8_t *text, struct span result)) {
     struct client client;
     int error = client_open(&client, hub);
     if (error < 0) {
@@ -181,11 +180,11 @@ enum status command_agents(int argc, char **argv, const char *hub) {
     if (argc != 1) {
         return usage(argv[0]);
     }
-    return show(hub, raw, "hub/agents", in_cluster ? "{\"cluster\":true}" : NULL,
-                in_cluster ? print_cluster : print_agents);
+    return command_show_answer(hub, raw, "hub/agents", in_cluster ? "{\"cluster\":true}" : NULL,
+                               in_cluster ? print_cluster : print_agents);
 }
 
 enum status command_stats(int argc, char **argv, const char *hub) {
     bool raw = take_word(&argc, argv, "--json");
-    return argc != 1 ? usage(argv[0]) : show(hub, raw, "hub/stats", NULL, print_stats);
+    return argc != 1 ? usage(argv[0]) : command_show_answer(hub, raw, "hub/stats", NULL, print_stats);
 }

@@ -80,29 +80,6 @@ static void print_nothing(const uint8_t *text, struct span result) {
     (void)text, (void)result;
 }
 
-static enum status ask(const char *hub, const char *method, const char *params, bool raw,
-                       void (*print)(const uint8_t *text, struct span result)) {
-    struct client client;
-    struct client_answer answer;
-    int error = client_open(&client, hub);
-    if (error < 0) {
-        return unreachable(hub, error);
-    }
-    error = client_call(&client, method, params, &answer);
-    enum status status = STATUS_DONE;
-    if (error < 0) {
-        status = unreachable(hub, error);
-    } else if (answer.refused || raw) {
-        status = answer.refused ? STATUS_REFUSED : STATUS_DONE;
-        output_line(answer.refused ? stderr : stdout, answer.body.bytes + answer.value.at,
-                    answer.value.bytes);
-    } else {
-        print(answer.body.bytes, answer.value);
-    }
-    client_close(&client);
-    return status;
-}
-
 enum status command_child(int argc, char **argv, const char *hub) {
     static const struct {
         const char *what, *method;
@@ -127,7 +104,8 @@ enum status command_child(int argc, char **argv, const char *hub) {
         }
         text_add(&params, "}", sizeof "}");
         enum status status =
-            params.failed ? STATUS_REFUSED : ask(hub, verbs[i].method, params.bytes, raw, verbs[i].print);
+            params.failed ? STATUS_REFUSED
+                          : command_show_answer(hub, raw, verbs[i].method, params.bytes, verbs[i].print);
         text_deinit(&params);
         return status;
     }
