@@ -249,11 +249,11 @@ static bool divert_modern(struct shard *shard, struct child *child, const struct
 // Begins a request, which is the server's from now on. False without memory: the request must not go to the server then. A
 // question that the server asks for the sake of the request would go to another client, whose request would look like the only
 // one in progress.
-static bool begin_call(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user,
+static bool begin_call(struct shard *shard, struct child *child, struct mcp_user *user,
                        const struct parcel *parcel) {
     bool is_request = parcel->source && parcel->hub_id;
     assert(parcel->note);
-    return !is_request || (user && mcp_request_ids_begin(shard, child, &mcp->users, user, parcel));
+    return !is_request || (user && mcp_request_ids_begin(shard, child, user, parcel));
 }
 
 // Whether it was dealt with, and taken.
@@ -266,7 +266,7 @@ static bool divert_call(struct shard *shard, struct child *child, struct mcp *mc
     if (user && method == MCP_INITIALIZED && child->state == CHILD_RUNNING)
         user->informed = true;
     bool is_initialized = method == MCP_INITIALIZED;
-    if (!is_initialized && !begin_call(shard, child, mcp, user, parcel)) {
+    if (!is_initialized && !begin_call(shard, child, user, parcel)) {
         child_reply_refuse_parcel(shard, child, parcel, ERROR_OVERLOADED, 0);
         return true;
     }
@@ -331,7 +331,7 @@ static bool take_notification(struct shard *shard, struct child *child, struct m
         drop_one(shard, COUNT_DROP_PROGRESS_UNKNOWN, child->seat->name, message->frame->body.bytes);
         return true;
     }
-    if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, &mcp->users, NULL, message)) {
+    if (mcp->era == MCP_MODERN && mcp_request_ids_notify(shard, child, NULL, message)) {
         child->era_is_known = true; // it knows what a subscription is
         return true;
     }
@@ -459,9 +459,9 @@ static bool take_response(struct shard *shard, struct child *child, struct mcp *
         return false;
     user->informed = true;
     if (child->modern)
-        mcp_modern_answer(shard, child, &mcp->users, message, hub_id);
+        mcp_modern_answer(shard, child, message, hub_id);
     else
-        mcp_request_ids_answer(shard, child, &mcp->users, message, hub_id);
+        mcp_request_ids_answer(shard, child, message, hub_id);
     return true;
 }
 
@@ -511,13 +511,13 @@ size_t mcp_waiting(const struct peer *seat, uint64_t *hub_ids, size_t room) {
 }
 
 // A request that the process has may have it ask something still.
-static void forget_request(struct shard *shard, struct child *child, struct mcp *mcp, uint64_t hub_id) {
-    assert(hub_id && mcp_of_seat(child->seat) == mcp);
+static void forget_request(struct shard *shard, struct child *child, uint64_t hub_id) {
+    assert(hub_id && mcp_of_seat(child->seat));
     bool is_found = child_is_up(child) && !outbox_has(&child->seat->connection.outbox, hub_id);
     if (is_found)
-        mcp_request_ids_abandon(shard, child, mcp_server_state_users(child, mcp), hub_id);
+        mcp_request_ids_abandon(shard, child, hub_id);
     else
-        mcp_request_ids_end(child, &mcp->users, hub_id);
+        mcp_request_ids_end(child, hub_id);
 }
 
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived) {
@@ -526,7 +526,7 @@ struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
     if (mcp && forget_waiting(shard, mcp, hub_id))
         return NULL;
     if (mcp && child && (!other || !is_long_lived))
-        forget_request(shard, other ? other : child, mcp, hub_id);
+        forget_request(shard, other ? other : child, hub_id);
     if (other)
         mcp_modern_retire(shard, child);
     return other ? other->seat : seat;
@@ -537,17 +537,15 @@ struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id,
 struct leaving {
     struct shard *shard;
     struct child *child;
-    struct mcp *mcp;
 };
 
 // A request that its user hasn't cancelled goes on, or waits.
 static void leave_request(void *context, uint64_t hub_id) {
     const struct leaving *leaving = context;
-    struct mcp_users *users = mcp_server_state_users(leaving->child, leaving->mcp);
     if (child_is_up(leaving->child))
-        mcp_request_ids_abandon(leaving->shard, leaving->child, users, hub_id);
+        mcp_request_ids_abandon(leaving->shard, leaving->child, hub_id);
     else
-        mcp_request_ids_end(leaving->child, users, hub_id);
+        mcp_request_ids_end(leaving->child, hub_id);
 }
 
 void mcp_user_left(struct shard *shard, uint64_t connection) {
@@ -565,7 +563,7 @@ void mcp_user_left(struct shard *shard, uint64_t connection) {
             per_client_leave(shard, &mcp->users, user);
             continue;
         }
-        struct leaving leaving = {shard, child, mcp};
+        struct leaving leaving = {shard, child};
         mcp_visit_requests(user, leave_request, &leaving);
         mcp_client_state_leave(shard, child, mcp, user);
         if (child->modern)

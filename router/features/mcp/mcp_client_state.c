@@ -167,10 +167,9 @@ void mcp_client_state_send_own(struct shard *shard, struct child *child, const s
     mcp_visit_subscriptions(user, send_request, &resources);
 }
 
-void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *users,
-                              uint64_t hub_id) {
+void mcp_client_state_refused(struct shard *shard, struct child *child, uint64_t hub_id) {
     struct server_request request = {shard, child, "resources/unsubscribe", "uri", false};
-    mcp_request_refused(users, hub_id, send_request, &request);
+    mcp_request_refused(mcp_users_of(child), hub_id, send_request, &request);
 }
 
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp,

@@ -31,6 +31,13 @@ static inline struct mcp *mcp_of_seat(const struct peer *seat) {
     return peer_state(seat, FEATURE_MCP);
 }
 
+// Returns the users of a child's process: its own, or those of the first instance where each user has one. NULL: as
+// mcp_of_seat.
+static inline struct mcp_users *mcp_users_of(const struct child *child) {
+    struct mcp *mcp = mcp_of_seat(child->of && !child->modern ? child->of->seat : child->seat);
+    return mcp ? &mcp->users : NULL;
+}
+
 // Made with the first use; NULL without memory.
 struct mcp *mcp_server_state(struct shard *shard, const struct child *child);
 // Returns the users that share it, without requests that were given up at a process that has ended since.
@@ -55,7 +62,6 @@ void mcp_client_state_send_own(struct shard *shard, struct child *child, const s
 void mcp_client_state_send(struct shard *shard, struct child *child, const struct mcp *mcp);
 // A request to the server is refused: its client isn't subscribed, and a resource without subscribers is
 // given up.
-void mcp_client_state_refused(struct shard *shard, struct child *child, struct mcp_users *users,
-                              uint64_t hub_id);
+void mcp_client_state_refused(struct shard *shard, struct child *child, uint64_t hub_id);
 // A user goes: what it alone was subscribed to is given up, and all else of it forgotten.
 void mcp_client_state_leave(struct shard *shard, struct child *child, struct mcp *mcp, struct mcp_user *user);

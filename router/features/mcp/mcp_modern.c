@@ -12,12 +12,6 @@
 #include "router/features/mcp/mcp_client_state.h"
 #include "router/features/mcp/mcp_request_ids.h"
 
-static struct mcp_users *sharing_of(const struct child *child) {
-    assert(child->modern);
-    struct mcp *mcp = mcp_of_seat(child->seat);
-    return mcp ? &mcp->users : NULL;
-}
-
 // --- Requests to it
 
 // Returns the error of an era that the program doesn't have; where the other process stays down, there is
@@ -40,7 +34,7 @@ static void end_pending(void *context, uint64_t hub_id) {
         return;
     bool waits = first->removed && outbox_has(&ending->child->seat->connection.outbox, hub_id);
     enum error error = waits ? ERROR_AGENT_NOT_FOUND : ending->error;
-    mcp_request_ids_end(ending->child, sharing_of(ending->child), hub_id);
+    mcp_request_ids_end(ending->child, hub_id);
     if (error == ERROR_METHOD_NOT_FOUND) {
         child_reply_refuse_discover(ending->shard, first, hub_id);
         return;
@@ -54,7 +48,7 @@ static void end_pending(void *context, uint64_t hub_id) {
 }
 
 static void end_all(struct shard *shard, struct child *child, enum error error, bool spares) {
-    struct mcp_users *users = sharing_of(child);
+    struct mcp_users *users = mcp_users_of(child);
     struct ending ending = {shard, child, error, spares};
     assert(child->modern && error != ERROR_NONE);
     for (struct list *node = users ? users->users.next : NULL, *next; users && node != &users->users;
@@ -72,7 +66,7 @@ static void end_all(struct shard *shard, struct child *child, enum error error, 
 struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id) {
     struct child *child = first->other;
     assert(hub_id && (!child || child->of == first));
-    const struct mcp_users *users = child ? sharing_of(child) : NULL;
+    const struct mcp_users *users = child ? mcp_users_of(child) : NULL;
     return users && mcp_request_user(users, hub_id) ? child : NULL;
 }
 
@@ -90,7 +84,7 @@ static void count_one(void *context, uint64_t hub_id) {
 
 size_t mcp_modern_others(const struct peer *seat, uint64_t *hub_ids, size_t room) {
     const struct child *first = child_of_seat(seat);
-    const struct mcp_users *users = first && first->other ? sharing_of(first->other) : NULL;
+    const struct mcp_users *users = first && first->other ? mcp_users_of(first->other) : NULL;
     struct counting counting = {hub_ids, room, 0};
     assert(hub_ids || room == 0);
     for (const struct list *node = users ? users->users.next : NULL; users && node != &users->users;
@@ -129,8 +123,8 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
     if (user)
         user->answers_only = child_mux_answers_only(parcel);
     bool is_full = user && mcp_request_ids_is_full(shard, &mcp->users, parcel);
-    if (!fault && (!user || is_full ||
-                   (parcel->hub_id && !mcp_request_ids_begin(shard, child, &mcp->users, user, parcel))))
+    if (!fault &&
+        (!user || is_full || (parcel->hub_id && !mcp_request_ids_begin(shard, child, user, parcel))))
         fault = ERROR_OVERLOADED;
     if (fault)
         child_reply_refuse_parcel(shard, first, parcel, fault,
@@ -153,15 +147,16 @@ void mcp_modern_retire(struct shard *shard, struct child *first) {
     struct child *child = first->other;
     const struct mcp *mcp = mcp_of_seat(first->seat);
     bool is_modern = first->state == CHILD_RUNNING && mcp && mcp->answer && mcp->era == MCP_MODERN;
-    const struct mcp_users *users = child ? sharing_of(child) : NULL;
+    const struct mcp_users *users = child ? mcp_users_of(child) : NULL;
     assert(!first->of && (!child || child->of == first));
     bool is_closing = !child || child->after == CHILD_AFTER_FREE;
     if (is_modern && !is_closing && (!users || list_empty(&users->by_requests)))
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
 }
 
-void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *users,
-                       const struct message *message, uint64_t hub_id) {
+void mcp_modern_answer(struct shard *shard, struct child *child, const struct message *message,
+                       uint64_t hub_id) {
+    const struct mcp_users *users = mcp_users_of(child);
     const struct lookup *lookup = &message->lookup;
     bool ok = lookup->verdict == LOOKUP_GOOD && lookup->kind == BODY_RESPONSE;
     assert(child->modern && mcp_request_user(users, hub_id));
@@ -174,7 +169,7 @@ void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_user
         child_stop(shard, child, CHILD_AFTER_FREE, "disabled");
         return;
     }
-    mcp_request_ids_answer(shard, child, users, message, hub_id);
+    mcp_request_ids_answer(shard, child, message, hub_id);
     mcp_modern_retire(shard, child->of);
 }
 

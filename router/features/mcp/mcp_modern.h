@@ -13,8 +13,8 @@ void mcp_modern_divert(struct shard *shard, struct child *first, struct parcel *
 // The process that was asked under this id; NULL: none was.
 struct child *mcp_modern_requested(const struct child *first, uint64_t hub_id);
 // The process answers a request under this id: answers as the first one.
-void mcp_modern_answer(struct shard *shard, struct child *child, struct mcp_users *users,
-                       const struct message *message, uint64_t hub_id);
+void mcp_modern_answer(struct shard *shard, struct child *child, const struct message *message,
+                       uint64_t hub_id);
 // Ends the requests to a process that has ended.
 void mcp_modern_restart(struct shard *shard, struct peer *seat);
 // Where the first one has refused a session, it speaks this era, too: the other one ends as soon as nobody has anything

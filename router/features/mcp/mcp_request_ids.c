@@ -52,8 +52,9 @@ static enum mcp_request_kind kind_of(const struct parcel *parcel) {
                                                     : MCP_REQUEST;
 }
 
-bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_users *users,
-                           struct mcp_user *user, const struct parcel *parcel) {
+bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_user *user,
+                           const struct parcel *parcel) {
+    struct mcp_users *users = mcp_users_of(child);
     assert(parcel->hub_id);
     bool is_begun = child_mux_method(parcel) == MCP_LISTEN
                         ? begin_listening(shard, users, user, parcel)
@@ -62,17 +63,17 @@ bool mcp_request_ids_begin(struct shard *shard, struct child *child, struct mcp_
     return is_begun;
 }
 
-bool mcp_request_ids_end(struct child *child, struct mcp_users *users, uint64_t hub_id) {
-    bool ended = mcp_request_end(users, hub_id);
+bool mcp_request_ids_end(struct child *child, uint64_t hub_id) {
+    bool ended = mcp_request_end(mcp_users_of(child), hub_id);
     assert(!ended || !child->of || child->pending_count > 0);
     child->pending_count -= ended && child->of;
     return ended;
 }
 
-bool mcp_request_ids_abandon(struct shard *shard, struct child *child, struct mcp_users *users,
-                             uint64_t hub_id) {
+bool mcp_request_ids_abandon(struct shard *shard, struct child *child, uint64_t hub_id) {
     assert(hub_id && shard->index == 0);
-    bool abandoned = mcp_request_abandon(users, hub_id, shard_now_ms(shard));
+    bool abandoned = mcp_request_abandon(mcp_server_state_users(child, mcp_of_seat(child->seat)), hub_id,
+                                         shard_now_ms(shard));
     assert(!abandoned || !child->of || child->pending_count > 0);
     child->pending_count -= abandoned && child->of;
     return abandoned;
@@ -96,10 +97,10 @@ void mcp_request_ids_send(struct shard *shard, const struct child *child, const 
 }
 
 // Says a response that ends a subscription and names it, with its user's own id there. False: it is none.
-static bool send_ended(struct shard *shard, const struct child *child, const struct mcp_users *users,
-                       const struct message *message, uint64_t hub_id) {
+static bool send_ended(struct shard *shard, const struct child *child, const struct message *message,
+                       uint64_t hub_id) {
     size_t bytes;
-    const char *own = mcp_listener(users, hub_id, &bytes);
+    const char *own = mcp_listener(mcp_users_of(child), hub_id, &bytes);
     const struct lookup *lookup = &message->lookup;
     assert(message->peer == child->seat && hub_id);
     if (!own || lookup->verdict != LOOKUP_GOOD || lookup->kind != BODY_RESPONSE)
@@ -114,13 +115,13 @@ static bool send_ended(struct shard *shard, const struct child *child, const str
     return true;
 }
 
-void mcp_request_ids_answer(struct shard *shard, struct child *child, struct mcp_users *users,
-                            const struct message *message, uint64_t hub_id) {
+void mcp_request_ids_answer(struct shard *shard, struct child *child, const struct message *message,
+                            uint64_t hub_id) {
     const struct lookup *lookup = &message->lookup;
-    bool is_sent = send_ended(shard, child, users, message, hub_id);
+    bool is_sent = send_ended(shard, child, message, hub_id);
     if (lookup_has(lookup, KEY_ERROR) && !lookup_has(lookup, KEY_RESULT))
-        mcp_client_state_refused(shard, child, users, hub_id);
-    mcp_request_ids_end(child, users, hub_id);
+        mcp_client_state_refused(shard, child, hub_id);
+    mcp_request_ids_end(child, hub_id);
     if (!is_sent)
         mcp_request_ids_send(shard, child, message->frame);
 }
@@ -128,9 +129,9 @@ void mcp_request_ids_answer(struct shard *shard, struct child *child, struct mcp
 // --- Notifications
 
 // Told to one that gets answers alone, it would be lost.
-static void end_by_hub(struct shard *shard, struct child *child, struct mcp_users *users, uint64_t hub_id) {
-    assert(mcp_request_user(users, hub_id)->answers_only);
-    mcp_request_ids_end(child, users, hub_id);
+static void end_by_hub(struct shard *shard, struct child *child, uint64_t hub_id) {
+    assert(mcp_request_user(mcp_users_of(child), hub_id)->answers_only);
+    mcp_request_ids_end(child, hub_id);
     struct text data;
     const struct child *first = first_of(child);
     text_init(&data);
@@ -138,8 +139,9 @@ static void end_by_hub(struct shard *shard, struct child *child, struct mcp_user
     child_reply_refuse(shard, first_of(child), hub_id, ERROR_CANCELLED, &data);
 }
 
-static bool notify_ended(struct shard *shard, struct child *child, struct mcp_users *users,
-                         const struct mcp_user *user, const struct message *message) {
+static bool notify_ended(struct shard *shard, struct child *child, const struct mcp_user *user,
+                         const struct message *message) {
+    const struct mcp_users *users = mcp_users_of(child);
     struct json_item item = {0};
     const struct lookup *lookup = &message->lookup;
     assert(!message_is_request(message) && shard->index == 0);
@@ -151,10 +153,10 @@ static bool notify_ended(struct shard *shard, struct child *child, struct mcp_us
         return false; // it may be about what the server itself asked
     stats_count(&shard->stats, COUNT_NOTIFICATIONS_RECEIVED);
     if (requester->answers_only) {
-        end_by_hub(shard, child, users, hub_id);
+        end_by_hub(shard, child, hub_id);
         return true;
     }
-    mcp_request_ids_end(child, users, hub_id);
+    mcp_request_ids_end(child, hub_id);
     if (first_of(child)->seat->state == PEER_OPEN)
         responses_end(shard, first_of(child)->seat, message->frame, item.value, hub_id, 0);
     return true;
@@ -172,12 +174,13 @@ static struct parcel *restored(struct shard *shard, const struct message *messag
     return NULL;
 }
 
-bool mcp_request_ids_notify(struct shard *shard, struct child *child, struct mcp_users *users,
-                            const struct mcp_user *user, const struct message *message) {
+bool mcp_request_ids_notify(struct shard *shard, struct child *child, const struct mcp_user *user,
+                            const struct message *message) {
+    const struct mcp_users *users = mcp_users_of(child);
     size_t bytes = 0;
     assert(!message_is_request(message));
     if (mcp_method(message->method, message->method_bytes) == MCP_CANCELLED)
-        return notify_ended(shard, child, users, user, message);
+        return notify_ended(shard, child, user, message);
     struct json_item item = mcp_meta(message->body, &message->lookup, MCP_META_SUBSCRIPTION);
     if (item.type == JSON_NONE)
         return false;

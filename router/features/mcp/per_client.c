@@ -134,13 +134,9 @@ static struct child *child_of(const struct shard *shard, const struct mcp_user *
 
 static struct mcp_user *user_of(const struct child *child) {
     assert(child->of && child->user);
-    struct mcp *mcp = mcp_of_seat(child->of->seat);
-    struct mcp_user *user = mcp ? mcp_user_find(&mcp->users, child->user) : NULL;
+    struct mcp_users *users = mcp_users_of(child);
+    struct mcp_user *user = users ? mcp_user_find(users, child->user) : NULL;
     return user && user->served == child->seat->name ? user : NULL;
-}
-
-static struct mcp_users *sharing_of(const struct child *child) {
-    return &mcp_of_seat(child->of->seat)->users;
 }
 
 // --- What users say
@@ -241,7 +237,7 @@ void per_client_divert(struct shard *shard, struct peer *seat, struct parcel *pa
         user->answers_only = child_mux_answers_only(parcel);
     bool is_full = child && mcp_request_ids_is_full(shard, &mcp->users, parcel);
     enum error fault = child && !is_full ? fault_of(shard, child, user, parcel) : ERROR_OVERLOADED;
-    if (!fault && parcel->hub_id && !mcp_request_ids_begin(shard, child, &mcp->users, user, parcel))
+    if (!fault && parcel->hub_id && !mcp_request_ids_begin(shard, child, user, parcel))
         fault = ERROR_OVERLOADED;
     if (!child && stand_in->removed)
         fault = ERROR_AGENT_NOT_FOUND;
@@ -271,7 +267,7 @@ struct peer *per_client_forget(struct shard *shard, struct peer *seat, uint64_t 
     if (!child)
         return NULL;
     if (!is_long_lived)
-        mcp_request_ids_end(child, sharing_of(child), hub_id);
+        mcp_request_ids_end(child, hub_id);
     return child->seat;
 }
 
@@ -328,12 +324,12 @@ static bool take_call(struct shard *shard, struct child *child, struct mcp_user 
     if (is_mcp && !is_request)
         mcp_request_ids_note_change(shard, child, message);
     if (is_mcp && !is_request && !lookup_has(&message->lookup, KEY_TARGET_AGENT) &&
-        mcp_request_ids_notify(shard, child, sharing_of(child), user, message))
+        mcp_request_ids_notify(shard, child, user, message))
         return true;
     if (!is_for_user(message))
         return false;
     uint64_t progress = progress_token_request(message);
-    if (progress && mcp_request_user(sharing_of(child), progress) == user) {
+    if (progress && mcp_request_user(mcp_users_of(child), progress) == user) {
         mcp_request_ids_send(shard, child, message->frame);
         return true;
     }
@@ -365,22 +361,22 @@ static bool refuses_era(struct child *child, const struct mcp_user *user, const 
     child->era_is_known |=
         ok && !user->has_session && (!refuses || mcp_error_is_modern(message->body, lookup));
     return refuses && !child->era_is_known &&
-           mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER;
+           mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER;
 }
 
 // Takes a response that the instance owes, whatever is wrong with it.
 static bool take_response(struct shard *shard, struct child *child, const struct mcp_user *user,
                           const struct message *message) {
     uint64_t hub_id = mcp_request_ids_answered(message);
-    struct mcp_users *users = sharing_of(child);
+    struct mcp_users *users = mcp_users_of(child);
     if (!hub_id || mcp_request_user(users, hub_id) != user)
         return false;
     per_client_session_answered(shard, child, &message->lookup, hub_id);
     if (!refuses_era(child, user, message, hub_id)) {
-        mcp_request_ids_answer(shard, child, users, message, hub_id);
+        mcp_request_ids_answer(shard, child, message, hub_id);
         return true;
     }
-    mcp_request_ids_end(child, users, hub_id);
+    mcp_request_ids_end(child, hub_id);
     child_reply_refuse_discover(shard, child->of, hub_id);
     return true;
 }
@@ -416,9 +412,9 @@ static void end_pending(void *context, uint64_t hub_id) {
     struct child *child = ending->child, *stand_in = child->of;
     if (ending->spares && outbox_has(&child->seat->connection.outbox, hub_id))
         return;
-    if (ending->is_unknown && mcp_request_kind_of(sharing_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
+    if (ending->is_unknown && mcp_request_kind_of(mcp_users_of(child), hub_id) == MCP_REQUEST_DISCOVER) {
         child->era_probed = true; // so ends who must be asked for a session first
-        mcp_request_ids_end(child, sharing_of(child), hub_id);
+        mcp_request_ids_end(child, hub_id);
         child_reply_refuse_discover(ending->shard, stand_in, hub_id);
         return;
     }
@@ -426,7 +422,7 @@ static void end_pending(void *context, uint64_t hub_id) {
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", stand_in->settings->name, strlen(stand_in->settings->name));
-    mcp_request_ids_end(child, sharing_of(child), hub_id);
+    mcp_request_ids_end(child, hub_id);
     stats_count(&ending->shard->stats, COUNT_TARGETS_LEFT);
     child_reply_refuse(ending->shard, stand_in, hub_id,
                        waits ? ERROR_AGENT_NOT_FOUND : ERROR_TARGET_DISCONNECTED, &data);
