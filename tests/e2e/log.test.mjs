@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { dial } from './hub.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'patchbay-log-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -121,15 +122,15 @@ test('text is as it was', async () => {
 
 test('the level bounds what is logged, and SIGHUP takes up both options', async () => {
   const conf = at('level.conf', 'log = json\nlog-level = info\n');
-  const { said } = await run(['--config', conf], async ({ says, hub }) => {
-    writeFileSync(conf, 'log = text\nlog-level = error\nshards = 1\n');
+  const { said } = await run(['--config', conf], async ({ says, hub, uri }) => {
+    const peer = await dial(uri);
+    writeFileSync(conf, 'log = text\nlog-level = error\nshards = 1\nmax-queue = 300K\n');
     hub.kill('SIGHUP');
-    await says(/"reloading"/);
+    while ((await peer.ask('hub/stats')).result.queue_bytes_max !== 300 << 10); // no line says so: error is the level
     writeFileSync(conf, 'log = logfmt\nlog-level = error\nbad = 1\n');
-    await new Promise((done) => setTimeout(done, 300));
     hub.kill('SIGHUP');
-    await says(/reload|goes on as before/);
-    await new Promise((done) => setTimeout(done, 300));
+    await says(/goes on as before\n/);
+    peer.drop();
   });
   assert.equal(said.match(/"event":"reloaded"/g)?.length ?? 0, 0, 'error is the level by then');
   assert.match(said, /\n.*level\.conf:3: bad: .*\npatchbayd: the configuration can't be used; the hub goes on as before\n$/);
