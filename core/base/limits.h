@@ -106,9 +106,9 @@ enum {
     QUIET_READER_MS = 1000,
     STEADY_READER_MS = 5000,
     // Bytes that may wait for one peer; where four times --max-queue is more, that is the bound. A peer past the bound is
-    // closed at once, but for a burst. A burst is: a part of the peer's shipment was taken within PACE_MS, the peer
-    // wasn't a quarter of the bound behind LATE_MS ago, and less than twice the bound waits and four bytes more for each byte
-    // that the peer has taken since then, at most PEER_BURSTS times the bound.
+    // closed at once, but for a burst. In a burst a part of the peer's shipment was taken within PACE_MS, and a quarter of
+    // the bound or more has waited for less than LATE_MS. A burst has a bound of its own: twice the bound, and four bytes for
+    // each byte that the peer has taken since that quarter began to wait, but PEER_BURSTS times the bound at most.
     PEER_BYTES_LEAST = 16 * 1024 * 1024,
     PACE_MS = 200,
     LATE_MS = 2000,

@@ -134,7 +134,7 @@ static bool is_letter_of(char letter, char byte) {
     return (byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte) == letter;
 }
 
-// Whether the text up to `end` ends with the name, at whose beginning no letter may stand in its way: `DB_PASSWORD`.
+// Whether the text up to `end` ends with the name, whatever stands before the name: `DB_PASSWORD`.
 static bool ends_with_name(const char *text, size_t end, const char *name) {
     size_t left = strlen(name);
     for (; left > 0 && end > 0; left--) {

@@ -98,7 +98,7 @@ void mcp_abandoned_forget(struct mcp_users *users);
 struct mcp_user *mcp_request_user(const struct mcp_users *users, uint64_t id);
 // How it counts; MCP_REQUEST for none.
 enum mcp_request_kind mcp_request_kind_of(const struct mcp_users *users, uint64_t id);
-// Tells each request of a user, which may be ended meanwhile. Requests that begin meanwhile aren't told.
+// Calls `visit` with each request of a user. `visit` may end that request. Requests that begin meanwhile aren't visited.
 typedef void mcp_visit_request(void *context, uint64_t id);
 void mcp_visit_requests(const struct mcp_user *user, mcp_visit_request *visit, void *context);
 // The one user that has something in progress (or, that asks for log messages); NULL: none has, or several

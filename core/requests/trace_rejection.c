@@ -20,7 +20,7 @@ static void finish(struct trace_rejection *rejection, uint64_t count) {
     rejection->count = count;
 }
 
-// One that is too long for the token is none of those that are looked for.
+// Adds a byte to the token. A longer token is cut: it is neither a wanted key nor a number.
 static void add_byte(struct trace_rejection *rejection, uint8_t byte) {
     assert(rejection->bytes <= TRACE_REJECTION_TOKEN_BYTES);
     if (rejection->bytes < TRACE_REJECTION_TOKEN_BYTES)
@@ -109,7 +109,7 @@ static void take_container(struct trace_rejection *rejection, uint8_t byte) {
         enter(rejection, AT_KEY);
 }
 
-// Of a number or a word, which the next comma, bracket or space ends.
+// Takes a byte of a number or a word. The next comma, bracket or space ends it.
 static void take_scalar(struct trace_rejection *rejection, uint8_t byte) {
     bool ends = byte == ',' || byte == '}' || byte == ']' || is_space(byte);
     if (!ends)

@@ -35,7 +35,7 @@ struct http_answer {
 // but for the changes of earlier calls. `has_ended`: no more will come.
 enum http_answer_step http_answer_scan(struct http_answer *answer, uint8_t *bytes, uint32_t count,
                                        bool has_ended, const struct unit_limits *limits);
-// The part of the body that has come, of `count` bytes, and was not discarded.
+// Returns the part of the body that has come and was not discarded. `count` is as of the last http_answer_scan.
 struct span http_answer_body(const struct http_answer *answer, uint32_t count);
 // Discards that part, so that a body of any length needs little memory: what stands behind the part is moved to its place.
 // Returns how many bytes are left. The limit of a body holds for what is there at once, and for Content-Length.

@@ -532,8 +532,8 @@ static bool has_dropped_events(void) {
     return any;
 }
 
-// Hubs are strangers while their users files change. Where a hub has just asked another one for its agents, the hub can't say
-// which of them its subscribers to presence have lost, and says that something was missed.
+// While users files change, hubs are strangers to each other. A hub that then waits for another hub's list of agents can't tell
+// which agents its subscribers to presence have lost, and tells them that something was missed.
 static bool had_other_files(void) {
     return stage.edition[0] > 0;
 }

@@ -1,6 +1,6 @@
 // Those who tap in the world of traces. The oracle knows of each request what was asked and how it ended: a tap whose
 // pattern has it shows one entry of it at its end, and one with its body's begin if bodies are wanted, or counts what it
-// missed. Nobody without the right sees anything, and nobody a credential.
+// missed. A tapper without the right sees nothing, and no tapper sees a credential.
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -61,13 +61,13 @@ void traces_write(struct talk *wire, const char *fields, const char *body);
 // What no tapper may ever see: a credential has it.
 #define TAPS_SECRET "secret-credential"
 
-// `has_users`: some of them may not tap. `is_calm`: nothing is missed but over a tap's rate, or by who doesn't read.
+// `has_users`: some of them may not tap. `is_calm`: a tap misses entries only over its rate, or while its tapper doesn't read.
 void taps_open(bool has_users, bool is_calm);
 // Somebody begins to tap, ends, reads, or reads no more.
 void taps_act(void);
 // Reads what has come. Returns whether something has.
 bool taps_step(void);
-// All requests have ended and time has passed: fails where an entry lacks that isn't counted as missed.
+// Fails where a tap lacks an entry that it doesn't count as missed. All requests must have ended, and time have passed.
 void taps_check(void);
 // The hub has ended.
 void taps_close(void);

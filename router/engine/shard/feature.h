@@ -256,8 +256,9 @@ struct feature {
     const char *name;
     // The functions of a feature that watches are called only while the shard is watched (feature_watch): what each
     // message passes costs nothing otherwise.
-    // Its request_began and request_ended are called for those requests alone for which its before_request has set
-    // shard->request_is_watched, and that it has marked (pending_mark_rare); others may be called for, too.
+    // Its request_began is called for each request for which its before_request has set shard->request_is_watched. Its
+    // request_ended is called for each request that it has marked (pending_mark_rare). For other requests the engine may
+    // leave both calls out.
     bool is_watcher;
     // The methods are there in each hub of the program, also where the feature is off.
     const struct feature_method *methods;

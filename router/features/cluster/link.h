@@ -33,7 +33,7 @@ void link_entered(struct link *link, struct peer *peer);
 void link_welcomed(struct link *link);
 void link_lost(struct link *link);
 
-// Logs what the server calls a fault, or what is wrong with it: of each server the same once a minute, and nothing more often than
-// once a second.
+// Log a fault: of each server the same one once a minute, and none more often than once a second. link_note_error takes the
+// server's words (-ERR) and counts them, link_note_fault takes what the hub has found.
 void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count);
 void link_note_fault(struct link *link, const char *what);

@@ -320,7 +320,7 @@ static bool has_line(struct shard *shard, const struct user *user, enum error er
     return journal_is_on(shard) && (error != ERROR_OVERLOADED || audit_may_report(shard, user));
 }
 
-// Ends a call with its line, where it has one: `entry` NULL then means that there is no memory for the line.
+// Ends a call. `lined`: the call has a line, which is `entry`, or NULL without memory for the line.
 static void end_refused(struct shard *shard, bool lined, struct journal_entry *entry, enum error error,
                         uint64_t ms) {
     bool is_cancelled = error == ERROR_NONE || error == ERROR_CANCELLED;

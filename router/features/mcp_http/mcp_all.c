@@ -254,7 +254,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
 }
 
-// A name that means another server's is no candidate.
+// Adds the name under which an element is shown. A hidden element is no candidate: a call by its name reaches another one.
 static void put_candidate(const struct mcp_element *element, struct text *out) {
     struct text name;
     if (element->is_hidden)

@@ -33,7 +33,7 @@ struct mcp_http {
     uint64_t made;                  // how many there have been
     uint64_t server_set;            // a hash of all servers' names, in their order
     uint32_t count;                 // of clients
-    const struct mcp_post *serving; // that is being read, and was not routed yet; or NULL
+    const struct mcp_post *serving; // the message that mcp_endpoint.c serves now; or NULL
 };
 
 // The feature's state on a shard.

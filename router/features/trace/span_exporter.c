@@ -179,7 +179,8 @@ static void settle(struct span_exporter *exporter, uint64_t refused) {
     exporter->again_ms = 0;
 }
 
-// A collector that takes the spans without telling how many, as far as its answer is read, has taken all.
+// Settles a POST that the collector has taken. Where the part of the answer that was read tells no number of rejected spans, the
+// collector has taken all.
 static void settle_taken(struct span_exporter *exporter) {
     if (!exporter->is_answer_read)
         trace_count(exporter->shard, TRACE_COUNT_ANSWERS_UNREAD, 1);

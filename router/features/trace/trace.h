@@ -18,7 +18,7 @@ enum {
     TRACE_SPAN_BYTES_MAX = 4 << 20, // of their memory
 };
 
-#define TRACE_UNDRAWN UINT64_MAX
+#define TRACE_UNDRAWN UINT64_MAX // no value of --trace-sample
 
 // Values of the feature's options (OPTION_OWN).
 enum { TRACE_OWN_SAMPLE, TRACE_OWN_RATE, TRACE_OWN_PARENT };
@@ -42,8 +42,8 @@ struct span_exporter;
 
 struct trace {
     uint64_t coin;                  // the state of a generator: which requests without a context are sampled
-    uint64_t passed_over;           // of these, as many as come before the next one that is sampled
-    uint64_t drawn_for;             // the part of them for which that was drawn; TRACE_UNDRAWN: it wasn't
+    uint64_t passed_over;           // how many of these come before the next one that is sampled
+    uint64_t drawn_for;             // the --trace-sample for which passed_over was drawn; or TRACE_UNDRAWN
     uint64_t made;                  // names of spans and traces
     struct span_exporter *exporter; // of shard 0
 };
