@@ -8,7 +8,7 @@
 #include "core/send/pack.h"
 #include "core/send/parcel.h"
 
-enum { SCAN_MAX = 64 }; // as many are looked through without a table
+enum { SCAN_MAX = 64 }; // as many parcels are looked through without a table, besides packs
 
 void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
@@ -214,9 +214,19 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
     return NULL;
 }
 
+// How many parcels wait that are no packs.
+static uint32_t count_outside_packs(const struct outbox *outbox) {
+    uint32_t count = outbox->count, left = outbox->packs;
+    for (const struct parcel *parcel = outbox->lanes[LANE_NORMAL].first; left > 0; parcel = parcel->next) {
+        left -= parcel->packed;
+        count -= parcel->packed ? parcel->frames : 0;
+    }
+    return count;
+}
+
 static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
     assert(hub_id); // what is no request is never taken back
-    if (!outbox->index && outbox->count > SCAN_MAX)
+    if (!outbox->index && outbox->count > SCAN_MAX && count_outside_packs(outbox) > SCAN_MAX)
         index_make(outbox);
     return outbox->index ? index_find(outbox, hub_id) : look_through(outbox, hub_id);
 }

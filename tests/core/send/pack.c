@@ -253,6 +253,30 @@ static void while_memory_is_tight_no_pack_is_made(void **state) {
     tear_down(&model.fixture);
 }
 
+// A cancel looks through few parcels without an index, so that packing goes on, however many frames the packs have.
+static void a_cancel_behind_packed_frames_makes_no_index(void **state) {
+    (void)state;
+    static struct model model;
+    model = (struct model){.next = 1};
+    set_up_frame(&model.fixture, "", 5, 300);
+    outbox_init(&model.outbox);
+    while (model.count < OUTBOX_PACKED_FROM)
+        add(&model, true);
+    while (model.count < 100)
+        add(&model, false);
+    assert_true(model.outbox.packs > 0);
+    cancel(&model, 1);
+    assert_true(!model.outbox.index && outbox_may_pack(&model.outbox));
+    while (model.count < 170)
+        add(&model, true);
+    cancel(&model, 2);
+    assert_non_null(model.outbox.index); // of parcels alone there are more than are looked through
+    while (model.count > 0)
+        cancel(&model, model.waits[model.count / 2]);
+    assert_true(!model.outbox.index && model.outbox.packs == 0 && model.outbox.bytes == 0);
+    tear_down(&model.fixture);
+}
+
 // Where parcels wait between packs, each pack has few frames and a whole buffer.
 static void at_most_three_packs_wait(void **state) {
     (void)state;
@@ -281,6 +305,7 @@ int main(void) {
         cmocka_unit_test(a_pack_takes_frames_until_it_is_full),
         cmocka_unit_test(without_memory_there_is_no_pack),
         cmocka_unit_test(while_memory_is_tight_no_pack_is_made),
+        cmocka_unit_test(a_cancel_behind_packed_frames_makes_no_index),
         cmocka_unit_test(at_most_three_packs_wait),
         cmocka_unit_test(requests_come_are_cancelled_and_leave_in_order),
     };
