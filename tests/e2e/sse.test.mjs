@@ -35,12 +35,16 @@ class Events extends Client {
     return events;
   }
 
-  next(what = 'an event') {
-    return this.take((bytes) => {
-      const end = bytes.indexOf('\n\n');
-      if (end < 0) return null;
-      return { whole: end + 2, value: eventOf(bytes.subarray(0, end + 1).toString()) };
-    }, what);
+  // The next event. A block of comments alone is none: the hub sends one when a stream was silent for 15 s.
+  async next(what = 'an event') {
+    for (;;) {
+      const one = await this.take((bytes) => {
+        const end = bytes.indexOf('\n\n');
+        if (end < 0) return null;
+        return { whole: end + 2, value: eventOf(bytes.subarray(0, end + 1).toString()) };
+      }, what);
+      if (one.names.length > 0) return one;
+    }
   }
 
   // The next event is what this body was, line breaks aside.
