@@ -91,10 +91,10 @@ void remote_route_decision(struct shard *shard, const struct message *message, c
 
 void remote_route_announce(struct shard *shard, const char *event, const struct text *body) {
     char subject[SUBJECT_BYTES_MAX];
-    const char *cluster = shard->hub->settings.cluster->name;
     uint64_t bytes, link = remote_target_link(shard);
     if (!link)
         return;
+    const char *cluster = shard->hub->settings.cluster->name;
     struct hub_envelope envelope = {.subject = subject, .is_json = true};
     envelope.subject_bytes =
         event ? subject_write(subject, cluster, &shard->settings->realm, SUBJECT_EVENT, event, strlen(event))

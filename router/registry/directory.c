@@ -14,11 +14,11 @@
 // At which hub an agent is, where that is told.
 struct where {
     bool is_known;
-    const struct hub_name *hub; // NULL: this one has no name, since it has no link
+    const struct hub_name *hub; // NULL: this one has none, since it has no link
 };
 
 static void put_where(struct text *out, const struct shard *shard, const struct where *where) {
-    const char *name = where->is_known ? shard->hub->settings.cluster->hub_name : "";
+    const struct hub_cluster *cluster = shard->hub->settings.cluster;
     if (!where->is_known)
         return;
     text_put(out, ",\"hub\":");
@@ -27,7 +27,10 @@ static void put_where(struct text *out, const struct shard *shard, const struct 
     else
         text_put(out, "null");
     text_put(out, ",\"hubName\":");
-    text_string(out, name, strlen(name));
+    if (cluster)
+        text_string(out, cluster->hub_name, strlen(cluster->hub_name));
+    else
+        text_put(out, "null");
 }
 
 // ,"latency":… as text; what it has may grow while a list is made, and then the list may be a little longer.

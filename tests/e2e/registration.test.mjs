@@ -176,3 +176,10 @@ scenario('capabilities may have 64 KiB, not 16 KiB more, and must be JSON', {}, 
   const { agents } = (await peer.ask('hub/agents')).result;
   assert.deepEqual(agents.map((agent) => agent.agentId), ['large']);
 });
+
+scenario('a hub without a cluster lists its own agents for all hubs', EVERYWHERE, async (hub) => {
+  await hub.agent('a');
+  const peer = await hub.peer(), { agents, complete } = (await peer.ask('hub/agents', { cluster: true })).result;
+  assert.deepEqual(agents.map(({ agentId, hub: where, hubName }) => [agentId, where, hubName]), [['a', null, null]]);
+  assert.equal(complete, true);
+});
