@@ -8,7 +8,6 @@
 #include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_session.h"
 #include "router/features/hcs/hcs_shard.h"

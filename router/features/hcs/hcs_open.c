@@ -11,7 +11,6 @@
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/identity.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_session.h"
 #include "router/features/hcs/hcs_shard.h"
 #include "router/rights/authz.h"

@@ -10,7 +10,6 @@
 #include "router/engine/shard/identity.h"
 #include "router/features/feature_list.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_mail.h"
 #include "router/features/hcs/hcs_shard.h"
 
 // Until more is given, and until it is tried again where memory was short.

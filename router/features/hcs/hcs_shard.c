@@ -3,7 +3,10 @@
 #include <assert.h>
 
 #include "core/rights/account.h"
-#include "router/features/hcs/hcs_mail.h"
+#include "core/send/line_breaks.h"
+#include "router/engine/send/send.h"
+#include "router/engine/shard/drop.h"
+#include "router/engine/shard/feature.h"
 
 bool hcs_shard_open(struct shard *shard) {
     struct hcs_shard *streams = hcs_of(shard);
@@ -40,4 +43,55 @@ void hcs_shard_peer_freed(struct shard *shard, struct peer *peer) {
     account_drop(viewer->account);
     peer_keep(peer, FEATURE_HCS, NULL);
     quota_give(&shard->quota, viewer);
+}
+
+// --- Mail
+
+void hcs_mail_post(struct shard *shard, uint32_t to, struct mail *mail, enum hcs_mail_kind kind) {
+    mail->kind = FEATURE_KIND(FEATURE_HCS, kind);
+    post_mail(shard, to, mail);
+}
+
+// Under another key than the tables of names have: else all that live on one shard would crowd there.
+uint32_t hcs_mail_return(const struct shard *shard, const char *id, size_t bytes) {
+    const struct hub_settings *settings = &shard->hub->settings;
+    return (uint32_t)(siphash_table(&settings->secrets.sessions, id, bytes) % settings->shard_count);
+}
+
+void hcs_mail_send(struct shard *shard, uint64_t connection, struct parcel *parcel, bool required) {
+    assert(connection && !parcel->dressed);
+    parcel->mail.connection = connection;
+    parcel->mail.detail = required;
+    hcs_mail_post(shard, connection_shard(connection), &parcel->mail, HCS_MAIL_TELL);
+}
+
+// A share's bytes are others' too, and so they can't be changed where they lie.
+struct parcel *hcs_mail_fit(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    const struct wire *wire = peer->transport->codec.wire;
+    if (wire->breaks == BREAKS_PASS || !parcel_breaks(parcel))
+        return parcel;
+    struct parcel *broken = parcel_broken_for(&shard->parcels, parcel, wire);
+    send_release(shard, parcel);
+    if (broken)
+        return broken;
+    drop_one(shard, COUNT_DROP_NO_MEMORY, peer->name, 0);
+    peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
+    return NULL;
+}
+
+void hcs_mail_queue(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    parcel = hcs_mail_fit(shard, peer, parcel);
+    if (parcel)
+        send_queue_required(shard, peer, parcel);
+}
+
+void hcs_mail_arrived(struct shard *shard, struct parcel *parcel) {
+    struct peer *peer = peer_find(shard, parcel->mail.connection);
+    if (peer && (parcel->mail.detail || queue_limit_has_room(shard, peer))) {
+        hcs_mail_queue(shard, peer, parcel);
+        return;
+    }
+    drop_one(shard, peer ? COUNT_DROP_OVERLOADED : COUNT_DROP_TARGET_GONE, parcel->mail.connection,
+             parcel->bytes);
+    send_release(shard, parcel);
 }
