@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
-#include "router/features/hcs/hcs_open.h"
+#include "router/features/hcs/hcs_dispatch.h"
 #include "router/registry/registry.h"
 
 bool child_prepare_leave(struct shard *shard, struct peer *seat) {

@@ -10,7 +10,6 @@
 #include "router/features/hcs/hcs_dispatch.h"
 #include "router/features/hcs/hcs_frames.h"
 #include "router/features/hcs/hcs_ingress.h"
-#include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_session.h"
 #include "router/features/hcs/hcs_shard.h"
 

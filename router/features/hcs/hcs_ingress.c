@@ -10,7 +10,6 @@
 #include "router/engine/shard/identity.h"
 #include "router/engine/shard/peer_cold.h"
 #include "router/features/hcs/hcs_frames.h"
-#include "router/features/hcs/hcs_open.h"
 #include "router/features/hcs/hcs_shard.h"
 #include "router/rights/authn.h"
 #include "router/rights/authz.h"
