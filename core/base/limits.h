@@ -177,6 +177,8 @@ static inline uint32_t turn_parts_take(struct turn_parts *parts, size_t bytes) {
     return bytes < parts->bytes ? (uint32_t)bytes : parts->bytes;
 }
 
+enum { BATCH_MEMBERS_MAX = 1 << 20 };
+
 // Bounds that an operator may set. Bytes, counts and nanoseconds as the names say.
 struct limits {
     uint32_t header_bytes_max;
@@ -187,7 +189,7 @@ struct limits {
     uint64_t journal_bytes_max; // of entries on their way to the audit journal, of all shards together
     uint32_t connections_max;
     uint32_t pending_max;
-    uint32_t batch_members_max;
+    uint32_t batch_members_max; // BATCH_MEMBERS_MAX at most
     uint64_t request_timeout_ns;
     uint64_t idle_timeout_ns; // 0: off
     uint64_t frame_timeout_ns;

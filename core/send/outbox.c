@@ -94,7 +94,7 @@ static inline uint32_t count_of(const struct parcel *parcel) {
 
 void outbox_add(struct outbox *outbox, struct parcel *parcel) {
     assert(parcel->dressed && parcel->hole_count == 0 && parcel->shares == 0);
-    assert(parcel->lane < LANES_COUNT);
+    assert(parcel->lane < LANES_COUNT && !parcel->packed && outbox->count < OUTBOX_COUNT_MAX);
     parcel_list_append(&outbox->lanes[parcel->lane], parcel);
     outbox->bytes += parcel->bytes;
     if (parcel->lane == LANE_URGENT)
@@ -105,7 +105,7 @@ void outbox_add(struct outbox *outbox, struct parcel *parcel) {
 }
 
 void outbox_add_several(struct outbox *outbox, struct parcel_list *row, uint32_t count, size_t bytes) {
-    assert(row->first && count > 0 && !outbox->index);
+    assert(row->first && count > 0 && !outbox->index && outbox->count + count <= OUTBOX_COUNT_MAX);
     parcel_list_move(row, parcel_list_last(row), &outbox->lanes[LANE_NORMAL]);
     outbox->bytes += bytes;
     outbox->count = (outbox->count + count) & OUTBOX_COUNT_MAX;

@@ -1,5 +1,7 @@
 // The outbox: parcels that wait to be sent on one connection, and the way they are put together for one send.
 //
+// Small frames may wait together in one parcel, a pack (pack.h).
+//
 // Gathering takes parcels from the outbox, the first lane first. A parcel of up to COPY_BYTES_MAX is copied
 // to the stage, behind its predecessor, so that many small frames become one vector. A larger one becomes
 // vectors that point at where it lies. Copied parcels are free at once. The others are carried until the
@@ -73,10 +75,13 @@ static inline void parcel_list_move(struct parcel_list *list, struct parcel *end
 enum {
     OUTBOX_COUNT_BITS = 27,
     OUTBOX_COUNT_MAX = (1 << OUTBOX_COUNT_BITS) - 1,
-    OUTBOX_PACKS_MAX = 3, // that wait: a cancel looks through them
-    // So many wait, or waited at the last gathering: the next are packed. Fewer aren't worth a buffer.
-    OUTBOX_PACKED_FROM = 4,
-    OUTBOX_BUSY_FROM = 8,
+    OUTBOX_FULL_FROM = OUTBOX_COUNT_MAX / 2,     // as many wait: a frame that may be refused is refused
+    OUTBOX_OVER_FROM = OUTBOX_COUNT_MAX / 4 * 3, // as many wait: the receiver is closed before more is added
+    OUTBOX_PACKS_MAX = 3,                        // that wait: a cancel looks through them
+    OUTBOX_PACKED_FROM =
+        4, // frames that wait: the next one, the fifth, is packed. Fewer aren't worth a buffer
+    OUTBOX_BUSY_FROM =
+        8, // frames that waited at the last gathering: the next are packed from the first one on
     // As much may wait before a pack, so that a pack is found soon.
     OUTBOX_PACKED_BEHIND = 128 * 1024,
 };
@@ -99,6 +104,15 @@ static_assert(LANES_COUNT < 4, "a lane, or none, fits outbox.begun");
 // All that waits, with what it takes besides its bytes: of small frames that is most.
 static inline size_t outbox_footprint(const struct outbox *outbox) {
     return outbox->bytes + outbox->count * sizeof(struct parcel);
+}
+
+// Whether so many wait that a frame that may be refused must be. A queue of many bytes may hold more frames than its count does.
+static inline bool outbox_is_full(const struct outbox *outbox) {
+    return outbox->count >= OUTBOX_FULL_FROM;
+}
+// Whether so many wait that nothing may be added any more.
+static inline bool outbox_is_over(const struct outbox *outbox) {
+    return outbox->count >= OUTBOX_OVER_FROM;
 }
 
 void outbox_init(struct outbox *outbox);

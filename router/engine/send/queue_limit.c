@@ -6,8 +6,12 @@
 
 enum { URGENT_BYTES_MAX = 1 << 30 }; // each is small, and so their sum fits its field
 
+static_assert(URGENT_BYTES_MAX / sizeof(struct parcel) < OUTBOX_OVER_FROM - OUTBOX_FULL_FROM,
+              "urgent parcels that pass a full queue close no receiver");
+
 bool queue_limit_has_room(const struct shard *shard, const struct peer *peer) {
-    return outbox_footprint(&peer->connection.outbox) < shard_limits(shard)->queue_bytes_max;
+    const struct outbox *outbox = &peer->connection.outbox;
+    return outbox_footprint(outbox) < shard_limits(shard)->queue_bytes_max && !outbox_is_full(outbox);
 }
 
 bool queue_limit_has_room_for_urgent(const struct shard *shard, const struct peer *peer) {
@@ -29,6 +33,10 @@ bool queue_limit_pauses_reads(struct peer *peer) {
 bool queue_limit_close(struct shard *shard, struct peer *peer, size_t own_bytes) {
     uint64_t little = shard_limits(shard)->queue_bytes_max;
     assert(own_bytes <= peer->exchange_bytes && little <= slow_reader_bytes_max(shard) / 4);
+    if (__builtin_expect(outbox_is_over(&peer->connection.outbox), false)) {
+        peer_close(shard, peer, COUNT_CLOSED_SLOW_READER);
+        return true;
+    }
     if (__builtin_expect(connection_waiting(&peer->connection) < little &&
                              peer->exchange_bytes - own_bytes < little,
                          true)) {

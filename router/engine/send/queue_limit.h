@@ -9,8 +9,8 @@
 bool queue_limit_has_room(const struct shard *shard, const struct peer *peer);
 // Whether the peer's queue takes what passes a full queue: while less than the bound waits of that.
 bool queue_limit_has_room_for_urgent(const struct shard *shard, const struct peer *peer);
-// Closes a peer for which too much waits (slow_reader_is_over), or as much in exchanges, besides `own_bytes`. Whether it was
-// closed.
+// Closes a peer for which too much waits (slow_reader_is_over), as much in exchanges, besides `own_bytes`, or too many
+// parcels (outbox_is_over). Whether the peer was closed. Answers pass a full queue, so that each send asks before it adds.
 bool queue_limit_close(struct shard *shard, struct peer *peer, size_t own_bytes);
 // Whether twice the bound waits for the peer: it must go on reading then (slow_reader.h).
 bool queue_limit_is_past_grace(const struct shard *shard, const struct peer *peer);

@@ -57,6 +57,10 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
     return detach_up_to(shard, parcel, COPY_BYTES_MAX);
 }
 
+// The parcels of one exchange are its members' answers and what stands around them.
+static_assert(OUTBOX_COUNT_MAX - OUTBOX_OVER_FROM > 8 * BATCH_MEMBERS_MAX,
+              "one look at the count is enough for all parcels of a frame");
+
 // The same for a parcel that waits for the peer. Where much waits, a larger parcel leaves its receive buffer, too: the parcel may
 // have the buffer alone, which would stay in use for as long as the peer doesn't read. What many share, they share.
 static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {

@@ -43,7 +43,7 @@ static void drop_bound(struct shard *shard, struct peer *seat) {
         send_release(shard, parcel);
     }
     for (struct parcel *parcel; (parcel = parcel_list_take(&parcels));)
-        outbox_add(outbox, parcel);
+        outbox_add(outbox, parcel); // no more than there were
 }
 
 static void forget_partial(struct peer *seat) {

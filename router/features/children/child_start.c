@@ -250,6 +250,9 @@ bool child_command(struct shard *shard, struct child *child, uint32_t kind, uint
 
 enum { HUB_OUTBOX_BYTES_MAX = 64 << 10 };
 
+static_assert(HUB_OUTBOX_BYTES_MAX < (size_t)OUTBOX_COUNT_MAX,
+              "so many parcels can't wait, as each has a byte");
+
 void child_withdraw(struct shard *shard, struct child *child) {
     for (struct parcel *parcel; (parcel = outbox_take(&child->hub_outbox));)
         send_release(shard, parcel);
