@@ -1,8 +1,9 @@
 // Packs: small frames for one receiver, copied one behind the other to a buffer of the pack's own.
 //
-// A frame that is forwarded is written to the pack as it leaves: with its length line, and with one value
-// replaced. The frame needs no parcel, and no receive buffer stays for it. The pack itself is a parcel, dressed
-// for the framed wire. Requests in it are listed at the buffer's end, so that a cancel can take them out.
+// A forwarded frame is written to the pack as the frame leaves: with its length line, and with one value
+// replaced. The frame needs no parcel, and the pack doesn't hold the buffer in which the frame came. The pack itself is a
+// parcel, dressed for the framed wire. The pack lists its requests at the end of its buffer, so that a cancel can take a
+// request out.
 #pragma once
 
 #include "core/send/parcel.h"

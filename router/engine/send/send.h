@@ -10,8 +10,10 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel that means something to the present receiver alone: the next process of a child doesn't get it.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Whether small frames for the peer are packed now (core/send/pack.h): a plain peer that takes what it is sent, and to
-// which nothing is under way.
+// Whether small frames for the peer are packed now (core/send/pack.h). The peer must have the plain framed transport, no
+// exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to be worth a
+// pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the peer may be under way,
+// and no pause.
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && peer->transport == &transport_framed &&
