@@ -5,13 +5,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-// Those that end a command. One that is ignored, as nohup has it, never comes.
+// Those that end a command. One that is ignored, as nohup has it, is left out: a blocked signal is queued although it is ignored.
 static sigset_t ends(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t wanted;
     sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
+    for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++) {
+        struct sigaction action;
+        if (sigaction(numbers[index], NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&wanted, numbers[index]);
+    }
     return wanted;
 }
 
