@@ -82,6 +82,8 @@ void mcp_call_fail(struct shard *shard, struct mcp_call *call) {
         gate_hold_target_removed(shard, request.held, client->name, client->name_bytes);
         return;
     }
+    if (!request.pending)
+        return;
     text_init(&data);
     reply_data_string(&data, "agent", client->name, client->name_bytes);
     completion_error(shard, request.pending, ERROR_TARGET_DISCONNECTED, &data);

@@ -7,6 +7,7 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/features/mcp_calls/mcp_body.h"
+#include "router/features/mcp_calls/tool_calls.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_inventory.h"
@@ -23,6 +24,10 @@ struct mcp_wait {
     struct unit unit;
     struct reply_to to; // of what the buffer holds
     bool is_for_all;    // it goes on without the server
+    // For the journal's line of a tools/call.
+    bool is_tool_call;
+    struct tool_refusal call; // without the server's name, which the head has
+    char tool[METHOD_BYTES_MAX];
 };
 
 static mcp_exchange_serve *serve_again;
@@ -59,16 +64,18 @@ static struct mcp_arrival arrival_of(const struct mcp_wait *wait) {
     return arrival;
 }
 
-// Notes the end of a request that no server gets. The message was read well before, and so is read well again.
-static void note_refused(struct shard *shard, const struct mcp_wait *wait, enum error error) {
-    struct mcp_arrival arrival = arrival_of(wait);
-    struct mcp_post post;
-    if (!mcp_post_read(shard, &arrival, &post)) {
-        assert(false);
+// Notes the end of a call that no server gets. The bytes aren't judged again: the settings may have changed since.
+static void note_refused(struct shard *shard, struct mcp_wait *wait, enum error error) {
+    if (!wait->is_tool_call)
         return;
-    }
+    struct mcp_arrival arrival = arrival_of(wait);
+    struct mcp_post post = {.exchange = wait->exchange};
     mcp_post_name_server(&post, &arrival);
-    mcp_reply_note_refused(shard, &post, error);
+    wait->call.server = post.server;
+    wait->call.server_bytes = post.server_bytes;
+    wait->call.user = wait->exchange->user;
+    wait->call.error = error;
+    tool_calls_refused(shard, &wait->call);
 }
 
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange) {
@@ -301,6 +308,9 @@ static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, stru
     wait->frame.unit = &wait->unit;
     wait->to = to;
     wait->is_for_all = arrival->request.line.path.bytes == sizeof "/mcp" - 1;
+    const struct mcp_post *post = mcp_http_of(shard)->serving;
+    assert(post && post->exchange == exchange);
+    wait->is_tool_call = post && mcp_reply_describe_call(post, &wait->call, wait->tool);
     buffer_hold(wait->frame.buffer);
     exchange->wait = wait;
     list_append(&server->waits, &wait->link);

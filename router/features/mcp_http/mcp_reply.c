@@ -40,23 +40,31 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
     text_put(body, "}}}");
 }
 
-void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error) {
-    char tool[METHOD_BYTES_MAX];
+bool mcp_reply_describe_call(const struct mcp_post *post, struct tool_refusal *refusal,
+                             char tool[METHOD_BYTES_MAX]) {
     const struct mcp_exchange *exchange = post->exchange;
     if (post->message.lookup.kind != BODY_REQUEST || !message_method_is(&post->message, "tools/call"))
-        return;
+        return false;
     const struct json_item *name = &post->params[MCP_PARAM_NAME];
     size_t bytes = name->type == JSON_STRING
-                       ? json_string_decode(post->message.body, name->value, tool, sizeof tool)
+                       ? json_string_decode(post->message.body, name->value, tool, METHOD_BYTES_MAX)
                        : SIZE_MAX;
-    struct tool_refusal refusal = {.connection = exchange->connection,
-                                   .user = exchange->user,
-                                   .server = post->server,
-                                   .server_bytes = post->server_bytes,
-                                   .tool = tool,
-                                   .tool_bytes = bytes,
-                                   .began_ms = exchange->sent_ms,
-                                   .error = error};
+    *refusal = (struct tool_refusal){.connection = exchange->connection,
+                                     .user = exchange->user,
+                                     .server = post->server,
+                                     .server_bytes = post->server_bytes,
+                                     .tool = tool,
+                                     .tool_bytes = bytes,
+                                     .began_ms = exchange->sent_ms};
+    return true;
+}
+
+void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error) {
+    char tool[METHOD_BYTES_MAX];
+    struct tool_refusal refusal;
+    if (!mcp_reply_describe_call(post, &refusal, tool))
+        return;
+    refusal.error = error;
     tool_calls_refused(shard, &refusal);
 }
 

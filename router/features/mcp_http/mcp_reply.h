@@ -7,6 +7,7 @@
 #include "router/features/mcp_http/mcp_exchange.h"
 
 struct mcp_post;
+struct tool_refusal;
 
 // The codes of MCP itself that the hub answers with.
 enum { MCP_HEADER_MISMATCH = -32020, MCP_UNSUPPORTED_VERSION = -32022 };
@@ -31,3 +32,8 @@ void mcp_reply_status(struct shard *shard, struct mcp_exchange *exchange, unsign
 // Notes that a message is refused with this error before it is routed: writes the journal's line of a tools/call. ERROR_NONE:
 // the client has given up the request.
 void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error);
+
+// Writes into `refusal` what the journal's line of a tools/call needs; its error is left unset. `tool` and the bytes of the
+// post's path must outlive it. False: the post is no tools/call, and nothing was written.
+bool mcp_reply_describe_call(const struct mcp_post *post, struct tool_refusal *refusal,
+                             char tool[METHOD_BYTES_MAX]);
