@@ -131,3 +131,14 @@ scenario('the client shows them', { shards: [2], transports: ['tcp'] }, async (h
     assert.equal(JSON.parse(refused.stderr).data.field, 'params.limit');
   }
 });
+
+scenario('lists that are asked for all at once take little memory, and some are refused', { shards: [2], options: ['--max-memory', '64M'] }, async (hub) => {
+  const peer = await hub.peer(), COUNT = 5000;
+  for (let id = 1; id <= COUNT; id++) peer.send({ jsonrpc: '2.0', id, method: 'hub/pending', params: { limit: 1000 } });
+  const answers = [];
+  while (answers.length < COUNT) answers.push((await peer.next()).json);
+  const refused = answers.filter(({ error }) => error);
+  for (const { error } of refused) assert.deepEqual([error.code, error.data.limit], [-32052, 64]);
+  assert.ok(refused.length > 0 && refused.length < COUNT);
+  assert.deepEqual(await ask(peer), { pending: [], total: 0 });
+});

@@ -22,6 +22,7 @@ struct observation;
 // A shard's.
 struct observe_shard {
     struct list queries;          // struct pending_query.link: of hub/pending, that this shard works on
+    uint32_t asked;               // queries of this shard's connections that are under way
     struct list taps;             // struct tap_share.link: of all taps of the hub, this shard's shares
     struct list own_taps;         // struct tap.link: of this shard's connections
     uint32_t tap_count;           // of shares

@@ -21,6 +21,10 @@ enum {
     LIMIT_USUAL = 100,
     LIMIT_MAX = 1000,
     SLOTS_A_TURN = 4096, // some 100 us
+    // Queries under way: of a shard's connections, and of one connection, whose registrations count, too. Each query has memory for
+    // its rows before it is answered.
+    QUERIES_MAX = 128,
+    QUERIES_OF_ONE_MAX = 64,
     SHOWN_METHOD_BYTES = 63,
     LABEL_PATTERN_BYTES = AGENT_ID_BYTES_MAX + 1,
 };
@@ -371,8 +375,9 @@ static void pending_query_destroy(struct shard *shard, struct pending_query *que
 static void end_round(struct shard *shard, struct pending_query *query) {
     struct reply_to to = {query->id, query->id_bytes, query->exchange};
     struct peer *peer = peer_find(shard, query->mail.connection);
-    assert(shard->remote_queries_out > 0);
+    assert(shard->remote_queries_out > 0 && observe_of(shard)->asked > 0);
     shard->remote_queries_out--;
+    observe_of(shard)->asked--;
     if (peer) {
         assert(peer->awaited > 0);
         peer->awaited--;
@@ -459,6 +464,19 @@ static struct pending_query *make(struct shard *shard, const struct message *mes
     return query;
 }
 
+// Refuses a query that is one too many at a time.
+static bool is_busy(struct shard *shard, const struct message *message) {
+    bool is_over = message->peer->awaited >= QUERIES_OF_ONE_MAX;
+    struct text data;
+    if (!is_over && observe_of(shard)->asked < QUERIES_MAX)
+        return false;
+    text_init(&data);
+    reply_data_text(&data, "fault", "too many such lists are being made");
+    reply_data_number(&data, "limit", is_over ? QUERIES_OF_ONE_MAX : QUERIES_MAX);
+    refuse(shard, message, ERROR_OVERLOADED, &data);
+    return true;
+}
+
 void pending_list_ask(struct shard *shard, const struct message *message) {
     char agent[LABEL_PATTERN_BYTES];
     static const char *const keys[] = {"agent", "limit", NULL};
@@ -467,6 +485,8 @@ void pending_list_ask(struct shard *shard, const struct message *message) {
     if (!authz_may_use_source(shard, message) || !observe_params_check(shard, message, keys) ||
         !observe_params_pattern(shard, message, "agent", agent, sizeof agent, &agent_bytes) ||
         !observe_params_number(shard, message, "limit", 1, LIMIT_MAX, &limit) || !message_is_request(message))
+        return;
+    if (is_busy(shard, message))
         return;
     struct pending_query *query = make(shard, message, limit);
     if (!query) {
@@ -477,5 +497,6 @@ void pending_list_ask(struct shard *shard, const struct message *message) {
     memcpy(query->agent, agent, agent_bytes);
     message->peer->awaited++;
     shard->remote_queries_out++;
+    observe_of(shard)->asked++;
     take(shard, query);
 }
