@@ -473,8 +473,10 @@ void span_exporter_sent(struct span_exporter *exporter, const struct io_event *e
         count_sent(exporter, (size_t)event->result);
     if (!has_failed && exporter->vector < exporter->vector_count)
         send_rest(exporter);
-    else if (has_failed && !exporter->receives)
+    else if (has_failed && !exporter->receives) {
+        exporter->error = -event->result;
         conclude(exporter);
+    }
 }
 
 static bool takes_spans(const struct http_answer *answer) {
