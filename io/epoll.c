@@ -161,7 +161,7 @@ static int open_reserve(struct epoll_io *io, const char **why) {
     if (!io->reserve)
         return -ENOMEM;
     epoll_fill_reserve(io);
-    *why = "expected a larger --max-memory, which leaves no receive buffer";
+    *why = "--max-memory leaves no receive buffer; expected a larger --max-memory";
     return io->reserve_count ? 0 : -ENOMEM;
 }
 

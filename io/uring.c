@@ -157,7 +157,7 @@ static bool multishot_works(struct io *io) {
 static int try_out(struct uring_io *io, const char **why) {
     uring_buffers_fill(&io->buffers, &io->ring);
     if (io->buffers.free_count == io->buffers.count) {
-        *why = "expected a larger --max-memory, which leaves no receive buffer";
+        *why = "--max-memory leaves no receive buffer; expected a larger --max-memory";
         return -ENOMEM;
     }
     if (!multishot_works(&io->io)) {

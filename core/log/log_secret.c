@@ -125,7 +125,7 @@ size_t log_hide_credentials(char *text, size_t bytes) {
 
 // --- Values by their name
 
-// What a name of a secret ends with, in lower case. `_` stands for `-`, `_` or a blank, or for nothing.
+// The ends of names that tell of a secret, in lower case. `_` stands for `-`, `_` or a blank, or for nothing.
 static const char *const secret_names[] = {"password",   "passwd",     "passphrase",  "secret",
                                            "token",      "api_key",    "access_key",  "private_key",
                                            "secret_key", "credential", "credentials", "authorization"};

@@ -5,7 +5,7 @@
 
 #include "core/json/json.h"
 
-// Of a span without texts and attributes' values.
+// The bytes of a span without texts and attributes' values.
 enum { SPAN_BYTES_USUAL = 1536 };
 
 // --- Parts

@@ -1,6 +1,6 @@
 // One body on its way out: a list of pieces. Most pieces are stretches of the buffer in which the body came
-// in, some a few bytes of text that the hub put in their place. The body itself is never copied into a
-// parcel, but for a pack, which has many small frames in a buffer of its own (pack.h).
+// in, some a few bytes of text that the hub put in their place. A parcel holds no copy of its body. A pack
+// alone does: many small frames in a buffer of its own (pack.h).
 //
 //     {"jsonrpc":"2.0","id": | 4503599627370498 | ,"method":...}
 //     buffer                   text               buffer

@@ -239,7 +239,7 @@ static bool looks_like(const uint8_t *text, uint32_t bytes, const char *form) {
     return true;
 }
 
-// Of the year: 1 to 12; 0: it is none.
+// Returns the month, 1 to 12, or 0 where the text names none.
 static int month_at(const uint8_t *text) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int month = 0;

@@ -1,8 +1,8 @@
 // Hubs that are joined through NATS servers, on simulated kernels: guests register, ask, notify, publish, cancel and leave at
-// each hub while servers are killed, cut from each other, silent and lame, and hubs are cut off and killed. What it knows of
-// each message is who sent it where, and whether anything was wrong then: so a request ends once, with its answer or an
-// error that may be; what is sent while nothing is wrong arrives; a name has one holder; and once all is well again, everybody
-// is found from everywhere.
+// each hub while servers are killed, cut from each other, silent and lame, and hubs are cut off and killed. The oracle knows of
+// each message who sent the message where, and whether anything was wrong then. A request ends once, with its answer or an
+// error that may be. A message that is sent while nothing is wrong arrives. A name has one holder. Once all is well again,
+// everybody is found from everywhere.
 #include "tests/sim/clusters.h"
 
 #include <inttypes.h>
