@@ -155,6 +155,15 @@ static bool take_out(struct model *model, uint64_t hub_id) {
     return parcel != NULL;
 }
 
+// A model whose outbox has so many parcels that the next frame may be packed.
+static void begin_with_parcels(struct model *model) {
+    *model = (struct model){.next = 1};
+    set_up_frame(&model->fixture, "", 5, 300);
+    outbox_init(&model->outbox);
+    while (model->count < OUTBOX_PACKED_FROM)
+        add(model, true);
+}
+
 static void cancel(struct model *model, uint64_t hub_id) {
     uint32_t at = 0;
     while (at < model->count && model->waits[at] != hub_id)
@@ -230,11 +239,7 @@ static void requests_come_are_cancelled_and_leave_in_order(void **state) {
 static void while_memory_is_tight_no_pack_is_made(void **state) {
     (void)state;
     static struct model model;
-    model = (struct model){.next = 1};
-    set_up_frame(&model.fixture, "", 5, 300);
-    outbox_init(&model.outbox);
-    while (model.count < OUTBOX_PACKED_FROM)
-        add(&model, true);
+    begin_with_parcels(&model);
     struct buffer_budget *budget = &model.fixture.budget;
     uint64_t others = budget->bytes_max / 64 * 53; // of the last three sixteenths, with room for a buffer
     assert_true(buffer_budget_take(budget, others, BUDGET_OWED));
@@ -257,11 +262,7 @@ static void while_memory_is_tight_no_pack_is_made(void **state) {
 static void a_cancel_behind_packed_frames_makes_no_index(void **state) {
     (void)state;
     static struct model model;
-    model = (struct model){.next = 1};
-    set_up_frame(&model.fixture, "", 5, 300);
-    outbox_init(&model.outbox);
-    while (model.count < OUTBOX_PACKED_FROM)
-        add(&model, true);
+    begin_with_parcels(&model);
     while (model.count < 100)
         add(&model, false);
     assert_true(model.outbox.packs > 0);
@@ -281,11 +282,7 @@ static void a_cancel_behind_packed_frames_makes_no_index(void **state) {
 static void at_most_three_packs_wait(void **state) {
     (void)state;
     static struct model model;
-    model = (struct model){.next = 1};
-    set_up_frame(&model.fixture, "", 5, 300);
-    outbox_init(&model.outbox);
-    while (model.count < OUTBOX_PACKED_FROM)
-        add(&model, true);
+    begin_with_parcels(&model);
     uint32_t made = model.fixture.buffers.made;
     for (unsigned round = 1; round <= 2 * OUTBOX_PACKS_MAX; round++) {
         add(&model, true);
