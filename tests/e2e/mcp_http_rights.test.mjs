@@ -244,3 +244,14 @@ withUsers('calls that no server gets have lines in the journal', REFUSING_USERS,
   }, ['down', 'a', 'error', 'all'], ['down', 'a', 'error', 'all']);
   assert.ok(!readFileSync(hub.journal, 'utf8').includes('hidden'));
 });
+
+const each = join(directoryOfUsers, 'each.ini');
+writeFileSync(each, section('one', 'a') + section('two', 'a').replace('protocol = mcp', 'protocol = mcp\ninstances = each'));
+withUsers('a call that is refused at once has one line, and counts once', USERS, { transport: 'http', options: ['--config', each, '--max-mcp-sessions', '1'] }, async (hub) => {
+  await open(hub, 'all', '/mcp/two');
+  const answer = await (await sendModern(hub, '/mcp/two', 'tools/call', { name: 'a' }, { fields: bearer('all') })).end();
+  assert.equal(answer.status, 503, answer.text);
+  const boss = await known(hub, 'boss', 'tcp');
+  assert.equal((await boss.ask('hub/stats')).result.mcp_tool_calls_error, 1);
+  assert.equal((await toolLines(hub, 1)).length, 1);
+});

@@ -102,7 +102,9 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     text_init(&data);
     reply_data_string(&data, "agent", server->name, server->name_bytes);
     reply_data_text(&data, "fault", "the server doesn't say whether it speaks this era");
-    note_refused(shard, wait, ERROR_OVERLOADED);
+    const struct mcp_post *post = mcp_http_of(shard)->serving;
+    if (!post || post->exchange != exchange) // else the reply notes it
+        note_refused(shard, wait, ERROR_OVERLOADED);
     wait->exchange->wait = NULL;
     mcp_reply_error(shard, exchange, 503, wait->to, ERROR_OVERLOADED, &data);
     list_remove(&wait->link);
