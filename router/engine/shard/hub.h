@@ -1,5 +1,5 @@
-// State that all shards of a hub share, made before the shards run. Each field says which thread may write to the field
-// afterwards.
+// State that all shards of a hub share, made before the shards run. A field that changes afterwards is atomic or names the
+// thread that writes to the field.
 #pragma once
 
 #include <assert.h>
@@ -24,7 +24,7 @@
 
 // --- Allowed names
 
-// Names that an operator allows: of hosts, or of origins.
+// Names of hosts or origins that the operator allows.
 
 enum { ALLOWLIST_MAX = 16, ALLOWLIST_BYTES_MAX = 255 };
 
@@ -33,9 +33,9 @@ struct allowlist {
     char names[ALLOWLIST_MAX][ALLOWLIST_BYTES_MAX + 1];
 };
 
-// Adds one; false where it is empty or too long, or there are too many.
+// Adds a name. Returns false if the name is empty or too long, or if the list is full.
 bool allowlist_add(struct allowlist *allowed, const char *name);
-// Returns the name that is the same but for case, or NULL. The result lives as long as the names do.
+// Returns the name of the list that is equal but for case, or NULL. The list owns the result.
 const char *allowlist_find(const struct allowlist *allowed, const void *name, size_t bytes);
 
 struct account;
@@ -48,21 +48,20 @@ struct secure_source;
 struct shard;
 struct users;
 
-// How the hub ends: all shards go through these together; the last one to finish a phase begins the next
-// (drain.c).
+// The phases of a hub's end. All shards are in the same phase: the last shard to finish a phase begins the next (drain.c).
 enum hub_phase {
     HUB_SERVING,
-    HUB_DRAINING, // no new connections and requests; what is pending gets its time
+    HUB_DRAINING, // new connections and requests are refused; pending requests may still be answered
     HUB_CLOSING,  // connections are closed
-    HUB_STOPPED,  // what was lent between shards has come home
+    HUB_STOPPED,  // each shard has back what the other shards had of it
 };
 
-// Random, each by itself: what is published under one tells nothing of the others.
+// Random keys, independent of each other: a hash that is published under one key tells nothing of the other keys.
 struct hub_secrets {
     struct siphash_key tables;      // of hash tables
-    struct siphash_key sessions;    // of the names under which connections are known
-    struct siphash_key checkpoints; // of what is held
-    struct siphash_key spans;       // of traces and spans
+    struct siphash_key sessions;    // of the names of connections (hub_session)
+    struct siphash_key checkpoints; // of the ids of held messages
+    struct siphash_key spans;       // of the ids of traces and spans
 };
 
 enum { HUB_DISPLAY_BYTES_MAX = 64 };
@@ -70,146 +69,157 @@ enum { HUB_DISPLAY_BYTES_MAX = 64 };
 // The cluster of hubs that the hub belongs to.
 struct hub_cluster {
     char name[CLUSTER_NAME_BYTES_MAX + 1];
-    char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // as lists and logs call this hub
-    uint64_t realm_grace_ns;                  // so long hubs of the former REALM are served; 0: they aren't
-    const struct cluster_settings *settings;  // how the others are reached (router/features/cluster)
+    char hub_name[HUB_DISPLAY_BYTES_MAX + 1]; // this hub's name in lists and logs
+    uint64_t realm_grace_ns;                  // how long hubs of the former REALM are served; 0: not at all
+    // The addresses of NATS servers and the rest (router/features/cluster)
+    const struct cluster_settings *settings;
 };
 
-// How the hub is walled in (--sandbox), as hub/stats tells it.
+// The state of the sandbox (--sandbox), as hub/stats tells it.
 enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_REQUIRED };
 
 struct hub_sandbox {
     enum sandbox_mode mode;
-    bool may_dial; // the hub connects to others, which its walls let it
+    bool may_dial; // the sandbox lets the hub connect to other addresses
     enum sandbox_layer_state layers[SANDBOX_LAYER_COUNT];
 };
 
-// Notices to a service manager.
+// The notices that a service manager gets.
 enum hub_notice { HUB_RELOADS, HUB_IS_READY, HUB_STOPS, HUB_IS_ALIVE };
 
 enum { OPTIONS_OWN_MAX = 8 };
 
 struct hub_settings {
-    // These may be read again while the hub runs (hub_reload), but for limits.connections_max.
+    // A reload may change these (hub_reload), but for limits.connections_max.
     struct limits limits;
     bool require_initialize;
     bool takeover;
-    bool progress_extends; // the time of a request with a progress token, whose source says nothing of time
-    bool strict;           // of the two depths of validation (validate.h)
-    struct child_settings *children; // linked; the edition's
-    struct allowlist hosts;       // that HTTP's Host may name, besides the listener's own and this machine's
-    struct allowlist origins;     // whose pages may speak to the hub, besides its own
-    struct secure_source *secure; // what TLS is made from; one reference, the edition's; NULL: there is none
-    bool half_close_leaves;       // a peer's end means that it has left, and not only that it asks no more
-    struct realm realm;           // which hubs belong together, by the users file and the gate
-    struct realm
-        previous; // the realm before that, under which hubs may still be asked until former_until_ms; bytes 0: none
-    uint64_t previous_until_ms;                  // by the shards' clock
+    bool progress_extends; // progress extends the time-out of a request whose source sets no time-out
+    bool strict;           // the whole body is validated, not the routed fields alone (validate.h)
+    struct child_settings *children; // a linked list, owned by the edition
+    struct allowlist hosts;       // that HTTP's Host may name, beside the listener's and this machine's names
+    struct allowlist origins;     // whose pages may connect to the hub, beside the hub's own page
+    struct secure_source *secure; // certificates and keys of TLS; the edition has one reference; NULL: no TLS
+    bool half_close_leaves;       // the end of a peer's stream means that the peer has left
+    struct realm realm; // the hash of the users file and the gate: hubs with the same realm serve each other
+    struct realm previous; // the realm before the last reload, valid until previous_until_ms; bytes 0: none
+    uint64_t previous_until_ms;                  // by the shards' clock (shard_now_ms)
     uint64_t own[FEATURES_MAX][OPTIONS_OWN_MAX]; // values of features' options (option.h)
-    struct users *users; // who may do what; the edition's. NULL, from the start to the end: everybody may all
+    // The users file, owned by the edition. NULL, for the whole run: everybody may do everything
+    struct users *users;
 
-    // These stay.
-    const struct feature *const *features; // that there may be, by number (feature.h); NULL: none
+    // These are constant.
+    const struct feature *const *features; // all features, by number (feature.h); NULL: none
     uint32_t shard_count;
-    char http_host[64];    // of the listener of HTTP, as in a URI; empty: there is none
-    uint16_t http_port;    // the one that was picked
-    bool http_secure;      // over TLS
-    bool share_addresses;  // with a hub that takes over: SIGTERM steps aside before it drains
-    struct keeper *keeper; // starts the children; NULL: there can be none
-    const char *journal;   // the audit journal's path; NULL: none is kept
-    enum governance
-        approval_level; // what requires this level or more is held until somebody approves it; 0: nothing
+    char http_host[64]; // the host of the HTTP listener, as in a URI; empty: there is no such listener
+    uint16_t http_port; // the port of the HTTP listener, as the kernel has chosen it
+    bool http_secure;   // the HTTP listener speaks TLS
+    // Another hub may listen on the same addresses: SIGTERM ends listening before draining
+    bool share_addresses;
+    struct keeper *keeper; // the process that starts children; NULL: no children are possible
+    const char *journal;   // the path of the audit journal; NULL: there is no journal
+    // A message that requires this level or more is held for approval; 0: none is held
+    enum governance approval_level;
     struct hub_secrets secrets;
     uint32_t process;
-    const struct hub_cluster *cluster; // NULL: there are no other hubs
-    struct http_url collector_url; // of what gets spans (router/features/trace); an empty host: there is none
-    const struct resolver *resolvers[FEATURES_MAX]; // of features that look names up, by number; NULL: none
-    enum io_backend io;                             // what every shard opens
-    uint64_t spin_ns, hold_ns;                      // as io_options
-    const struct turn_bounds *bounds;               // NULL: as they are (turn_bounds_defaults)
-    struct hub_sandbox sandbox; // of the hub itself: its walls are set before it says that it listens
-    // Reads the configuration again over *fresh; false when it can't be used, and that has been said. NULL:
-    // there is none to read.
+    const struct hub_cluster *cluster; // NULL: this hub isn't part of a cluster
+    struct http_url collector_url;     // the collector of spans (router/features/trace); an empty host: none
+    // Of the features that look up host names, by number; NULL: none
+    const struct resolver *resolvers[FEATURES_MAX];
+    enum io_backend io;               // the backend that every shard opens
+    uint64_t spin_ns, hold_ns;        // as in struct io_options
+    const struct turn_bounds *bounds; // NULL: turn_bounds_defaults
+    struct hub_sandbox sandbox;       // of the hub's process, complete before the hub says that it listens
+    // Reads the configuration into *fresh. Returns false if the configuration is wrong, which has been logged. NULL: there
+    // is no configuration to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);
-    void (*in_effect)(void *context); // what was read again is, for whoever asks from here on; or NULL
+    void (*in_effect)(void *context); // called when the fresh configuration is in effect; or NULL
     void *read_context;
-    void (*notice)(void *context, enum hub_notice notice); // of read_context, on shard 0; or NULL
-    uint64_t watchdog_ms; // how often it is told that the hub is alive; 0: never
+    // Tells the service manager; called with read_context on shard 0; or NULL.
+    void (*notice)(void *context, enum hub_notice notice);
+    uint64_t watchdog_ms; // the interval of HUB_IS_ALIVE; 0: never
 };
 
-// Settings that took effect once, and those before them.
+// One version of the settings. The newest is in effect; older ones are kept for shards that still read them.
 struct hub_edition {
     struct hub_settings settings;
-    uint64_t number; // one more than of the edition before
+    uint64_t number; // the number of the edition before, plus one
     struct hub_edition *before;
 };
 
 struct hub {
-    struct hub_settings settings; // as at the start; constant
-    // The settings in effect: replaced by shard 0, taken up by each shard at its next turn, and kept until
-    // the end because another shard may still be reading them.
+    struct hub_settings settings; // the settings of the start; constant
+    // The settings in effect. Shard 0 replaces the edition. Each shard takes the new edition at its next turn
+    // (shard_take_settings). An edition is freed when no shard reads it any more.
     struct hub_edition *_Atomic edition;
-    struct feature_set *features;         // that it has; constant
-    struct feature_set *features_watched; // likewise, for shards whose messages are watched
-    void *states
-        [FEATURES_MAX];    // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
-    struct shard **shards; // each is set by its own thread before any runs
-    struct mailbox *mailboxes; // from shard * shard_count + to shard
+    struct feature_set *features;         // the features that this hub has; constant
+    struct feature_set *features_watched; // the same features with those that watch messages; constant
+    // The state of each feature, by number (feature.h); NULL: the feature is absent or has no state.
+    void *states[FEATURES_MAX];
+    struct shard **shards;     // each thread sets its own shard before any shard runs
+    struct mailbox *mailboxes; // index: sending shard * shard_count + receiving shard
     struct buffer_budget budget;
-    _Atomic bool failed;            // something without which it can't go on has ended: the status is 1
-    _Atomic uint64_t journal_bytes; // of entries on their way to the journal, counted by all shards
-    _Atomic int journal_file;       // its number, for who looks whether it could be written
-    _Atomic int journal_doubt; // why it couldn't, as some shard has found; 0: none has since shard 0 looked
-    _Atomic bool journal_failing; // its last group could not be written; shard 0 says so
-    _Atomic uint32_t **pending; // of [shard][slot]: requests that this connection owes, counted by all shards
-    _Atomic uint64_t
-        *unknown_oldest; // of [shard]: the number of the oldest of those without a credential, set by the
-                         // shard once a turn; 0: there is none, or it has been asked to go
-    _Atomic uint64_t unknown_count;  // who came without a credential has the next number, on whatever shard
-    _Atomic uint64_t *taken_up;      // of [shard]: the number of the edition that it reads, set by the shard
-    _Atomic uint32_t *connections;   // of [shard]: counted up by the acceptor, down by the shard
-    _Atomic uint32_t *subscriptions; // of [shard]: entries in its table of topics, set by the shard
-    _Atomic uint32_t presence_subscriptions; // of all shards, to events that the hub publishes of agents
-    _Atomic uint32_t presence_hubs;          // other hubs with such subscriptions; shard 0 sets it
-    struct subscriber_count *demand;         // all of them, counted by all shards; NULL: users aren't on
-    // How shards agree which large frames give way near the bound of memory (pressure.c).
-    _Atomic uint64_t *slowest;            // of [shard]: the rank of its slowest sender, set by the shard
-    _Atomic uint64_t waiting_ms;          // when a shard last saw that a frame had waited for long
-    _Atomic uint64_t give_way_ms;         // when a slow sender may be closed for it
-    _Atomic uint64_t relieved_ms;         // when a shard last closed a slow reader
-    uint64_t began_ms;                    // by the shards' clock; set before they run
-    struct authn_throttle authn_throttle; // wrong credentials
-    struct quota_shares shares;           // what peers have the hub keep, by user or address
-    struct account *strangers;            // refusals of those of whom it isn't known who they are
-    _Atomic uint32_t link_number;         // N of the link that stands, or stood last; shard 0 sets it
-    _Atomic uint32_t hubs_unserved; // other hubs that speak another protocol, or have another REALM; likewise
-    _Atomic uint32_t hubs_strict;   // other hubs that judge bodies wholly
-    _Atomic uint64_t events_dropped; // that could not be published to other hubs
-    _Atomic uint64_t events_unknown; // how often other hubs have lost events for subscribers of this one
-    _Atomic uint64_t link_payload_bytes_max; // that the link's server lets pass; shard 0 sets it
-    _Atomic uint64_t asked_ms;      // when somebody last asked how the hub is (survey.c); 0: nobody has
+    _Atomic bool failed; // a process or thread that the hub needs has ended: the hub exits with status 1
+    _Atomic uint64_t journal_bytes; // of journal entries that aren't written yet; all shards count
+    // The journal's file descriptor, with which a shard checks that the journal can be written
+    _Atomic int journal_file;
+    // The error that a shard found in writing the journal; 0: none since shard 0 looked
+    _Atomic int journal_doubt;
+    _Atomic bool journal_failing; // the journal's last group wasn't written; shard 0 sets this
+    _Atomic uint32_t **pending;   // [shard][slot]: requests that the connection must answer; all shards count
+    // [shard]: the number of the oldest connection without a credential; the shard sets this once a turn; 0:
+    // there is none, or the connection was asked to close
+    _Atomic uint64_t *unknown_oldest;
+    // Connections that came without a credential, on all shards; each gets the next number
+    _Atomic uint64_t unknown_count;
+    // [shard]: the number of the edition that the shard reads; the shard sets this
+    _Atomic uint64_t *taken_up;
+    _Atomic uint32_t *connections;   // [shard]: the acceptor counts up, the shard counts down
+    _Atomic uint32_t *subscriptions; // [shard]: entries of the shard's table of topics; the shard sets this
+    _Atomic uint32_t presence_subscriptions; // of all shards, to the hub's events about agents
+    _Atomic uint32_t presence_hubs;          // other hubs with such subscriptions; shard 0 sets this
+    struct subscriber_count *demand; // subscriptions by topic; all shards count; NULL: there is no users file
+    // With these the shards agree which large frames are dropped near --max-memory (pressure.c).
+    _Atomic uint64_t *slowest;    // [shard]: the rank of the shard's slowest sender; the shard sets this
+    _Atomic uint64_t waiting_ms;  // when a shard last saw a frame that had waited for long
+    _Atomic uint64_t give_way_ms; // when a slow sender may be closed to make room
+    _Atomic uint64_t relieved_ms; // when a shard last closed a slow reader
+    uint64_t began_ms;            // the start, by the shards' clock; constant
+    struct authn_throttle authn_throttle; // of wrong credentials
+    struct quota_shares shares;           // memory that peers occupy outside messages, by user or address
+    struct account *strangers;            // the refusals of connections whose user isn't known
+    // N of the present or the last link (section 11 of the protocol page); shard 0 sets this
+    _Atomic uint32_t link_number;
+    _Atomic uint32_t hubs_unserved;  // other hubs with another protocol or REALM; shard 0 sets this
+    _Atomic uint32_t hubs_strict;    // other hubs that validate whole bodies; shard 0 sets this
+    _Atomic uint64_t events_dropped; // events that could not be published to other hubs
+    _Atomic uint64_t events_unknown; // how often other hubs lost events for subscribers of this hub
+    // The largest payload of the link's NATS server; shard 0 sets this
+    _Atomic uint64_t link_payload_bytes_max;
+    _Atomic uint64_t asked_ms;      // when a client last asked for hub/stats or the like (survey.c); 0: never
     _Atomic uint32_t phase;         // enum hub_phase
-    _Atomic uint32_t phase_waiting; // shards that have not finished this phase
+    _Atomic uint32_t phase_waiting; // the shards that have not finished the phase
 };
 
-// Makes a hub; its settings are copied. 0 or -ENOMEM.
+// Makes a hub and copies the settings. Returns 0 or -ENOMEM.
 int hub_create(struct hub **out, const struct hub_settings *settings);
 enum { HUB_LIMITS_FAULT_BYTES = 96 };
-// Whether a running hub can take up limits. False where the memory is less than its shards need, or where what peers have the hub keep,
-// which falls only when they leave, takes more than half of it: the hub might never be able to receive again. Writes what is expected.
+// Returns whether a running hub may take these limits. False if the memory is less than the shards need, or if the quota in
+// use takes more than half of the memory: the quota falls only when peers leave, so the hub might never receive again. Then
+// writes to `expected` which memory is allowed.
 bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
                         char expected[HUB_LIMITS_FAULT_BYTES]);
-// Reads the configuration again, on shard 0's thread. False when it can't be used or memory is used up: the
-// hub goes on as before.
+// Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong or memory
+// is used up: the hub goes on as before.
 bool hub_reload(struct hub *hub, uint64_t now_ms);
-// Every shard must have been closed.
+// Frees the hub. Every shard must have been closed.
 void hub_destroy(struct hub *hub);
 
 static inline struct mailbox *hub_mailbox(struct hub *hub, uint32_t from, uint32_t to) {
     assert(from < hub->settings.shard_count && to < hub->settings.shard_count);
     return &hub->mailboxes[from * hub->settings.shard_count + to];
 }
-// The settings in effect.
+// Returns the settings in effect.
 static inline const struct hub_settings *hub_settings(const struct hub *hub) {
     return &atomic_load(&hub->edition)->settings;
 }
@@ -217,7 +227,7 @@ static inline enum hub_phase hub_phase(const struct hub *hub) {
     return (enum hub_phase)atomic_load_explicit(&hub->phase, memory_order_acquire);
 }
 
-// A connection's name in the whole hub: shard, slot, generation. 0 is nobody.
+// Returns the name of a connection, unique in the hub: shard, slot, generation. 0 names no connection.
 static inline uint64_t hub_connection(uint32_t shard, uint32_t slot, uint32_t generation) {
     assert(shard < SHARDS_MAX && slot <= 0xffffff);
     return (uint64_t)shard << 56 | (uint64_t)slot << 32 | generation;
@@ -228,27 +238,27 @@ static inline uint32_t connection_shard(uint64_t connection) {
 static inline uint32_t connection_slot(uint64_t connection) {
     return (uint32_t)(connection >> 32) & 0xffffff;
 }
-// Whether there is such a place in this hub, whoever has it now.
+// Returns whether the hub has such a slot, whichever connection is in the slot now.
 static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
     return connection_shard(connection) < hub->settings.shard_count &&
            connection_slot(connection) < hub->settings.limits.connections_max;
 }
 
-// The name under which peers and the journal know a connection, in hexadecimal digits. No two have the same,
-// and nobody can tell from it another one's, or any secret of the hub.
+// Writes the name under which peers and the journal know a connection: hexadecimal digits, different for each connection. The
+// name tells nothing about other names or the hub's secrets.
 enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
 void hub_session(const struct hub *hub, uint64_t connection, char *out);
 
-// How many requests a connection owes: as groups_load, with the hub as context.
+// Returns how many requests a connection must answer. A callback of type groups_load with the hub as its context.
 uint32_t hub_pending(const void *hub, uint64_t connection);
-// Adds to it.
+// Adds `change` to the number of requests that a connection must answer.
 void hub_pending_add(struct hub *hub, uint64_t connection, int32_t change);
-// The shard with the fewest connections.
+// Returns the shard with the fewest connections.
 uint32_t hub_emptiest_shard(const struct hub *hub);
-// Connections of all shards together.
+// Returns the number of connections of all shards.
 uint32_t hub_connection_count(const struct hub *hub);
 
-// Writes the NODE under which other hubs know this one, which is the same until the process ends.
+// Writes the NODE under which other hubs know this hub: constant for the life of the process.
 void hub_node(const struct hub *hub, char out[NODE_BYTES]);
-// Tells the subscribers of all shards that events of other hubs have been lost.
+// Has all shards tell their subscribers that events of other hubs were lost.
 void hub_lose_events(struct hub *hub);
