@@ -1,18 +1,17 @@
-// One connection as the router sees it: its place in the shard, the frame that is coming in, its requests,
-// and its end.
+// The state of one connection: its slot in the shard, the frame that is coming in, its requests, and its end.
 //
-//     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel let go──▶ gone
+//     OPEN ──peer's end──▶ ENDED ─────last answer sent─────▶ CLOSING ──kernel is done──▶ freed
 //       │                                                       ▲
 //       ├──exit, hub's end──▶ LINGERING ──all sent──▶ SHUT ─────┤ read, or 1 s
 //       │   (from ENDED, too)
 //       └──framing error────▶ SILENCED ───all sent─────┘
 //
-// An error of the socket, a limit, or the hub's end lead from everywhere to CLOSING. Agents of a connection
-// leave as soon as it isn't OPEN any more, because nothing can be answered from there.
+// An error of the socket, a limit, or the hub's end lead from every state to CLOSING. A connection's agents leave as soon as
+// the connection isn't OPEN any more, because the agents can't answer then.
 //
-// A function that finds that a peer must end only marks it. The peer's state moves, and it is put among the
-// shard's teardown, which the turn carries out (peer_teardown.h) when the work at hand is over. No function
-// loses a peer, or its requests, in the middle of work on it.
+// A function that finds that a peer must end only marks the peer: the state changes, and the peer joins shard.teardown. The
+// turn carries the teardown out when the present work is done (peer_teardown.h). So no function loses a peer, or the peer's
+// requests, in the middle of work on the peer.
 #pragma once
 
 #include <assert.h>
@@ -34,13 +33,13 @@ struct mail;
 
 // A peer's orders to the registry that are under way (router/registry/orders.h). Zeroed: none.
 struct admission {
-    uint32_t orders;             // that went out and haven't come back
-    uint32_t patterns;           // that these list and that aren't in force yet
-    struct mail *waiting, *last; // orders that wait for those; NULL: none
+    uint32_t orders;             // orders under way
+    uint32_t patterns;           // patterns of these orders that aren't in force yet
+    struct mail *waiting, *last; // orders that wait until those are done; NULL: none
 };
 
-// X(state, whether what it sends is heard, whether anything may still be queued for it, the states that may
-// follow as PEER_MOVE bits)
+// X(state, whether the peer's messages are read, whether messages may be queued for the peer, the states that may follow as
+// PEER_MOVE bits)
 #define PEER_STATES(X)                                                                                       \
     X(PEER_OPEN, true, true,                                                                                 \
       PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
@@ -68,54 +67,55 @@ struct peer {
     uint64_t name; // of the connection in the whole hub; constant
     enum peer_state state : 6;
     bool initialized : 1;
-    bool steady : 1;                // it goes on reading, if slowly (peer_took)
-    bool probed : 1;                // `taken` is of after the last sign that it takes something
-    bool spread : 1;                // it is in shard.spreading.waiting, not in shard.to_send
-    unsigned spread_round : 9;      // in which a send of many's events began that is under way (send.c); or 0
-    enum governance governance : 3; // of its initialize
-    unsigned looks : 8;             // that found nothing more taken since (slow_reader.c)
-    bool reads_paused : 1;          // what it says waits, until the peer reads (queue_limit_pauses_reads)
+    bool steady : 1;                // the peer reads, if slowly (peer_took)
+    bool probed : 1;                // `taken` was read after the kernel last took bytes
+    bool spread : 1;                // `to_send` is in shard.spreading.waiting, not in shard.to_send
+    unsigned spread_round : 9;      // the round in which the present send of a fan-out began (send.c); or 0
+    enum governance governance : 3; // the level that initialize gave
+    unsigned looks : 8;             // looks in a row that found no more bytes taken (slow_reader.c)
+    // The hub reads no messages until the peer reads (queue_limit_pauses_reads)
+    bool reads_paused : 1;
 
     // The unit that is coming in (receive.c).
     struct unit unit;
-    struct buffer *partial; // what holds its bytes so far, when no arrival is being read
-    uint32_t partial_at;    // where they are there
+    struct buffer *partial; // holds the unit's bytes so far, between two arrivals
+    uint32_t partial_at;    // the offset of these bytes in the buffer
     uint32_t partial_bytes;
-    uint32_t partial_checked; // of them, when its sender was last judged
-    uint32_t frames;          // that came, to tell one partial frame from the next
+    uint32_t partial_checked; // the value of partial_bytes when the sender's speed was last checked
+    uint32_t frames;          // how many frames came, to tell one partial frame from the next
 
-    // Times are ticks of the shard's (shard_tick).
-    uint32_t checked_ms;  // when the sender of a partial frame was last judged
-    uint32_t partial_ms;  // when its memory was taken
+    // Times are ticks of the shard (shard_tick).
+    uint32_t checked_ms;  // when the sender's speed was last checked
+    uint32_t partial_ms;  // when the memory of `partial` was taken
     uint32_t received_ms; // when bytes last came
-    uint32_t sending_ms;  // when the kernel last took something of what is being sent
-    struct timer timer;   // frame timeout, idle timeout or linger, by state
-    uint32_t taken;       // io_ack_mark, when the kernel was last asked (slow_reader.c)
-    uint32_t burst_bytes; // that the kernel has taken since late_at; saturates (slow_reader.c)
+    uint32_t sending_ms;  // when the kernel last took bytes of the present send
+    struct timer timer;   // of the frame, of idleness or of lingering, by state
+    uint32_t taken;       // io_ack_mark at the last look (slow_reader.c)
+    uint32_t burst_bytes; // bytes that the kernel has taken since late_at; saturates (slow_reader.c)
 
-    uint32_t missed;                    // events that it could not take and hasn't been told of (send.c)
-    uint32_t awaited;                   // orders and the like under way, whose answer this peer waits for
-    uint32_t exchanges;                 // of its own, not answered yet (exchange.c)
-    uint64_t exchange_bytes : 40;       // that their answers hold
-    uint64_t late_at : 24;              // when much began to wait for it (slow_reader.c); 0: less does
-    struct request_index request_index; // its requests under way
-    struct order *leave_order;          // made with the first registration, so that leaving needs no memory
-    struct admission admission;         // of its orders to the registry
+    uint32_t missed;                    // lost events of which the peer must still be told (send.c)
+    uint32_t awaited;                   // orders and the like under way that this peer waits for
+    uint32_t exchanges;                 // exchanges of the peer that aren't answered yet (exchange.c)
+    uint64_t exchange_bytes : 40;       // bytes of the answers that these exchanges hold
+    uint64_t late_at : 24;              // when the queue passed its bound (slow_reader.c); 0: it hasn't
+    struct request_index request_index; // the peer's requests under way, by id
+    struct order *leave_order;          // made with the first registration: leaving needs no memory
+    struct admission admission;
     struct subscriber subscriber;
-    struct peer_cold *cold; // what few peers need (peer_cold.h); NULL: nothing of it
+    struct peer_cold *cold; // state that few peers need (peer_cold.h); or NULL
     struct deficit
-        *deficit; // it has had more than its share of turns (engine/turn/read_fairness.c); NULL: it hasn't
+        *deficit; // of a peer that has had more than its share (engine/turn/read_fairness.c); or NULL
 
-    struct list to_send;     // in shard.to_send or spreading.waiting while its outbox is to be looked at
-    struct list starved;     // in shard.starved while it waits for a receive buffer
-    struct list by_teardown; // in shard.slow_readers while it is watched, in shard.closing once it is closing
-    struct peer *ending;     // the next of shard.teardown, the last itself; NULL: it isn't among them
+    // In shard.to_send or spreading.waiting while the outbox may have messages to send
+    struct list to_send;
+    struct list starved;     // in shard.starved while the peer waits for a receive buffer
+    struct list by_teardown; // in shard.slow_readers while the reader is watched, in shard.closing in CLOSING
+    struct peer *ending;     // the next in shard.teardown; the last has itself; NULL: the peer isn't in there
 };
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
 
-// Returns whether the peer is in the middle of a frame whose memory isn't there yet: the peer isn't read
-// until it is. For a unit of unknown length, whether there is no memory for more of it.
+// Returns whether memory is missing for the rest of the frame that is coming in. The peer isn't read until there is memory.
 static inline bool peer_lacks_room(const struct peer *peer) {
     if (!peer->partial)
         return false;
@@ -125,7 +125,7 @@ static inline bool peer_lacks_room(const struct peer *peer) {
                             : room == peer->partial_bytes && room > RECEIVE_BUFFER_BYTES;
 }
 
-// The kernel has taken some of what is being sent. When that comes after a pause, the peer has read.
+// Notes that the kernel has taken bytes of the present send. If that comes after a pause, the peer has read.
 static inline void peer_took(const struct shard *shard, struct peer *peer) {
     peer->steady = peer->steady || shard_since(shard, peer->sending_ms) >= SLOW_READER_MS;
     peer->sending_ms = shard_tick(shard);
@@ -133,45 +133,42 @@ static inline void peer_took(const struct shard *shard, struct peer *peer) {
     peer->looks = 0;
 }
 
-// Takes a fresh socket in, on which this transport is spoken, perhaps over TLS. On failure the socket is closed and counted.
+// Makes a peer of a fresh socket with this transport, perhaps over TLS. On failure the socket is closed and counted.
 void peer_open(struct shard *shard, int socket, const struct transport *transport, bool secure);
-// Another transport is spoken from now on.
+// Gives the peer another transport from now on.
 void peer_speaks(struct shard *shard, struct peer *peer, const struct transport *transport);
-// The peer at a connection of this shard, or NULL when it is gone.
+// Returns the peer of a connection of this shard, or NULL if that peer is gone.
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
-// Takes a peer in that has no socket yet, and perhaps never gets one: messages for it wait. NULL at the limit
-// of connections, or when memory is used up. The caller calls connection_plug and io for it, and
-// peer_close_sockets when the kernel has let go.
+// Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of connections,
+// or if memory is used up. The caller calls connection_plug and io, and peer_close_sockets when the kernel is done.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
-// Overwrites bytes that a peer has sent and nobody reads any more: where users are on they may bear a
-// credential.
+// Overwrites bytes that a peer has sent and that nobody reads any more. With a users file such bytes may hold a credential.
 void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count);
 static inline void peer_erase(const struct peer *peer, uint8_t *bytes, size_t count) {
     if (__builtin_expect(count > 0 && peer->cold, false))
         peer_erase_bytes(peer, bytes, count);
 }
 
-// Drops the frame of which a part has come, and wipes that part: its bytes lie elsewhere, or nothing that still comes
-// from the peer counts. No receive into its buffer may be under way. The peer itself may stay for long, for answers.
+// Drops the frame that is coming in, and wipes its buffer. For when the bytes have been copied, or when the peer isn't read any
+// more. No receive into the buffer may be under way.
 void peer_drop_partial(struct peer *peer);
 
-// Returns the peer's cold state, made if there is none; NULL where the hub has no room to keep it.
+// Returns the peer's cold state, and makes the state if there is none. Returns NULL without memory.
 struct peer_cold *peer_take_cold(struct shard *shard, struct peer *peer);
-// Returns what a feature keeps for the peer; NULL: nothing.
+// Returns a feature's state of the peer, or NULL.
 static inline void *peer_state(const struct peer *peer, unsigned feature) {
     assert(feature < FEATURES_MAX);
     return peer->cold ? peer->cold->states[feature] : NULL;
 }
-// Makes a feature's state of the peer, zeroed, as a part of what the connection takes (shard.places). The engine gives the
-// state back with the peer.
-// NULL where the hub has no room to keep it.
+// Makes a feature's state of the peer, zeroed, in the quota of connections (shard.places). The engine gives the state back with
+// the peer. Returns NULL without memory.
 void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes);
 // Sets a feature's state of the peer to memory that the feature has taken elsewhere. The feature gives the memory back when
 // the peer is freed (peer_freed). NULL: the feature has given the memory back.
 void peer_keep(struct peer *peer, unsigned feature, void *state);
-// Whether nothing that is queued for it would reach it any more. Inline, as each frame asks it.
+// Returns whether messages that are queued for the peer would no longer reach the peer. Inline, since each frame needs this.
 static inline bool peer_is_deaf(const struct peer *peer) {
 #define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
     const unsigned addressed_states = 0 PEER_STATES(X);
@@ -180,31 +177,29 @@ static inline bool peer_is_deaf(const struct peer *peer) {
     return !(addressed_states & PEER_MOVE(peer->state)) ||
            (peer->connection.broken && !peer->connection.paused);
 }
-// Whether it is sent what waits for it, to be half-closed after that.
+// Returns whether the peer is half-closed as soon as its queue has been sent.
 static inline bool peer_lingers(const struct peer *peer) {
     return peer->state == PEER_LINGERING || peer->state == PEER_SILENCED;
 }
 
-// The peer's end came: agents leave, answers that are due are still delivered.
+// Handles the end of the peer's stream: its agents leave, and answers that the peer waits for are still sent.
 void peer_ended(struct shard *shard, struct peer *peer);
-// Sends what is queued, as long as the peer goes on taking some of it, then half-closes, throws away what
-// comes in for 1 s more, and closes. When the hub ends, all of it takes 1 s.
+// Sends the queue as long as the peer goes on reading, half-closes, discards for 1 s what the peer still sends, and closes. When
+// the hub ends, all of this takes at most 1 s.
 void peer_linger(struct shard *shard, struct peer *peer);
-// Lets a peer linger and queues nothing more for it: its last message is queued.
+// Lets the peer linger, and queues no more messages for the peer. The caller has queued the last one.
 void peer_silence(struct shard *shard, struct peer *peer);
-// Ends the peer now, and drops its queue. `counter` tells why; COUNTERS_COUNT when the end is counted
-// elsewhere.
+// Ends the peer now and drops its queue. `counter` counts the reason; COUNTERS_COUNT if the caller counts the end.
 void peer_close(struct shard *shard, struct peer *peer, int counter);
-// Goes on with an end that waits for answers to be sent; to be called whenever some were.
+// Goes on with an end that waits until answers are sent. Must be called whenever some were sent.
 void peer_settle(struct shard *shard, struct peer *peer);
-// Frees a closing peer that the kernel has let go, and its place.
+// Frees a peer in CLOSING, and its slot, when the kernel is done with the socket.
 void peer_free(struct shard *shard, struct peer *peer);
-// When it will have taken too long with what it does, unless something comes before; UINT64_MAX: never.
+// Returns when the peer's present state times out, in ms; UINT64_MAX: never.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer);
-// Arms the timer for what it watches already.
+// Arms the peer's timer for the present state, and keeps when that state began.
 void peer_rewatch(struct shard *shard, struct peer *peer);
-// Arms the timer for what it has to watch from now on.
+// Arms the peer's timer for a state that begins now.
 void peer_watch(struct shard *shard, struct peer *peer);
-// Arms the timers of all peers anew, after the times that these may take have changed: how long each of them
-// has taken already counts.
+// Arms the timers of all peers anew after the limits of time have changed. The time that has passed counts.
 void peers_rewatch(struct shard *shard);

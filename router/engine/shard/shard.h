@@ -1,5 +1,4 @@
-// One core's share of the hub: a thread, a ring, memory and tables of its own. Nothing on a frame's way takes
-// a lock.
+// The state of one core: a thread with a ring, memory and tables of its own. The path of a frame takes no lock.
 #pragma once
 
 #include <assert.h>
@@ -28,8 +27,8 @@
 #include "router/engine/shard/survey.h"
 
 enum { SHARD_MAGIC = 0x70627368 };
-// Bounds of a peer without a credential: bytes of a frame, and members of an array that may come before one that
-// bears a credential, as their refusals wait together for the last one.
+// Bounds of a peer without a credential: the bytes of a frame, and the members of an array that may come before the member
+// with a credential. The members' refusals wait together until the array is done.
 enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
 
 // The kind of a timer tells which struct has the timer in it. Timers of features have kinds of their own (feature.h).
@@ -48,7 +47,7 @@ enum timer_kind {
     TIMER_LOG
 };
 
-// Tokens: a peer's is its slot; these lie above all slots, and those of features (feature.h) above these.
+// Tokens of io. A peer's token is its slot. These lie above all slots, and the tokens of features (feature.h) lie above these.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
 #define TOKEN_SIGNALS  (UINT64_C(1) << 41)
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
@@ -59,13 +58,13 @@ struct journal;
 struct publication;
 struct transport;
 
-// Missed events that are known by their names though there is no memory.
+// Publications kept in reserve, so that missed events are known by name though there is no memory.
 enum { RESERVE_COUNT = 8 };
 
 struct peer_slots {
     struct peer **slots;
     uint32_t *generations;
-    uint32_t *free; // slots, as a stack
+    uint32_t *free; // a stack of free slots
     uint32_t free_count;
     uint32_t capacity; // grows by doubling up to the limit of connections
     uint32_t count;
@@ -75,32 +74,32 @@ enum { ACCEPT_WAITS_MAX = 64 };
 
 enum { SPREAD_ROUNDS_MAX = 511 }; // fits peer.spread_round
 
-// Events that go to many go out in parts (send.c).
+// Sends of events that go to many peers, which are begun a part at a time (send.c).
 struct spreading {
-    struct list waiting; // struct peer.to_send, of those for whom nothing else waits
-    struct list marker;  // in it: the pass under way goes as far
-    uint32_t passes;     // that have ended
-    uint32_t out;        // sends under way that were begun since `since_ns`
-    uint32_t round;      // of those, as struct peer.spread_round
+    struct list waiting; // of struct peer.to_send: peers for whom these events alone wait
+    struct list marker;  // an element of `waiting`: the present pass ends there
+    uint32_t passes;     // how many passes have ended
+    uint32_t out;        // sends under way that began since `since_ns`
+    uint32_t round;      // the number of the round in which these sends began (peer.spread_round)
     uint64_t since_ns;
-    uint64_t bytes; // of events that were offered to many, in all
+    uint64_t bytes; // the bytes of all events that were offered to many peers
 };
 
-// How the shard's time is shared among those who send to it (engine/turn/read_fairness.c).
+// How the shard's time is shared among the peers that send (engine/turn/read_fairness.c).
 struct share {
-    struct list fresh,
-        in_deficit;        // struct deficit.link: who waits for the first time, and those who have had theirs
-    uint32_t count;        // of both
-    uint32_t waiting;      // arrivals of theirs
-    struct deficit *spare; // or NULL
-    uint64_t from_ns;      // the clock when what came last was begun with
-    bool stale;            // something else was done since
-    uint64_t until_ns;     // when this turn has read enough
-    bool cuts;             // what is being read may be cut short between two units
-    bool heavy;            // since it was last looked at, something went to many
-    bool goes_on;          // with those who wait, in this turn
-    bool skipped;          // the turn before left what was owing alone
-    struct turn_parts parts; // of what is received straight into its own memory
+    // Lists of struct deficit.link: peers that wait for their first time, and peers that have used up their share.
+    struct list fresh, in_deficit;
+    uint32_t count;          // the length of both lists
+    uint32_t waiting;        // arrivals of these peers that wait
+    struct deficit *spare;   // a free element, or NULL
+    uint64_t from_ns;        // the clock when the present arrival began to be read
+    bool stale;              // other work was done since from_ns
+    uint64_t until_ns;       // when this turn ends reading
+    bool cuts;               // the reading of the arrival may stop between two units
+    bool heavy;              // a message went to many peers since the last look
+    bool goes_on;            // this turn goes on with the peers that wait
+    bool skipped;            // the turn before did not read the peers in deficit
+    struct turn_parts parts; // of large frames, which are received straight into their own memory
 };
 
 struct shard {
@@ -108,16 +107,16 @@ struct shard {
     uint32_t index;
     struct hub *hub;
     struct io *io;
-    const struct hub_settings *settings; // those in effect in this turn
-    const struct feature_set *features;  // of the hub (feature.h)
+    const struct hub_settings *settings; // the settings in effect in this turn
+    const struct feature_set *features;  // hub.features or hub.features_watched (feature.h)
     bool request_is_watched;             // a feature that watches looks at the request that is made ready
     uint64_t now_ms;                     // by io_now (shard_now_ms)
     uint32_t minute;                     // likewise (shard_minute)
     struct unit_limits unit_limits;
-    struct unit_limits unknown_limits; // of those of whom it isn't known who they are
+    struct unit_limits unknown_limits; // of peers whose user isn't known
 
     struct quota quota;
-    struct quota places; // what connections take by being there: --max-connections bounds that
+    struct quota places; // memory of the connections themselves, bounded by --max-connections
     struct buffer_pool buffers;
     struct parcel_pool parcels;
     struct sender sender;
@@ -129,149 +128,155 @@ struct shard {
     struct stats stats;
     struct survey survey;
 
-    const uint8_t *fault_bytes; // what a framing error was found in, while that is told
+    const uint8_t *fault_bytes; // the bytes with a framing error, while the error is told
     uint32_t fault_count;
 
-    struct account_leases account_leases; // of users, in this turn
+    struct account_leases account_leases; // of users' accounts, for this turn
 
     struct event_run run;
-    struct publication *missed;  // to be told to their subscribers (router/events/event_fanout.h)
-    struct publication *reserve; // for more of them, made with the shard
+    // Lost events of which subscribers must be told (router/events/event_fanout.h)
+    struct publication *missed;
+    struct publication *reserve; // free elements for `missed`, made with the shard
     uint32_t missed_count;
-    uint32_t missed_unnamed; // events that are known by number alone
-    // Agents that have come or gone, of whom it isn't told yet (router/registry/presence.h). The last shard's.
+    uint32_t missed_unnamed; // lost events whose names aren't kept
+    // Agents that have come or gone since the last publication (router/registry/presence.h). The last shard's alone.
     struct presence_queue {
         struct list changes;
-        uint32_t count;                    // of changes, in the list or on their way to subscribers
-        size_t capabilities_bytes;         // that these hold
-        uint32_t missed_came, missed_went; // for which there was no room
+        uint32_t count;                    // changes in the list or on their way to subscribers
+        size_t capabilities_bytes;         // of the capabilities that these changes hold
+        uint32_t missed_came, missed_went; // agents for which there was no room in the list
     } presence;
     struct rejects rejects;
-    void *states
-        [FEATURES_MAX];  // of features, by number (feature.h); NULL: the hub hasn't it, or it has no state
-    uint32_t sending_us; // the clock when what is to be sent now is handed over
-    struct list to_send; // struct peer.to_send
+    // The state of each feature, by number (feature.h); NULL: the feature is absent or has no state.
+    void *states[FEATURES_MAX];
+    uint32_t sending_us; // the clock when the present sends are handed to the kernel
+    struct list to_send; // of struct peer.to_send
     struct turn_bounds bounds;
     struct spreading spreading;
     struct share share;
-    struct list starved;      // struct peer.starved
-    struct list shaking;      // likewise; their handshakes wait for a turn (tls_receive.c)
-    uint32_t shakes;          // steps of handshakes in this turn
-    struct list slow_readers; // struct peer.standing
-    struct list closing;      // struct peer.standing
-    struct list abandoned;    // struct pending.by_source, of those who have left
-    uint32_t ends_left;       // how many of these may still end in this turn
-    struct list unknown;      // struct identity.unknown, oldest first
-    bool review_due;          // somebody has come to have what rights before gave it (rights_review.h)
-    struct peer *teardown, **teardown_last; // marked; linked by peer.ending (peer_teardown.h)
-    struct list exchanges;                  // struct exchange.link
+    struct list starved; // of struct peer.starved: peers that wait for a receive buffer
+    // Of struct peer.starved: peers whose TLS handshake waits for a turn (tls_receive.c)
+    struct list shaking;
+    uint32_t shakes;          // steps of TLS handshakes in this turn
+    struct list slow_readers; // of struct peer.by_teardown
+    struct list closing;      // of struct peer.by_teardown
+    struct list abandoned;    // of struct pending.by_source: requests whose source has left
+    uint32_t ends_left;       // how many abandoned requests may still end in this turn
+    struct list unknown;      // of struct identity.unknown: peers without a credential, oldest first
+    bool review_due;          // a peer has something that only its former rights allow (rights_review.h)
+    struct peer *teardown, **teardown_last; // peers that must end, linked by peer.ending (peer_teardown.h)
+    struct list exchanges;                  // of struct exchange.link
     struct freelist free_exchanges;
-    uint64_t relief_ms;          // when memory may be won back again (pressure.c)
-    struct timer shrink_timer;   // armed while memory lies at rest (pressure.c)
-    struct timer journal_timer;  // of shard 0: armed while the journal lacks entries that failed (journal.c)
-    struct timer refusals_timer; // armed while the journal hasn't been told of all refusals (audit.c)
-    struct timer slow_reader_timer; // armed while anybody is waited for (slow_reader.c)
-    uint64_t refused;               // of the budget's refusals, how many were known then
-    struct mail *orders;            // deferred until the mail before them is read (inbox.c)
+    uint64_t relief_ms;          // when the shard may next free memory by force (pressure.c)
+    struct timer shrink_timer;   // armed while the pools have unused memory (pressure.c)
+    struct timer journal_timer;  // of shard 0: armed while entries wait to be written once more (journal.c)
+    struct timer refusals_timer; // armed while refusals are counted that the journal lacks (audit.c)
+    struct timer slow_reader_timer; // armed while slow_readers isn't empty (slow_reader.c)
+    uint64_t refused;               // the budget's refusals at the last look (pressure.c)
+    struct mail *orders;            // deferred until the mail before these orders is read (inbox.c)
     struct mail **orders_last;
-    struct mail *own_mail, **own_mail_last; // that this shard has posted to itself (post_mail)
+    struct mail *own_mail, **own_mail_last; // mail that this shard has posted to itself (post_mail)
 
-    enum hub_phase phase;          // as this shard has seen it
-    bool phase_done;               // this shard has finished it
-    bool drain_over;               // its time for what is pending has passed
-    uint32_t orders_out;           // of this shard's orders, how many are under way
-    struct journal_entry *entries; // for the journal, made in this turn
+    enum hub_phase phase;          // the phase that this shard is in
+    bool phase_done;               // this shard has finished its phase
+    bool drain_over;               // the time for pending requests (--drain) is over
+    uint32_t orders_out;           // orders of this shard that are under way
+    struct journal_entry *entries; // journal entries made in this turn
     struct journal_entry **entries_last;
-    struct journal_entry *settled; // that have come home, and nobody has been told yet
-    uint32_t entries_out;          // of this shard's entries of the journal, likewise
-    uint32_t events_out;           // of the events of its peers, those that not all shards have reported on
+    // Entries that have come back, written or not, and wait for their sources to be told
+    struct journal_entry *settled;
+    uint32_t entries_out; // journal entries of this shard that are under way
+    uint32_t events_out;  // events of this shard's peers on which some shard has yet to report
     struct timer drain_timer;
 
-    // The acceptor's alone (shard 0).
+    // Of the acceptor (shard 0) alone.
     int listeners[LISTENERS_MAX];
-    const struct transport *transports[LISTENERS_MAX]; // what is spoken there
-    bool secure[LISTENERS_MAX];                        // and over TLS
-    bool listening[LISTENERS_MAX];                     // an accept is armed
-    bool passed[LISTENERS_MAX];                        // the next hub will have it, too
+    const struct transport *transports[LISTENERS_MAX]; // of each listener
+    bool secure[LISTENERS_MAX];                        // the listener speaks TLS
+    bool listening[LISTENERS_MAX];                     // an accept is armed at the listener
+    // The service manager passed the socket, and passes it to the next hub
+    bool passed[LISTENERS_MAX];
     struct timer watchdog_timer;
-    struct timer log_timer;          // armed while events had no line in the log (io/log.h)
-    uint64_t turns_seen[SHARDS_MAX]; // of each shard, at the last look (watchdog.c)
-    bool stands_aside;               // nothing more is accepted from these
+    struct timer log_timer;          // armed while lines of the log were left out (io/log.h)
+    uint64_t turns_seen[SHARDS_MAX]; // [shard]: its turns at the last look (watchdog.c)
+    bool stands_aside;               // the listeners accept nothing more
     uint32_t listener_count;
-    bool lacks_descriptors; // the last accept failed for that, and it has been said
+    bool lacks_descriptors; // the last accept found no free descriptor, which has been logged
     struct timer accept_timer;
-    // At the limit of connections, those that wait until others without a credential have gone (accept.c).
+    // Sockets that wait, at the limit of connections, until a connection without a credential has been closed (accept.c).
     struct accept_wait {
         int socket;
         bool secure;
         const struct transport *transport;
-        uint64_t until_ms, ask_ms; // when somebody is asked to go for it, again
+        uint64_t until_ms, ask_ms; // when the wait ends; when another connection is asked to close
     } accept_waits[ACCEPT_WAITS_MAX];
     uint32_t accept_wait_count;
-    struct journal *journal; // NULL: the hub keeps none
-    // Requests of this shard to other hubs, and how they leave (router/forwarding/remote_target.c).
+    struct journal *journal; // NULL: the hub keeps no journal
+    // What this shard's requests to other hubs need (router/forwarding/remote_target.c).
     struct across {
-        struct home home;              // of the link: what it owes; connection 0: it is down
+        // Of the link, with the requests that other hubs must answer; connection 0: the link is down
+        struct home home;
         struct hub_name hub;           // this hub's name under that link
-        struct answer_subject answers; // where it takes answers
-        uint64_t events_unknown;       // of hub.events_unknown, that this shard's subscribers have been told
-        // In whose name a connection said something last, while the registry was so: that agent is its own. Bytes 0: nobody's.
+        struct answer_subject answers; // the subject for answers to this hub
+        // The part of hub.events_unknown of which this shard's subscribers were told
+        uint64_t events_unknown;
+        // The last sourceAgent that was found to be the connection's own agent, and the registry's version then. Bytes 0: none.
         uint64_t source_connection, source_changes;
         uint32_t source_name_bytes;
         char source_name[AGENT_ID_BYTES_MAX];
     } across;
-    struct claim_table
-        *claims; // registrations, other hubs (router/registry/claim_table.h); NULL: there are none
-    struct list
-        barrier; // orders that wait for its server, oldest first (router/features/cluster/name_claim.c)
-    struct list directory_queries; // to all other hubs, likewise (router/registry/directory.h)
-    struct list attach_queries;    // hub/attach, likewise (router/routing/remote_attach.h)
-    uint32_t remote_queries_out;   // of this shard's peers, of these kinds and hub/pending
+    // Registrations that wait for other hubs (router/registry/claim_table.h); NULL: there are no other hubs.
+    struct claim_table *claims;
+    // Orders that wait for the NATS server, oldest first (router/features/cluster/name_claim.c).
+    struct list barrier;
+    struct list directory_queries; // queries to all other hubs, oldest first (router/registry/directory.h)
+    struct list attach_queries;    // queries of hub/attach, oldest first (router/routing/remote_attach.h)
+    uint32_t remote_queries_out;   // queries of this shard's peers under way: of these kinds and hub/pending
 
-    // Set by the thread that falls asleep, cleared by itself; others look whether it needs a doorbell.
+    // The shard's thread sets this before it sleeps, and clears this. Other threads read this: a sleeping shard needs a doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
 };
 
-// Opens a shard on the calling thread, with an io of its own. 0 or -errno, with *why set to static text.
+// Opens a shard on the calling thread, with an io of its own. Returns 0, or -errno with *why set to static text.
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
-// Closes it after the last turn of all shards and when its journal is closed, on its own thread; asserts that
-// all memory has come home.
+// Closes the shard on its own thread, after the last turn of all shards and after the journal. Asserts that all memory was
+// given back.
 void shard_close(struct shard *shard);
-// The link to other hubs has a new number, and this hub a new name.
+// Takes the new number of the link to other hubs, and this hub's new name.
 void shard_set_hub(struct shard *shard);
-// The link stands, with this connection.
+// Notes that the link stands, with this connection, and takes its number (shard_set_hub).
 void shard_set_link(struct shard *shard, uint64_t connection);
-// Takes up the settings that are in effect now; false when it had them already.
+// Takes the settings in effect. Returns false if the shard had them already.
 bool shard_take_settings(struct shard *shard);
-// How many buffers it lends to the kernel, by the settings.
+// Returns how many buffers the shard provides to the kernel, by the settings.
 uint32_t shard_buffers_provided(const struct shard *shard);
 
-// Wakes another shard if it sleeps; takes effect when this one hands its work to the kernel.
+// Wakes another shard if that shard sleeps. The wake takes effect when this shard hands its work to the kernel.
 void shard_wake(struct shard *shard, uint32_t other);
 // Wakes all other shards that sleep.
 void shard_wake_others(struct shard *shard);
-// An event had no line in the log (log_write returned false): their number is told within a second.
+// Counts an event that had no line in the log (log_write returned false). The count is logged within a second.
 void shard_note_suppressed(struct shard *shard);
 
 static inline uint64_t shard_now_ms(const struct shard *shard) {
     assert(shard->now_ms == io_now(shard->io) / 1000000);
     return shard->now_ms;
 }
-// The minute, from 1 on.
+// Returns the minute since the start, from 1 on.
 static inline uint32_t shard_minute(const struct shard *shard) {
     return shard->minute;
 }
-// Must be called whenever io_now has changed.
+// Reads io_now into the shard's clock. Must be called whenever io_now has changed.
 void shard_read_clock(struct shard *shard);
-// The low bits of it, of which peers keep some: good for times of up to 49 days.
+// Returns the low 32 bits of the clock in ms, as peers keep it: differences of up to 49 days are right.
 static inline uint32_t shard_tick(const struct shard *shard) {
     return (uint32_t)shard_now_ms(shard);
 }
-// How many milliseconds ago that was.
+// Returns how many milliseconds ago that tick was.
 static inline uint32_t shard_since(const struct shard *shard, uint32_t tick) {
     return shard_tick(shard) - tick;
 }
-// The time that the stamps of parcels are held against (parcel_pool.now_us).
+// Returns the clock in microseconds, as parcels are stamped (parcel_pool.now_us).
 static inline uint32_t shard_us(uint64_t clock_ns) {
     return (uint32_t)(clock_ns / 1000);
 }
