@@ -260,7 +260,7 @@ web('a subscription to all has one acknowledgement, and ends with the hub', hub(
   assert.deepEqual(stream.messages[2], { jsonrpc: '2.0', id: 1, result: { _meta, resultType: 'complete' } });
 });
 
-web('a server that doesn’t acknowledge a subscription in time is left out', hub(both('a') + both('b'), '--mcp-gather', '300ms'), async (on) => {
+web('a server that doesn’t acknowledge a subscription in time is left out', hub(both('a') + both('b'), '--mcp-gather', '1500ms'), async (on) => {
   const waiting = modern(on, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
   const at = (method, params = {}, name = 'a') => {
     const _meta = { [`${META}protocolVersion`]: VERSION, [`${META}clientCapabilities`]: {} };
