@@ -1,6 +1,5 @@
-// The user that a connection speaks for, where users are on (hub_settings.users): then each connection has
-// one, in its cold state (peer_cold.h). The identity is kept here; router/rights finds it. The identity knows no peer
-// (identity.h does).
+// The identity of a connection: for which user it speaks, and by which credential. With a users file (hub_settings.users) each
+// connection has one, in its cold state (peer_cold.h). router/rights finds the user. identity.h has what needs the peer.
 #pragma once
 
 #include <stdbool.h>
@@ -20,33 +19,33 @@ enum credential {
     CREDENTIAL_TOKEN,
     CREDENTIAL_CERTIFICATE,
     CREDENTIAL_UID,
-    CREDENTIAL_CHILD, // its section names the user
-    CREDENTIAL_HUB,   // another hub says whose a message is
+    CREDENTIAL_CHILD, // the child's section names the user
+    CREDENTIAL_HUB,   // another hub names the user of each message
 };
 
-// A credential was wrong, and the delay until that is said.
+// What waits for the delay after a wrong credential: nothing, or the refusal of a message or of an HTTP request.
 enum authn_attempt { ATTEMPT_NONE, ATTEMPT_MESSAGE, ATTEMPT_HTTP };
 
-// Calls that were found right (router/rights/authz_cache.h).
+// The last calls that were allowed (router/rights/authz_cache.h).
 enum { AUTHZ_CACHE_CALLS = 4, AUTHZ_CACHE_BLOCK_BYTES = 32, AUTHZ_CACHE_TEXT_BYTES_MAX = 64 };
 
-// A string as it lies in JSON, with its quotes.
+// A string as in the body, with its quotes.
 struct authz_cache_text {
-    uint32_t beyond; // bits: of its first block, the bytes that lie behind it
-    uint32_t rest;   // how many of its bytes lie behind that block
+    uint32_t beyond; // a mask of the bytes of the first block that lie behind the string
+    uint32_t rest;   // bytes of the string behind the first block
     uint8_t json[AUTHZ_CACHE_TEXT_BYTES_MAX];
 };
 
 struct authz_cache_call {
     const struct user *user; // NULL: nothing is kept
-    uint32_t keys;           // of those that decide, which it has
-    bool plain;              // nothing else of it is judged, and it is an agent's to answer
-    bool reaches;            // whom of a group it reaches is judged
+    uint32_t keys;           // which of the keys that decide are in the call, as bits
+    bool plain;              // method and target decide alone, and an agent answers the call
+    bool reaches;            // rights decide which members of a group the call may reach
     struct authz_cache_text method, target;
 };
 
 struct authz_cache_source {
-    uint64_t changes; // of agents, when it was
+    uint64_t changes; // the registry's version then
     struct authz_cache_text text;
 };
 
@@ -55,57 +54,58 @@ struct authz_cache {
     struct authz_cache_source source;
 };
 
-// The connection's own credential, by these users: each review of rights forgets it (router/rights/authn.h).
+// The credential of the connection itself. Each review of rights forgets this (router/rights/authn.h).
 struct peer_credential {
-    const struct users *users; // NULL: nobody has looked
-    const struct user *user;   // NULL: nobody's
+    const struct users *users; // the users file in which the user was found; NULL: not looked up yet
+    const struct user *user;   // NULL: of no user
     enum credential kind;
 };
 
 struct identity {
-    struct peer *peer;               // whose it is
-    const struct user *user;         // NULL: nobody yet; of HTTP, for the time of a request
-    struct authz_cache *authz_cache; // NULL: nothing yet
-    const struct user *counted;      // among whose connections it is; or NULL
-    enum credential kind : 8;        // by which it is the user's
+    struct peer *peer;               // the owner
+    const struct user *user;         // NULL: not known; over HTTP, of the present request
+    struct authz_cache *authz_cache; // NULL: empty
+    const struct user *counted;      // the user whose limit of connections counts this one; or NULL
+    enum credential kind : 8;        // by which the user is known
     enum authn_attempt attempt : 8;
     bool was_known;   // a right credential has been shown, be it for one request
-    bool bears;       // the connection itself bears one, and is among its user's
-    bool looked;      // whether it does is known
-    bool over_limit;  // it has sent something that was over a limit of its user's
-    uint32_t over_ms; // when it last did; a tick
-    bool revoked;     // its credential is gone, and so is the connection; what it asked goes on
-    bool has_uid;     // of the process at the other end of a Unix socket
-    uint32_t uid;     // then
-    uint64_t origin;  // where it comes from, as a hash
+    bool bears;       // the connection itself bears a credential, and counts as its user's
+    bool looked;      // `bears` is known
+    bool over_limit;  // the peer has sent a message over a limit of its user
+    uint32_t over_ms; // when that was last; a tick
+    bool revoked;     // the credential was revoked: the connection ends, its requests go on
+    bool has_uid;     // a Unix socket told the uid of the process at the other end
+    uint32_t uid;     // with has_uid
+    uint64_t origin;  // a hash of the peer's address
     struct peer_credential peer_credential;
     struct digest digest; // of a token
-    struct timer timer;   // until there must be a credential; or of the delay
-    struct list unknown;  // in shard.unknown while it has shown none
-    uint64_t number;      // then: the lower, the older
-    char *id;             // of a message whose credential was wrong, while that isn't said; NULL: it had none
+    struct timer timer;   // of the time for a credential, or of the delay after a wrong one
+    struct list unknown;  // in shard.unknown until the peer has shown a right credential
+    uint64_t number;      // while in shard.unknown: the lower, the older
+    // The id of a message with a wrong credential, until it is refused; NULL: it had no id
+    char *id;
     uint32_t id_bytes;
-    struct exchange *exchange; // that the answer is due to, or NULL
+    struct exchange *exchange; // that waits for that refusal, or NULL
 };
 
 // How long a connection may be without a credential.
 enum { CREDENTIAL_MS = 10000 };
 
-// Makes one for a connection that has come, on this socket; -1: it has none. False without memory.
+// Makes the identity of a fresh connection on this socket; -1: no socket. Returns false without memory.
 bool identity_take(struct shard *shard, struct peer_cold *cold, int socket);
-// A hash of where a connection on this socket comes from: an address, or a user of the machine.
+// Returns a hash of where a connection comes from: an address, or a user of this machine.
 uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin);
-// From now on it has its time to show a credential.
+// Begins the time in which the peer must show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
-// From now on, until it is another user's, it is one of this user's connections: one of HTTP as well, though each of its
-// requests is somebody's for itself. False where the user has too many; then nothing has changed.
+// Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though each request
+// has a user of its own. Returns false, and changes nothing, if the user has too many connections.
 bool identity_counts(struct identity *identity, const struct user *user);
-// It is nobody's.
+// Counts the connection as no user's.
 void identity_uncount(struct identity *identity);
-// Tells the acceptor which is the oldest without a credential. Once a turn.
+// Tells the acceptor the shard's oldest connection without a credential. Called once a turn.
 void identity_publish(struct shard *shard);
-// Gives it back. NULL is allowed.
+// Gives the identity back. NULL is allowed.
 void identity_give(struct quota *quota, struct quota *places, struct identity *identity);
 
-// Whether two users are the same one. NULL is nobody's.
+// Returns whether both are the same user. NULL is no user.
 bool identity_same(const struct user *one, const struct user *other);

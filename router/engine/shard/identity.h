@@ -5,68 +5,68 @@
 #include "router/engine/shard/credential.h"
 #include "router/engine/shard/peer.h"
 
-// NULL where users aren't on.
+// Returns the peer's identity; NULL without a users file.
 static inline struct identity *identity_of(const struct peer *peer) {
     return peer->cold ? peer->cold->identity : NULL;
 }
-// Where they are: then each peer that is heard has one.
+// Returns the peer's identity, with a users file. Each peer that is read has one then.
 static inline struct identity *identity_there(const struct peer *peer) {
     assert(peer->cold && peer->cold->identity);
     return peer->cold->identity;
 }
-// The user for whom the peer speaks now; NULL: none, or users aren't on.
-// For whom the hub keeps what the peer has it keep (core/base/quota.h): the user; without users, where it comes
-// from. 0: for the hub itself, as of a child, or of another hub.
+// Returns to whom the peer's quota counts (core/base/quota.h): the user, or a hash of the address without a users file. 0: the hub
+// itself, for a child or another hub.
 uint64_t identity_holder(struct shard *shard, struct peer *peer);
 
+// Returns the user for whom the peer speaks now; NULL: none, or there is no users file.
 static inline const struct user *identity_user(const struct peer *peer) {
     const struct identity *identity = identity_of(peer);
     return identity ? identity->user : NULL;
 }
-// Whether nothing that it sends is read, until it is told that its credential was wrong.
+// Returns whether the peer isn't read until the peer was told that its credential was wrong.
 static inline bool identity_unread(const struct peer *peer) {
     return peer->state == PEER_ENDED && identity_of(peer) && identity_of(peer)->attempt != ATTEMPT_NONE;
 }
-// Whether nobody knows yet who sends it: it has shown no right credential, and its connection bears none.
+// Returns whether the peer's user isn't known: neither a message nor the connection has shown a right credential.
 bool identity_is_unknown(const struct peer *peer);
-// Whether CONFINED_BYTES_MAX may wait for it: nobody knows who it is, or its user was over a limit a moment ago.
+// Returns whether the peer's queue is bounded by CONFINED_BYTES_MAX: its user isn't known, or was over a limit a moment ago.
 bool identity_is_confined(const struct shard *shard, const struct peer *peer);
-// How much of the shard's buffers its connection may hold: a small one while CONFINED_BYTES_MAX may wait for it, and one
-// where its user has limits, since the first arrivals past them would wait until it reads.
+// Returns how much of the shard's buffers the connection may hold: a small buffer for a confined peer, one buffer for a user with
+// limits. Arrivals past the limits wait until the peer reads.
 enum connection_share identity_share(const struct shard *shard, const struct peer *peer);
-// Notes that it has sent something that was over a limit of its user's. Without an identity nothing is noted.
+// Notes that the peer has sent a message over a limit of its user. Does nothing without an identity.
 void identity_note_over(const struct shard *shard, struct peer *peer);
-// A peer without a known user sends no large frames. (A request of HTTP has its credential in its head.)
+// Returns the limits of the unit that is coming in: a peer without a known user sends no large frames. An HTTP request shows its
+// credential in its head.
 const struct unit_limits *identity_limits_known(const struct shard *shard, const struct peer *peer);
 static inline const struct unit_limits *identity_limits(const struct shard *shard, const struct peer *peer) {
     bool is_known = !shard->settings->users || identity_there(peer)->user;
     return __builtin_expect(is_known, true) ? &shard->unit_limits : identity_limits_known(shard, peer);
 }
-// Whether the unit that is coming in may go on. One of HTTP is judged by its head as soon as that is whole: a right
-// credential there has been shown, and its body has its own time. If it may not, it is at fault, or was answered.
+// Returns whether the unit that is coming in may go on. An HTTP request is judged by its head as soon as the head is whole: with a
+// right credential, the body has a time-out of its own. False: unit.fault is set, or the request was answered.
 bool identity_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
 
-// --- In the name of a sender that has gone
+// --- The identity of a deferred message
 
-// A user's message goes on later, as that user's. A request of HTTP is over by then, and its peer speaks for
-// nobody any more.
+// A message that was held goes on in its user's name. An HTTP request may be over by then, and its peer speaks for no user any more.
 
-// The user, and the credential.
+// The user of the message, and the credential.
 struct deferred_sender {
-    const struct user *user; // of whatever edition; NULL: nobody
+    const struct user *user; // of any edition; NULL: none
     enum credential kind;
     const struct digest *digest; // of a token
 };
 
-// The identity that a peer had before.
+// The identity that a peer had before deferred_identity_begin.
 struct deferred_identity {
     const struct user *user;
     enum credential kind;
     struct digest digest;
 };
 
-// Lets a peer speak for this user, as the users are now, by this credential, and signs the frame so. The
-// earlier identity is kept, to be set again by deferred_identity_end, which wipes it.
+// Lets a peer speak for this user, as the users file is now, and signs the frame so. Keeps the former identity in `previous`.
+// deferred_identity_end restores and wipes that.
 void deferred_identity_begin(const struct shard *shard, struct peer *peer,
                              const struct deferred_sender *sender, struct frame *frame,
                              struct deferred_identity *previous);

@@ -1,6 +1,6 @@
-// State that most peers never need, kept beside struct peer: made with its first use, and given back with the peer. The
-// engine's own fields are here because each is set for few peers, and read seldom. What a feature keeps for a peer is
-// memory of the feature's, found by the feature's number (peer_state).
+// State that most peers never need, kept beside struct peer. The first use makes the state, and the peer's end gives it back.
+// The engine's fields here are set for few peers and read seldom. A feature's state of a peer is found by the feature's number
+// (peer_state).
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +11,7 @@
 
 struct peer;
 
-// The agent to which all goes that a peer says without a target (hub/attach).
+// The agent that gets each message without a target from this peer (hub/attach).
 struct attachment {
     uint32_t bytes;
     char agent[];
@@ -20,22 +20,23 @@ struct attachment {
 struct identity;
 
 struct peer_cold {
-    struct peer *peer;  // whose it is
-    struct timer timer; // of the transport's own, of which a silent peer has none (transport.h, expire)
-    struct identity *identity; // where users are on (identity.h); else NULL
-    uint64_t origin;       // where it comes from, as a hash, once a bound counts by that; 0: nobody has asked
-    uint64_t quota_holder; // of one that subscribes: who has the hub keep that (core/base/quota.h)
-    uint64_t quota_bytes;  // of its subscriptions, as they are counted
-    struct attachment *attachment; // of one that has said hub/attach; else NULL
-    bool end_detaches; // of one that has said hub/attach: it leaves with the end of its stream, as it asked
-    bool cancel_ends;  // a request of the peer ends when the peer cancels it, as MCP has it
-    bool is_held_up;   // the peer waits for leave to go on, and the time of its frame stands still
-    void *states[FEATURES_MAX]; // of features, by number: what each keeps for the peer; or NULL
+    struct peer *peer;         // the owner
+    struct timer timer;        // for the transport (peer_ops.expire)
+    struct identity *identity; // with a users file (identity.h); else NULL
+    // A hash of the address, made when a limit first counts by address; 0: not made yet
+    uint64_t origin;
+    uint64_t quota_holder;         // to whom the quota of the peer's subscriptions counts (core/base/quota.h)
+    uint64_t quota_bytes;          // the quota of the peer's subscriptions
+    struct attachment *attachment; // after hub/attach; else NULL
+    bool end_detaches;             // the end of the stream means that the peer has left, as hub/attach asked
+    bool cancel_ends;              // a request of the peer ends when the peer cancels it, as MCP has it
+    bool is_held_up;               // the peer waits for a "100 Continue", and the frame's time-out is stopped
+    void *states[FEATURES_MAX];    // each feature's state of the peer, by number; or NULL
 };
 
-// Makes one for a peer; its timer is of this kind. NULL without memory.
+// Makes the cold state of a peer, with a timer of this kind. Returns NULL without memory.
 struct peer_cold *peer_cold_create(struct quota *places, struct peer *peer, uint8_t timer_kind);
-// Gives back a peer's cold state and all that is in it; NULL is allowed. The timer must not be armed, and quota_bytes must be 0.
+// Gives back a peer's cold state and all that it owns; NULL is allowed. The timer must not be armed, and quota_bytes must be 0.
 void peer_cold_destroy(struct quota *quota, struct quota *places, struct peer_cold *cold);
-// Puts another attachment in the place of the present one. False without room: then the present one stays.
+// Replaces the attachment. Returns false without memory: then the former attachment stays.
 bool peer_cold_attach(struct quota *quota, struct peer_cold *cold, const char *agent, size_t bytes);

@@ -1,54 +1,53 @@
-// Mail between shards. The receiver's inbox tells what each kind does (inbox.c).
+// The kinds of mail between shards. The receiver's inbox handles each kind (inbox.c).
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// mail.detail of MAIL_DELIVER.
+// The detail of MAIL_DELIVER (mail.detail).
 enum mail_delivery {
     MAIL_DELIVERY_PLAIN,
-    MAIL_DELIVERY_EVENT_AWAY, // an event for other hubs: a link without room for it counts it as not published
+    // An event for other hubs: a link without room counts the event as not published
+    MAIL_DELIVERY_EVENT_AWAY,
 };
 
 enum mail_kind {
-    MAIL_DELIVER,   // a parcel for mail.connection; hub_id says whose request it is (0: a notification)
-    MAIL_ANSWER,    // a parcel with a hole, answering hub_id; mail.connection says who answers, mail.detail
-                    // whether with an error
-    MAIL_BROKEN,    // likewise, but the answer can't be used
-    MAIL_PROGRESS,  // a parcel with a hole: progress of hub_id under its token mail.detail, from
-                    // mail.connection
-    MAIL_RETURN,    // a parcel comes home
-    MAIL_REFUSED,   // likewise, and the request hub_id was refused: mail.detail is the error. From there it
-                    // goes back once more
-    MAIL_KNOWN,     // a refused request is back: the shard that asked says nothing more of it
-    MAIL_CANCEL,    // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an
-                    // answer
-    MAIL_CANCELLED, // it comes home: the request hub_id was taken out of the queue
-    MAIL_EVENT,     // an event for this shard's subscribers (events.c)
-    MAIL_EVENT_ACK, // it comes home, with how many got it
-    MAIL_ADOPT,     // a socket for a new peer
-    MAIL_EVICT,     // the oldest one without a credential is to go
-    MAIL_ORDER,     // a change of the registry (registry.c)
-    MAIL_ENTRIES,   // a chain of entries of the journal, for shard 0
-    MAIL_ENTRIES_SETTLED, // they come home
-    MAIL_DIRECTORY_QUERY, // asks other hubs who is there, on shard 0, and goes home (router/registry/directory.h)
-    MAIL_ATTACH, // asks other hubs for an agent's name, on shard 0, and goes home (router/routing/remote_attach.h)
-    MAIL_REMOTE, // what has become of a request to another hub (router/routing/remote_end.h)
-    MAIL_PART,   // a parcel: the program to which mail.connection has said exit has ended
+    MAIL_DELIVER, // a parcel for mail.connection, of request hub_id; 0: a notification
+    MAIL_ANSWER, // the response to hub_id from mail.connection: a parcel with a hole; mail.detail: answer_detail
+    MAIL_BROKEN, // as MAIL_ANSWER, but the response can't be used
+    MAIL_PROGRESS, // progress of hub_id from mail.connection: a parcel with a hole; mail.detail: the kind of token
+    MAIL_RETURN, // gives a parcel back to its shard
+    MAIL_REFUSED, // as MAIL_RETURN, and request hub_id was refused with the error mail.detail; answered by MAIL_KNOWN
+    MAIL_KNOWN, // the source's shard knows that hub_id was refused, and sends no cancel any more
+    MAIL_CANCEL, // a cancel of request hub_id, for mail.connection; mail.detail: the source waits for an answer
+    MAIL_CANCELLED,       // a MAIL_CANCEL goes back: request hub_id was taken out of the target's queue
+    MAIL_EVENT,           // an event for this shard's subscribers (events.c)
+    MAIL_EVENT_ACK,       // a MAIL_EVENT goes back, with the number of subscribers that got the event
+    MAIL_ADOPT,           // a socket for a new peer
+    MAIL_EVICT,           // the shard's oldest connection without a credential must close
+    MAIL_ORDER,           // a change of the registry (registry.c)
+    MAIL_ENTRIES,         // a chain of entries of the journal, for shard 0
+    MAIL_ENTRIES_SETTLED, // a MAIL_ENTRIES goes back: the entries were written or have failed
+    // Asks other hubs for their agents, on shard 0, and goes back (router/registry/directory.h)
+    MAIL_DIRECTORY_QUERY,
+    // Asks other hubs for an agent's name, on shard 0, and goes back (router/routing/remote_attach.h)
+    MAIL_ATTACH,
+    MAIL_REMOTE, // the end of a request to another hub (router/routing/remote_end.h)
+    MAIL_PART,   // a parcel: the program has ended to which mail.connection has said exit
     // From FEATURE_KINDS_FROM on: of features (feature.h).
 };
 
-// The kind of an answer that travels, in mail.detail.
+// The detail of MAIL_ANSWER, as bits.
 enum answer_detail {
-    ANSWER_ERROR = 1,  // it is one
-    ANSWER_BY_HUB = 4, // of this hub's, for a request that it had sent to others
+    ANSWER_ERROR = 1,  // the response is an error
+    ANSWER_BY_HUB = 4, // this hub answers itself a request that it had sent to other hubs
 };
 
-// Posts mail to a shard. Mail of a shard to itself is dealt with in the same turn, behind the work at hand. Such mail must
-// be a feature's.
+// Posts mail to a shard. Mail of a shard to itself must be of a feature's kind, and is handled in the same turn, after the
+// present work.
 void post_mail(struct shard *shard, uint32_t to, struct mail *mail);
-// Holds an order of this shard's own back, as those of other shards are (inbox.h).
+// Defers an order of this shard, as the inbox defers orders of other shards (inbox.h).
 void post_defer(struct shard *shard, struct mail *order);
-// Shows what was posted in this turn, and wakes shards that sleep.
+// Publishes the mail that was posted in this turn, and wakes the shards that sleep.
 void post_publish(struct shard *shard);
-// Whether no mail has come. Said after `asleep` was set, this makes it safe to sleep.
+// Returns whether no mail has come. Asked after `asleep` was set, this makes it safe to sleep.
 bool post_quiet(struct shard *shard);
