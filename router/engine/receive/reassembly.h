@@ -1,39 +1,37 @@
-// The memory of a unit of which the end hasn't come (peer.h): what has come lies in peer->partial.
+// The memory of a unit that has arrived in part: peer->partial holds the bytes so far (peer.h).
 #pragma once
 
 #include "router/engine/shard/peer.h"
 
-// Whether there is room for so many bytes of the unit.
+// Returns whether the buffer has room for so many bytes of the unit.
 static inline bool reassembly_has_room(const struct peer *peer, uint32_t bytes) {
     return peer->partial && peer->partial->capacity - peer->partial_at >= bytes;
 }
-// Room for `bytes` of the unit, better for more of it. False where there is none, and waiting for it is vain.
+// Makes room for `bytes` of the unit, or for more. Returns false if there is no memory now.
 bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes);
-// Finds room likewise, at the cost of buffers at rest, and then of a peer that waits for memory and holds
-// more than that. A peer that has begun a frame that isn't large must not end because others' frames fill the
-// memory.
+// Makes room as reassembly_make_room, and frees unused buffers for that, and then a peer that waits for memory and holds more. A peer
+// with a small frame must not end because other peers' large frames fill the memory.
 bool reassembly_find_room(struct shard *shard, struct peer *peer, uint32_t bytes);
-// Room for all that is still to come of it, or, where its length isn't known, for more of it. False where there is
-// none now.
+// Makes room for the rest of the unit, or for more of a unit whose length isn't known. Returns false if there is no memory now.
 bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer);
-// Whether there can ever be room for `bytes` of it.
+// Returns whether there can ever be room for `bytes` of the unit.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes);
-// Gives up the memory of dead bytes behind the body so far.
+// Removes the unit's gap (unit_gap): moves the bytes behind the gap forward.
 void reassembly_close_gap(struct peer *peer);
-// Cuts the unit off behind so many bytes of it, and wipes what stood there.
+// Shortens the unit to so many bytes, and wipes the others.
 void reassembly_cut(struct peer *peer, uint32_t bytes);
 
-// Notes, for a wire of lines, that the unit was refused: its rest is to be thrown away as it comes.
+// Notes, for a wire of lines, that the unit was refused: its rest is discarded as it comes.
 void reassembly_refused(struct peer *peer);
-// Throws away what belongs to such a unit; returns how many of `count` bytes did.
+// Discards the bytes of a refused unit. Returns how many of `count` bytes were discarded.
 uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count);
-// Throws away the part of such a unit that lies in the peer's partial buffer. Returns how many bytes at the end of
-// that buffer belong to the next unit.
+// Discards the part of a refused unit that is in peer->partial. Returns how many bytes at the end of that buffer belong to the next
+// unit.
 uint32_t reassembly_skip_here(struct peer *peer);
 
-// Returns whether the begin of a frame that lies in two arrivals should move, when `count` bytes have come:
-// the begin is small, and the rest has come, or the next arrival may be the rest.
+// Returns whether the begin of a frame should move to the arrival with its rest, when `count` bytes have come: the begin is small,
+// and the rest has come or may be the next arrival.
 bool reassembly_should_lead(const struct peer *peer, uint32_t count);
-// Moves it before the rest, which lies at `from` in room that has the begin's size before it; returns where the frame
-// begins now.
+// Moves the begin of a frame to the bytes before `from`, where the rest lies. There must be room before `from`. Returns where the
+// frame begins now.
 uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from);

@@ -1,16 +1,15 @@
-// Arrivals on secure connections: they are opened, and receive.c gets the plaintext.
+// Decrypts arrivals on TLS connections and hands the plaintext to receive.c.
 //
-// Handshakes take long: a turn has a few of them, and the others wait, in their order.
+// A handshake takes long, so a turn does a few handshakes, and the others wait in order.
 #pragma once
 
 #include "io/io.h"
 #include "router/engine/shard/peer.h"
 
-// An IO_RECEIVED event came for this peer, whose connection is secure. Returns 0, or as receive_arrival where what was
-// opened was cut short: then *event is that plaintext's, to be handed in by tls_receive_rest before anything else of the
-// peer, and more may wait to be opened.
+// Reads an IO_RECEIVED event of a peer with TLS. Returns 0 when all is read. Otherwise reading stopped as in receive_arrival: *event is
+// the plaintext, and the caller must go on by tls_receive_rest before other events of the peer.
 uint32_t tls_receive_event(struct shard *shard, struct peer *peer, struct io_event *event);
-// Goes on with plaintext from `at` on in its buffer, and with what waits to be opened behind it. Returns the same.
+// Goes on with the plaintext from `at` on in its buffer, then with the records behind it. Returns as tls_receive_event.
 uint32_t tls_receive_rest(struct shard *shard, struct peer *peer, struct io_event *event, uint32_t at);
-// A turn begins: those go on whose handshakes wait, as many as it has room for.
+// Goes on with handshakes that wait, as many as one turn may do. Called when a turn begins.
 void tls_receive_shake(struct shard *shard);

@@ -1,4 +1,4 @@
-// Refusals of messages that aren't routed: each is an answer to a request, and a count for a notification.
+// Refuses messages that aren't routed: a request is answered with an error, a notification is counted.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -16,26 +16,26 @@ void refuse_for(struct shard *shard, const struct message *message, enum error e
 extern const char refuse_hub_ends[];
 // Refuses a message that its user may not send. The source is told the rule and nothing else.
 void refuse_right(struct shard *shard, const struct message *message, enum rule rule);
-// Counts such a one and has it in the journal, where the answer is another one's affair.
+// Counts and journals such a refusal. The caller answers.
 void refuse_right_silently(struct shard *shard, const struct message *message, enum rule rule);
-// Refuses a message that is over this limit of its user's. `wait_ms` is the time after which the message would pass;
-// 0: unknown.
+// Refuses a message over this limit of its user. `wait_ms`: after which time the message would pass; 0: unknown.
 void refuse_limit(struct shard *shard, const struct message *message, enum account_limit limit,
                   uint64_t wait_ms);
-// Counts the refusal of a registration or subscription that would be more than its holder's half of the quota. Puts the
-// limit and its value into the error's data. Another module answers.
+// Refuses a registration or subscription that would take more than half of the quota for one holder. The error's data tell the
+// limit.
 extern const char refuse_share_fault[];
 void refuse_share(struct shard *shard, const struct message *message);
+// Puts a limit of the user, and its value, into an error's data.
 void refuse_limit_put(struct shard *shard, struct text *data, const struct user *user,
                       enum account_limit limit);
-// Counts a notification from this connection that is refused where the message isn't at hand any more.
+// Counts a refused notification from this connection, when the message itself is gone.
 void refuse_unreported(struct shard *shard, uint64_t source, enum error error, size_t bytes);
 // Refuses a message with a field whose value isn't the expected one.
 void refuse_field(struct shard *shard, const struct message *message, const char *field,
                   const char *expected);
-// Says which bound of the target's is reached, and what it is: that of what it owes, or else that of its queue.
+// Puts the bound that the target has reached into an error's data: pending requests if `is_at_maximum`, else the queue.
 void refuse_full_put(struct shard *shard, struct text *data, bool is_at_maximum);
-// Refuses a message that can't go to its agent. With ERROR_OVERLOADED a bound of the agent's own is reached.
+// Refuses a message that can't go to its agent. ERROR_OVERLOADED: the agent has reached a bound.
 void refuse_at(struct shard *shard, const struct message *message, const struct agent *agent,
                enum error error);
 // Refuses a message that the hub has no room to keep. The agent may be NULL.
@@ -45,18 +45,17 @@ void refuse_method(struct shard *shard, const struct message *message);
 // Refuses a message for which the rules found no agent.
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *criteria,
                   const struct rules_verdict *verdict);
-// Refuses a body that is no message, or one that two readers could understand differently: always answered,
-// without an id, since that can't be relied on.
+// Refuses a body that is no message, or that two readers could understand differently. The answer has no id, since the body's id can't
+// be relied on.
 void refuse_body(struct shard *shard, const struct message *message);
-// Refuses a batch that is empty or has too many members: likewise.
+// Refuses a batch that is empty or has too many members. The answer has no id.
 void refuse_batch_size(struct shard *shard, const struct message *message);
-// Refuses the rest of a batch, of whose first UNKNOWN_MEMBERS_MAX members none bore a credential: by one answer among those
-// of its exchange, without an id.
+// Refuses the rest of a batch whose first UNKNOWN_MEMBERS_MAX members had no credential. The exchange gets one answer for the rest,
+// without an id.
 void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange);
-// Refuses a request for a result that may be much larger than itself, if so much waits for its peer already that
-// it gets no more of them. True when it was refused.
+// Refuses a request for a large result if too much waits for the peer already. Returns whether the request was refused.
 bool refuse_result(struct shard *shard, const struct message *message);
-// Header fields that are well formed but can't be served. True when the message was refused for one.
+// Refuses a message with header fields that are well formed but can't be served. Returns whether the message was refused.
 bool refuse_directives(struct shard *shard, const struct message *message);
 static inline bool refuse_header(struct shard *shard, const struct message *message) {
     return __builtin_expect(directives_is_bad(&message->frame->unit->directives), false) &&

@@ -1,22 +1,22 @@
-// How the hub ends without losing anything in silence. All shards go through the same phases; the last one to
-// finish a phase begins the next one for all.
+// The end of the hub. Each message is delivered, answered with an error, or counted. All shards are in the same phase: the last shard
+// to finish a phase begins the next phase for all.
 //
-//   draining   no new connections; new requests are refused; pending ones get their time, then end with an
-//              error
-//   closing    all connections are closed, and the kernel lets go of them
-//   stopped    parcels that were lent to other shards come home; then each shard may close
+//   draining   no new connections; new requests are refused; pending requests get --drain-timeout, then end with
+//              an error
+//   closing    all connections are closed, until the kernel is done with their sockets
+//   stopped    parcels at other shards come back; then each shard may close
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// A signal asks the hub to end. With shared addresses it first steps aside for the one that takes over; asked
-// again, it doesn't wait any more.
+// Handles a signal to end. If another hub listens on the same addresses, or the service manager passed the sockets, the first signal
+// ends accepting, and the hub drains a moment later. Otherwise, and at the next signal, the hub drains at once.
 void drain_asked(struct shard *shard);
-// Begins to drain the whole hub, once; on any shard.
+// Begins to drain the whole hub, once. Any shard may call this.
 void drain_begin(struct shard *shard);
-// Once a turn, before anything is sent: takes up a phase that the hub had entered before this turn's mail was read.
+// Enters the hub's phase, as it was before this turn's mail was read. Called once a turn, before sends.
 void drain_follow(struct shard *shard, enum hub_phase phase);
-// Once a turn, at its end: reports when this shard has finished the phase.
+// Reports that this shard has finished its phase, if so. Called at the end of each turn.
 void drain_report(struct shard *shard);
-// The drain timer went off: whatever is still pending ends.
+// Handles the drain timer: ends all pending requests.
 void drain_timed_out(struct shard *shard);

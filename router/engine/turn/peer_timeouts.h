@@ -1,4 +1,4 @@
-// The ends of a peer's timers.
+// Handles the timers of peers.
 #pragma once
 
 #include "router/engine/shard/peer.h"
@@ -8,9 +8,8 @@ struct identity;
 
 // Handles the end of the peer's timer.
 void peer_timeouts_expired(struct shard *shard, struct peer *peer);
-// The timer of its transport's own did.
+// Handles the end of the transport's timer of a peer.
 void peer_timeouts_transport_expired(struct shard *shard, struct peer_cold *cold);
-// Handles the end of the identity's timer: a wrong credential is answered, or none has come in time. A peer
-// in the middle of a frame is told so, as any that is late with one. Where a handshake isn't over, the
-// handshake is late, and no credential.
+// Handles the end of the identity's timer: a wrong credential is answered, or no credential has come in time. A peer in the middle of a
+// frame, or of a TLS handshake, is late with that, and is told that.
 void peer_timeouts_identity_expired(struct shard *shard, struct identity *identity);

@@ -1,11 +1,11 @@
-// Actions near the hub's bound of memory: the slowest readers are closed, then sources wait.
+// Frees memory near --max-memory: closes the slowest readers, then lets sources wait.
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// Once a turn. While little of the budget is left, or a buffer was refused, gives back memory at rest here,
-// and closes the slowest reader of this shard. Readers are closed one at a time, so that memory can come home
-// before another one goes. Otherwise sees to it that memory at rest is looked at within a second.
+// Gives back unused memory of this shard and closes its slowest reader, while little of the budget is left or a buffer was refused.
+// Closes one reader at a time, so that memory can come back before the next reader is closed. Otherwise arms shrink_timer. Called
+// once a turn.
 void pressure_relieve(struct shard *shard);
-// The shard's shrink_timer has expired: gives back what wasn't needed since it was armed.
+// Handles the shard's shrink_timer: gives back memory that wasn't used since the timer was armed.
 void pressure_shrink(struct shard *shard);

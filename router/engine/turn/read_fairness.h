@@ -1,35 +1,34 @@
-// Decides whose arrivals are read in a turn, and how many. An arrival is read at once, as long as the turn
-// has time (struct turn_bounds) and its sender hasn't taken more than its share before. Else it waits.
-// Senders that wait have turns: deficit round robin (Shreedhar and Varghese, 1996) in the time that reading
-// takes, first those that have had nothing yet. A peer whose messages are much work, whatever makes them so,
-// holds up itself. A peer that waits is read no further by the kernel. Messages to many are taken in no
-// faster than they go out.
+// Decides which peers' arrivals are read in a turn, and how many. An arrival is read at once, as long as the turn has time (struct
+// turn_bounds) and its sender hasn't used more than its share. Otherwise the arrival waits. Peers that wait are served by deficit round
+// robin (Shreedhar and Varghese, 1996), measured in the time that reading takes; peers that were not served yet come first. So a peer
+// whose messages are much work delays itself alone. The kernel receives no more from a peer that waits. Messages to many are read no
+// faster than they are sent.
 //
-// Without memory to note a peer that waits, its arrivals are read at once.
+// If there is no memory to note a peer that waits, its arrivals are read at once.
 #pragma once
 
 #include "router/engine/shard/peer.h"
 
-// A turn begins.
+// Begins a turn.
 void read_fairness_begin(struct shard *shard);
-// Something else was done since.
+// Notes that other work was done since the last arrival was read.
 static inline void read_fairness_pass(struct shard *shard) {
     shard->share.stale = true;
 }
-// An IO_RECEIVED event came for this peer.
+// Handles an IO_RECEIVED event of the peer: reads the arrival, or lets it wait.
 void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_event *event);
-// Goes on with one of those who wait, as long as the turn has time; false when there is nothing more to be done in it.
+// Reads arrivals of one peer that waits. Returns false when the turn's time is over or no peer waits.
 bool read_fairness_go_on(struct shard *shard);
-// Whether anybody could be gone on with at once.
+// Returns whether a peer waits that could be served at once.
 bool read_fairness_wait(const struct shard *shard);
-// Whether something waits here that came from this peer: how long it takes isn't judged meanwhile, and that time isn't
-// counted when it has been taken in.
+// Returns whether arrivals of the peer wait. Meanwhile the time-out of the peer's frame doesn't run.
 bool read_fairness_hold(const struct peer *peer);
-// Reads all that waits here of this peer, at once.
+// Reads all arrivals of the peer that wait, at once.
 void read_fairness_read(struct shard *shard, struct peer *peer);
-// Lets a peer be read again. Arrivals of the peer that wait here go first.
+// Lets a peer be read again, first its arrivals that wait.
 void read_fairness_resume(struct shard *shard, struct peer *peer);
-// Work was done for this connection, begun at `from_ns` by io_clock; nothing, if it isn't here. Returns the clock.
+// Charges the peer of a connection for work that began at `from_ns` by io_clock. A connection of another shard isn't charged. Returns
+// the clock.
 uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
-// The peer is closing, and the kernel was told: what waits ends nowhere.
+// Drops the arrivals of a peer in CLOSING.
 void read_fairness_forget(struct shard *shard, struct peer *peer);
