@@ -1,29 +1,29 @@
-// Progress tokens. Two sources may choose the same one at once, so a forwarded request carries tokens of the
-// hub's own. A target's reports under them go to the one peer that asked, with the token that it chose (LSP
-// 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). A token of the hub's is a
-// string that names the request and which of its tokens it is; the token is good until the request ends.
+// Progress tokens (LSP 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). Two sources may choose the same
+// token, so a forwarded request has tokens of the hub's own. The target's reports under such a token go to the source of the request,
+// with the source's token. The hub's token is a string that names the request and the kind of token. A token is valid until the
+// request ends.
 #pragma once
 
 #include "core/requests/pending.h"
 #include "router/engine/message/message.h"
 
-// A request's tokens, those that are strings or numbers.
+// The tokens of a request that are strings or numbers.
 struct progress_tokens {
     unsigned count;
-    struct span values[TOKENS_COUNT]; // of the body; bytes 0 where there is none. With `count` 0 not written
+    struct span values[TOKENS_COUNT]; // in the body; bytes 0: no such token. Not written if `count` is 0
 };
 
-// Finds them.
+// Finds the tokens of a request.
 void progress_find(const struct message *message, struct progress_tokens *tokens);
-// Finds the tokens of a message. False when the message was refused, since a token is too long.
+// Finds the tokens of a message. Returns false if a token is too long and the message was refused.
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
 
-// Takes a report of progress that bears a token of the hub's to whoever asked. False when the message is none
-// and is to be routed as any other.
+// Takes a progress report under a token of the hub to the source of the request. Returns false if the message isn't such a report and
+// must be routed.
 bool progress_route(struct shard *shard, const struct message *message);
-// One came from another shard by mail: a parcel with a hole where the token was.
+// Handles a report from another shard: a parcel with a hole for the token.
 void progress_arrived(struct shard *shard, struct parcel *parcel);
-// Which request of this hub's another hub reports on. False: it is no report.
+// Finds the request on which another hub reports. Returns false if the frame is no report.
 bool progress_number(struct shard *shard, struct peer *link, const struct frame *frame, uint64_t *number);
-// Routes what another hub reports. False: it is no report.
+// Takes another hub's report to the source of the request. Returns false if the frame is no report.
 bool progress_remote(struct shard *shard, struct peer *link, const struct frame *frame);

@@ -1,10 +1,10 @@
-// Ends a request to other hubs, or sends it once more, on its source's shard: nobody was there for it, its time to be
-// taken is over, the hub that had it is gone, its answer can't be used, or it is held there until somebody approves
-// it.
+// Ends a request to other hubs on its source's shard, or sends the request once more. The reasons: no hub has the target, no hub has
+// acknowledged the request in time, the hub with the request has left, the answer can't be used, or the request is held there for
+// approval.
 #pragma once
 
 #include "router/engine/message/remote_mail.h"
 #include "router/engine/shard/shard.h"
 
-// MAIL_REMOTE.
+// Handles MAIL_REMOTE.
 void remote_end_arrived(struct shard *shard, struct mail *mail);
