@@ -1,32 +1,31 @@
-// An event, or a run of them, on one shard: it is offered to the subscribers that live there.
+// Delivers an event, or a run of events, to the subscribers of one shard.
 #pragma once
 
 #include "router/engine/message/message.h"
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/publication_types.h"
 
-// Queues the copy's event for each subscriber of its name but the source, once however many patterns match,
-// and counts them in the copy; the parcel is let go. A subscriber that can't take it misses it (events.h).
-// All receivers share the body: one copy of it is made for all that get one line a body, if it has line
-// breaks.
+// Queues the copy's event once for each subscriber of its name but the source. Counts the subscribers in the copy, and releases the
+// parcel. A subscriber without room misses the event (events.h). All receivers share the body. For receivers of lines, one copy of a
+// body with line breaks is made for all of them.
 void event_fanout_to_all(struct shard *shard, struct copy *copy);
 
 // --- Publications
 //
-// How events under way are made.
+// How publications are made.
 
-// The source of a publication: a message, a run, or a body of the hub's.
+// The event of a publication: a message, a run, or a body that the hub has written.
 struct event {
-    const struct message *message; // NULL: the run, if there is one
+    const struct message *message; // NULL: the event is `run` or `body`
     const struct event_run *run;
-    const struct text *body;          // neither: this one of the hub's own
-    bool guarded;                     // it is for those who may approve alone (router/features/gate)
-    const struct user *guarded_from;  // and not for this user
-    struct presence_change *presence; // it is for those who may see this agent; or NULL
+    const struct text *body;          // of an event of the hub itself
+    bool guarded;                     // goes to users with the right to approve alone (router/features/gate)
+    const struct user *guarded_from;  // with `guarded`: goes not to this user
+    struct presence_change *presence; // goes to peers that may see this agent alone; or NULL
     uint64_t source;
     enum governance required;
-    struct reply_to to;              // of a request
-    struct observation *observation; // of one that is observed; or NULL
+    struct reply_to to;              // of a request that publishes
+    struct observation *observation; // of an event that is observed; or NULL
     const struct user *user;         // as in struct publication
     uint64_t fanout;
     uint32_t expected;
@@ -35,36 +34,34 @@ struct event {
     const char *name;
 };
 
-// Which shards have subscribers.
+// The shards with subscribers.
 struct audience {
     uint32_t count;
     uint8_t shards[SHARDS_MAX];
 };
 void audience_find(const struct shard *shard, struct audience *audience);
 
-// Takes a publication with room for `copies`, none of which exists yet. The publication's shard gives it back. NULL when
-// memory is used up, or the part of the budget that events may take.
+// Makes a publication with room for `copies`, without any copy. The same shard must give the publication back. Returns NULL without
+// memory, or when events have used up their part of the budget.
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies);
-// Takes the same for a missed event: without a run's frames, with room for a copy for each shard. A missed
-// event counts in the budget, but finds room there as long as there is memory.
+// Makes a publication of a missed event: without the frames of a run, with room for a copy for each shard. A missed event counts in the
+// budget, but may exceed the events' part.
 struct publication *publication_take_missed(struct shard *shard, const struct event *event);
-// Makes one of the shard's reserve a missed event's; NULL: none of it is left.
+// Makes a publication of a missed event from the shard's reserve. Returns NULL if the reserve is used up.
 struct publication *publication_spare(struct shard *shard, const struct event *event);
 void publication_give(struct shard *shard, struct publication *publication);
-// Adds a copy for a shard; the parcel is taken over.
+// Adds a copy for a shard. Takes the parcel.
 void publication_add(struct publication *publication, uint32_t shard, struct parcel *parcel);
 
 // --- Missed events
 //
-// Events that went nowhere, because a mailbox was full or memory used up. Their subscribers on all shards are
-// told that they missed them, when there is room for that. Events of one name and source are told of
-// together.
+// Events that could not be delivered, because a mailbox was full or memory used up. The subscribers on all shards are told of the loss
+// when there is room for that, by one message for events of one name and source.
 //
-// Success: each event is known by its name until then, so that exactly those subscribers are told that would
-// have got it. Failure: there is no memory for the names, not even in the shard's reserve. Then those events
-// are counted alone, and told to all who subscribed to anything: too much, but not in silence.
+// The shard keeps the name of each missed event until then, so that exactly the subscribers of that name are told. If there is no
+// memory for the name, not even in the shard's reserve, then the event is only counted, and every subscriber of any event is told.
 
-// Notes that all of the event's subscribers miss it, for the reason that `counter` names.
+// Notes that all subscribers miss the event. `counter` names the reason.
 void missed_events_add(struct shard *shard, const struct event *event, enum counter counter);
-// Takes one out that is to be told, without copies yet, or NULL.
+// Takes a missed event, without copies, of which subscribers must be told; or NULL.
 struct publication *missed_events_take(struct shard *shard);

@@ -1,14 +1,13 @@
-// Notifications that go to all agents who name them in their capabilities.events, as {"name": METHOD, …}.
+// Delivers notifications to all agents that name the method in capabilities.events, as {"name": METHOD, …}.
 #pragma once
 
 #include "router/engine/message/message.h"
 
-// Sends a notification to all who name it but its source, once a connection. False when nobody else does, or
-// it is a request: then the other rules say where it goes. An agent that supports less than the required
-// level doesn't get it, nor does one whose queue is full; both are counted. Over its user's fan-out nobody
-// gets it.
+// Sends a notification once to each connection with such an agent, but not to the source. Returns false for a request, or if no other
+// agent names the method: then other rules decide. An agent that supports a lower level than required, or whose queue is full, doesn't
+// get the notification; both are counted. Over the fan-out limit of its user, a notification goes to no agent.
 bool notify_fanout_route(struct shard *shard, const struct message *message);
-// Whether somebody else names it, so that it would go there, of whom `wanted`, if that isn't NULL, says so.
+// Returns whether an agent of another connection names the notification's method. `wanted`, if not NULL, selects among such agents.
 typedef bool notify_fanout_filter(const struct shard *shard, const struct message *message,
                                   const struct agent *agent);
 bool notify_fanout_some(const struct shard *shard, const struct message *message,

@@ -1,4 +1,4 @@
-// One message under way, on the stack of route_frame: a request, notification or response as it lies.
+// One message while it is routed: a request, notification or response in its buffer. The struct lives on the stack of route_frame.
 #pragma once
 
 #include <string.h>
@@ -13,24 +13,25 @@
 
 // --- Origin
 
-// The sender of a message from another hub, as that hub says. A message of a peer of this hub has none.
+// The sender of a message from another hub, as that hub tells. A message of this hub's own peer has no origin.
 
 struct attachment;
 struct user;
 
 struct origin {
     struct hub_name hub;     // bytes 0: an unnamed client of the NATS server
-    enum subject_kind kind;  // of the subject under which it came
-    const struct user *user; // NULL: nobody, or users aren't on
-    struct attachment
-        *target; // where a message goes that names no target itself; or NULL. The origin's sender owns it
-    const uint8_t *from;  // where parts of the message lay in its source's frame (core/cluster/hub_header.h)
-    uint32_t from_bytes;  // 0: nothing is said of that
+    enum subject_kind kind;  // of the subject under which the message came
+    const struct user *user; // NULL: no user, or there is no users file
+    // The target of a message that names none; or NULL. The sender of the origin owns this.
+    struct attachment *target;
+    // The offsets of the message's parts in its source's frame (core/cluster/hub_header.h)
+    const uint8_t *from;
+    uint32_t from_bytes;  // of `from`; 0: unknown
     uint32_t agent_bytes; // 0: the source names none of its own agents
     char agent[AGENT_ID_BYTES_MAX];
 };
 
-// Whether the message is one of the copies that go to all who want them: its source's hub has judged and held it.
+// Returns whether the message is a copy of an event or notification: its source's hub has checked and held the original.
 static inline bool origin_is_copy(const struct origin *origin) {
     return origin->kind == SUBJECT_EVENT || origin->kind == SUBJECT_NOTICE;
 }
@@ -41,40 +42,41 @@ enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 struct authz_cache_call;
 struct remote_retry;
 
-// Whether a held message was approved. A message that was held for one agent goes to that agent alone, since the copies for
-// other agents have gone before (MESSAGE_APPROVED_FOR_ONE).
+// Whether a message was held and is approved. MESSAGE_APPROVED_FOR_ONE: the message was held for one agent and goes to that agent alone,
+// since copies for other agents were sent before.
 enum message_approval { MESSAGE_UNAPPROVED, MESSAGE_APPROVED, MESSAGE_APPROVED_FOR_ONE };
 
-// What is kept of a message while it is held.
+// The state of a message that was held.
 struct message_hold {
     uint64_t since_ms; // by the shards' clock
-    struct observation
-        *observation; // of a request that other hubs have returned, until the request goes on; or NULL
+    // Of an observed request that was held, until the request goes on; or NULL.
+    struct observation *observation;
 };
 
 struct message {
     struct peer *peer;
-    struct exchange *exchange; // that it is a member of, or NULL
+    struct exchange *exchange; // to which the answer is due; NULL: to the peer
     const struct frame *frame;
     const uint8_t *body;
     struct lookup lookup;
     enum message_audit audit;
-    enum message_approval approved;   // it was held, and may go now (router/features/gate)
-    struct message_hold *hold;        // it was held; or NULL
-    const struct origin *origin;      // who sent it through another hub; NULL: its peer did
-    const struct remote_retry *retry; // it is sent once more (router/engine/message/message_copy.h); or NULL
-    // An equal call that was just judged as allowed, so that rights aren't judged again (router/rights/authz_cache.h); or NULL.
+    enum message_approval approved; // the message was held, and goes on now (router/features/gate)
+    struct message_hold *hold;      // of a message that was held; or NULL
+    const struct origin *origin;    // the sender at another hub; NULL: the peer is the sender
+    // Of a request that is sent once more (router/engine/message/message_copy.h); or NULL
+    const struct remote_retry *retry;
+    // An equal call that was allowed before, so that rights needn't be checked again (router/rights/authz_cache.h); or NULL.
     const struct authz_cache_call *again;
-    // Set only with is_deferred: the agent to which the message's connection was attached when the message came; or NULL.
+    // With is_deferred: the agent to which the connection was attached when the message came; or NULL. Otherwise not set.
     const struct attachment *attached;
     size_t method_bytes;
-    bool method_long;              // longer than any name that could be offered: it isn't in `method`
-    bool is_deferred;              // the message is routed later than it came
+    // The method is longer than any name of an agent's method, and isn't in `method`
+    bool method_long;
+    bool is_deferred;              // the message was held or copied, and is routed later than it came
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
-// Begins a message, with the parts that are known before the lookup. Most of the others are written there,
-// and so aren't zeroed here.
+// Begins a message with the fields that are known before the lookup. The lookup writes most other fields, so they aren't zeroed here.
 static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
     message->peer = peer;
     message->exchange = exchange;
@@ -88,8 +90,7 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->method_long = false;
     message->is_deferred = false;
 }
-// Marks a message that is routed later than it came. Its connection was attached to this agent when the message came; NULL:
-// to none.
+// Marks a message that is routed later than it came. `attached`: the agent to which the connection was attached then; or NULL.
 static inline void message_defer(struct message *message, const struct attachment *attached) {
     message->is_deferred = true;
     message->attached = attached;
@@ -102,15 +103,15 @@ static inline bool message_is_logged(const struct message *message) {
 static inline bool message_is_request(const struct message *message) {
     return message->lookup.kind == BODY_REQUEST;
 }
-// Whether its method is this one: a literal.
+// Returns whether the message's method is this literal.
 static inline bool message_method_is(const struct message *message, const char *method) {
     return message->method_bytes == strlen(method) && memcmp(message->method, method, strlen(method)) == 0;
 }
-// Whether a response says that its request failed: an error of null says nothing.
+// Returns whether a response has an error. An error of null doesn't count.
 static inline bool message_is_error(const struct message *message) {
     return lookup_has(&message->lookup, KEY_ERROR) && message->lookup.type[KEY_ERROR] != JSON_NULL;
 }
-// Where the answer to a request goes.
+// Returns where the answer to a request goes.
 static inline struct reply_to message_reply_to(const struct message *message) {
     struct span id = message->lookup.value[KEY_ID];
     return (struct reply_to){message->body + id.at, id.bytes, message->exchange};
@@ -121,14 +122,14 @@ static inline void message_erase(const struct message *message) {
     peer_erase(message->peer, message->frame->buffer->bytes + body.at, body.bytes);
 }
 
-// The agent that its peer is attached to, or was when a deferred message came; or NULL.
+// Returns the agent to which the peer is attached, or was when a deferred message came; or NULL.
 static inline const struct attachment *message_peer_attachment(const struct message *message) {
     if (__builtin_expect(message->is_deferred, false))
         return message->attached;
     const struct peer_cold *cold = message->peer->cold;
     return cold ? cold->attachment : NULL;
 }
-// The agent that its peer is attached to, where it names no target itself; or NULL.
+// Returns the agent to which a message without a target goes, as its peer is attached; or NULL.
 static inline const struct attachment *message_attachment(const struct message *message) {
     if (lookup_has(&message->lookup, KEY_TARGET_AGENT))
         return NULL;
@@ -136,38 +137,36 @@ static inline const struct attachment *message_attachment(const struct message *
         return message->origin->target;
     return message_peer_attachment(message);
 }
-// Whether a target decides alone where it goes.
+// Returns whether the message has a target, named or by attachment.
 static inline bool message_has_target(const struct message *message) {
     return lookup_has(&message->lookup, KEY_TARGET_AGENT) || message_attachment(message);
 }
 
-// Decodes as much of its method as fits in `capacity` bytes, cut at a character; returns how many bytes that are.
+// Decodes the message's method into `capacity` bytes, cut at a whole character. Returns the length.
 size_t message_method_begin(const struct message *message, char *out, size_t capacity);
-// Forgets what a message names beside its method and tokens: of a peer whose transport is attached.
+// Removes all fields from the lookup but the method and tokens, for a peer whose transport is attached to one agent.
 void message_narrow(struct message *message);
-// A member of params; type JSON_NONE when there is none.
+// Returns a member of params; type JSON_NONE: there is none.
 struct json_item message_param(const struct message *message, const char *key);
-// How many bytes the result of a request may have: what a frame can, or what is left of its exchange's.
+// Returns how many bytes the result of a request may have: as many as a frame, or as its exchange has left.
 size_t message_room(const struct shard *shard, const struct message *message);
-// Answers with a result, JSON, which is taken over: a request gets it, a notification doesn't. Without memory
-// for it the peer is closed.
+// Answers a request with a result, which is JSON; does nothing for a notification. Takes the result. Without memory the peer is closed.
 void message_answer(struct shard *shard, const struct message *message, struct text *result);
-// By params.priority.
+// Returns the lane of the message, by params.priority.
 enum parcel_lane message_lane(const struct message *message);
 
 // --- The source's own agent
 
-// In whose name a message is said (params.sourceAgent).
+// The agent in whose name a message is sent (params.sourceAgent).
 
-// A sender in an agent's name must be the connection that registered it (HugAI v2 messages 3.3). A name that
-// was right when the message came stays right for a connection that has half-closed since, whose agents have
-// left, unless another connection has that name now.
+// The sender must be the connection that registered the agent (HugAI v2 messages 3.3). When a connection has half-closed after the
+// message came, the agent's name stays valid for the message, unless another connection has the name now.
 enum source_agent {
-    SOURCE_OWN,  // an agent of its connection's, or, where another hub says it, one that this hub vouches for
-    SOURCE_LEFT, // it was, when the message came, which was held
-    SOURCE_FOREIGN, // anything else
+    SOURCE_OWN,     // an agent of the connection, or an agent that another hub has vouched for
+    SOURCE_LEFT,    // an agent of the connection when the message came, which was held since
+    SOURCE_FOREIGN, // any other agent
 };
 
-// Which one it is, of a message that bears one; its name, decoded, in `name`. *bytes 0: it is no string, or longer than any.
+// Returns which kind of agent params.sourceAgent names, and writes the decoded name. *bytes 0: no string, or longer than any name.
 enum source_agent source_agent_read(const struct shard *shard, const struct message *message,
                                     char name[AGENT_ID_BYTES_MAX], size_t *bytes);

@@ -1,5 +1,5 @@
-// A request to another hub that may have to be sent once more, as it came, on its source's shard: where nobody bears the name that its
-// first rule names, the method is next; and while the REALM changes, hubs under the former one are asked.
+// A copy of a request to other hubs that may have to be sent once more: if no agent has the name that the first rule gives, then agents
+// with the method are asked; and while the REALM changes, hubs of the former REALM are asked. The source's shard keeps the copy.
 #pragma once
 
 #include "core/rights/digest.h"
@@ -7,34 +7,36 @@
 #include "router/engine/shard/credential.h"
 
 struct message_copy {
-    struct unit unit;           // whose time is what is left of it
-    struct directives original; // what its source said
-    struct frame frame;         // with a reference of its own
-    const struct user *user;    // who has sent it, of whatever edition; NULL: users are not on
-    enum credential kind;       // by which
+    struct unit unit;           // its directives have the time that is left
+    struct directives original; // as the source gave them
+    struct frame frame;         // with a reference to its buffer
+    const struct user *user;    // of the source, of any edition; NULL: there is no users file
+    enum credential kind;       // of the source
     struct digest digest;       // of a token
-    bool is_first;              // it was sent under the name of an approver or a command
-    bool first_over;            // nobody bears that name
-    bool is_former;             // it was sent under the former REALM
+    bool is_first;              // the request was sent under the name of an approver or a command
+    bool first_over;            // no agent has that name
+    bool is_former;             // the request was sent under the former REALM
     bool approved;              // as the message was
     enum message_audit audit;
-    struct attachment
-        *attachment; // where its connection was attached to then, if that says where it goes; or NULL
+    // The agent to which the source was attached, if that decides the target; or NULL
+    struct attachment *attachment;
 };
 
-// Why a request is routed once more.
+// State of a request that is routed once more.
 struct remote_retry {
-    bool first_over; // as above
-    bool is_former;  // hubs under the former REALM are to be asked
+    bool first_over; // as in struct message_copy
+    bool is_former;  // hubs of the former REALM are asked
     struct directives original;
-    uint64_t hub_id;                  // under which it went
-    struct account **place;           // where it counts as pending, until that is taken over; or NULL
-    struct observation **observation; // of what is looked at, until the request is under way again; or NULL
-    struct mail **outcome;            // what tells the journal how it ends; of what isn't in the journal NULL
+    uint64_t hub_id; // of the request when it was sent first
+    // The account that counts the request as pending, until message_copy_take_place; or NULL
+    struct account **place;
+    struct observation **observation; // of an observed request, until the request is under way again; or NULL
+    // The journal entry of the request's end; NULL: the journal has no such entry
+    struct mail **outcome;
 };
 
-// NULL where there is no memory to keep it.
+// Makes a copy of a message. Returns NULL without memory.
 struct message_copy *message_copy_create(struct shard *shard, const struct message *message);
-// Takes over the place that it has among what its user has pending. False: it has none there.
+// Takes over the request's place in the count of its user's pending requests. Returns false if it has none.
 bool message_copy_take_place(const struct message *message, const struct account *account);
 void message_copy_drop(struct shard *shard, struct message_copy *copy);
