@@ -5,9 +5,9 @@
 #include "router/engine/shard/peer.h"
 #include "router/engine/shard/publication_types.h"
 
-// Queues the copy's event once for each subscriber of its name but the source. Counts the subscribers in the copy, and releases the
-// parcel. A subscriber without room misses the event (events.h). All receivers share the body. For receivers of lines, one copy of a
-// body with line breaks is made for all of them.
+// Queues the copy's event once for each subscriber of its name but the source. Counts the subscribers in the copy, and
+// releases the parcel. A subscriber without room misses the event (events.h). All receivers share the body. For
+// receivers of lines, one copy of a body with line breaks is made for all of them.
 void event_fanout_to_all(struct shard *shard, struct copy *copy);
 
 // --- Publications
@@ -41,11 +41,11 @@ struct audience {
 };
 void audience_find(const struct shard *shard, struct audience *audience);
 
-// Makes a publication with room for `copies`, without any copy. The same shard must give the publication back. Returns NULL without
-// memory, or when events have used up their part of the budget.
+// Makes a publication with room for `copies`, without any copy. The same shard must give the publication back. Returns
+// NULL without memory, or when events have used up their part of the budget.
 struct publication *publication_take(struct shard *shard, const struct event *event, uint32_t copies);
-// Makes a publication of a missed event: without the frames of a run, with room for a copy for each shard. A missed event counts in the
-// budget, but may exceed the events' part.
+// Makes a publication of a missed event: without the frames of a run, with room for a copy for each shard. A missed
+// event counts in the budget, but may exceed the events' part.
 struct publication *publication_take_missed(struct shard *shard, const struct event *event);
 // Makes a publication of a missed event from the shard's reserve. Returns NULL if the reserve is used up.
 struct publication *publication_spare(struct shard *shard, const struct event *event);
@@ -55,11 +55,12 @@ void publication_add(struct publication *publication, uint32_t shard, struct par
 
 // --- Missed events
 //
-// Events that could not be delivered, because a mailbox was full or memory used up. The subscribers on all shards are told of the loss
-// when there is room for that, by one message for events of one name and source.
+// Events that could not be delivered, because a mailbox was full or memory used up. The subscribers on all shards are
+// told of the loss when there is room for that, by one message for events of one name and source.
 //
-// The shard keeps the name of each missed event until then, so that exactly the subscribers of that name are told. If there is no
-// memory for the name, not even in the shard's reserve, then the event is only counted, and every subscriber of any event is told.
+// The shard keeps the name of each missed event until then, so that exactly the subscribers of that name are told. If
+// there is no memory for the name, not even in the shard's reserve, then the event is only counted, and every
+// subscriber of any event is told.
 
 // Notes that all subscribers miss the event. `counter` names the reason.
 void missed_events_add(struct shard *shard, const struct event *event, enum counter counter);

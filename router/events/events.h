@@ -1,17 +1,20 @@
-// Events: one body goes to all subscribers of its name on all shards, but not to its source (HugAI v2 messages, section 3.5).
+// Events: one body goes to all subscribers of its name on all shards, but not to its source (HugAI v2 messages, section
+// 3.5).
 //
-// The source's shard delivers the event to its own subscribers, and sends one parcel to each other shard with subscribers. The parcel
-// goes by the same mail as other messages, so an event stays behind its source's earlier messages. On each shard all receivers share
-// that parcel, so the body isn't copied. Each other shard reports how many subscribers got the event. When all shards have reported, a
-// request is answered {"delivered": N}. A source that has half-closed stays until then.
+// The source's shard delivers the event to its own subscribers, and sends one parcel to each other shard with
+// subscribers. The parcel goes by the same mail as other messages, so an event stays behind its source's earlier
+// messages. On each shard all receivers share that parcel, so the body isn't copied. Each other shard reports how many
+// subscribers got the event. When all shards have reported, a request is answered {"delivered": N}. A source that has
+// half-closed stays until then.
 //
-// Events of one name that lie one behind the other in a receive buffer make a run, which is delivered as one event. A subscriber gets
-// the run as one slice of that buffer. For receivers of another wire the run is written once for all of them
-// (core/send/event_run.h). A run ends before another frame, at the latest with the arrival.
+// Events of one name that lie one behind the other in a receive buffer make a run, which is delivered as one event. A
+// subscriber gets the run as one slice of that buffer. For receivers of another wire the run is written once for all of
+// them (core/send/event_run.h). A run ends before another frame, at the latest with the arrival.
 //
-// A subscriber with a full queue, or for whose entry there is no memory, misses the event, which is counted. The subscriber is told how
-// many events it missed before the next event, or when its queue is empty (send.c). Without memory, or without room in a mailbox, a
-// request is refused. A notification is then delivered to nobody, and all its subscribers are told (event_fanout.h).
+// A subscriber with a full queue, or for whose entry there is no memory, misses the event, which is counted. The
+// subscriber is told how many events it missed before the next event, or when its queue is empty (send.c). Without
+// memory, or without room in a mailbox, a request is refused. A notification is then delivered to nobody, and all its
+// subscribers are told (event_fanout.h).
 #pragma once
 
 #include "router/engine/message/message.h"
@@ -25,8 +28,8 @@ void events_publish_run(struct shard *shard);
 bool events_may_publish(struct shard *shard, const struct message *message);
 // Publishes a request or notification `event` without a targetAgent.
 void events_publish(struct shard *shard, const struct message *message);
-// Publishes an event of the hub about a held message. The event goes to users with the right to approve (router/features/gate), but not
-// to the message's `source` and `user`. The body is copied.
+// Publishes an event of the hub about a held message. The event goes to users with the right to approve
+// (router/features/gate), but not to the message's `source` and `user`. The body is copied.
 void events_announce(struct shard *shard, uint64_t source, const struct user *user, const char *name,
                      const struct text *body);
 // Returns whether there is room for an event of the hub now.

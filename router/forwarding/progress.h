@@ -1,7 +1,7 @@
-// Progress tokens (LSP 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). Two sources may choose the same
-// token, so a forwarded request has tokens of the hub's own. The target's reports under such a token go to the source of the request,
-// with the source's token. The hub's token is a string that names the request and the kind of token. A token is valid until the
-// request ends.
+// Progress tokens (LSP 3.17, "Work Done Progress" and "Partial Result Progress"; MCP, "Progress"). Two sources may
+// choose the same token, so a forwarded request has tokens of the hub's own. The target's reports under such a token go
+// to the source of the request, with the source's token. The hub's token is a string that names the request and the
+// kind of token. A token is valid until the request ends.
 #pragma once
 
 #include "core/requests/pending.h"
@@ -18,8 +18,8 @@ void progress_find(const struct message *message, struct progress_tokens *tokens
 // Finds the tokens of a message. Returns false if a token is too long and the message was refused.
 bool progress_read(struct shard *shard, const struct message *message, struct progress_tokens *tokens);
 
-// Takes a progress report under a token of the hub to the source of the request. Returns false if the message isn't such a report and
-// must be routed.
+// Takes a progress report under a token of the hub to the source of the request. Returns false if the message isn't
+// such a report and must be routed.
 bool progress_route(struct shard *shard, const struct message *message);
 // Handles a report from another shard: a parcel with a hole for the token.
 void progress_arrived(struct shard *shard, struct parcel *parcel);

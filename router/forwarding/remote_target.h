@@ -1,5 +1,5 @@
-// The target of a message at other hubs: a subject that names the target (core/cluster/subject.h). The link queues the message as a
-// peer does. The source's shard writes the head of the message here.
+// The target of a message at other hubs: a subject that names the target (core/cluster/subject.h). The link queues the
+// message as a peer does. The source's shard writes the head of the message here.
 #pragma once
 
 #include "core/agents/rules.h"
@@ -19,8 +19,9 @@ struct remote_target {
     char token[SUBJECT_NAME_BYTES_MAX];
 };
 
-// Finds the target at other hubs of a message for which the rules found no agent here, or only a substitute for the named agent.
-// Returns false if there are no other hubs, if another hub sent the message, or if no subject can bear the name.
+// Finds the target at other hubs of a message for which the rules found no agent here, or only a substitute for the
+// named agent. Returns false if there are no other hubs, if another hub sent the message, or if no subject can bear the
+// name.
 bool remote_target_find(const struct shard *shard, const struct message *message,
                         const struct rules_message *criteria, const struct rules_verdict *verdict,
                         struct remote_target *out);
@@ -51,8 +52,8 @@ struct hub_envelope {
     bool is_json; // a body of this hub, without header block
 };
 
-// Puts the NATS head before a parcel without a head. Returns an error, and changes nothing, if the message is larger than the server's
-// limit (*bytes is its size), or without memory.
+// Puts the NATS head before a parcel without a head. Returns an error, and changes nothing, if the message is larger
+// than the server's limit (*bytes is its size), or without memory.
 enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
                                   const struct hub_envelope *envelope, uint64_t *bytes);
 // Does the same for a message that is forwarded. `hub_id` and the time are of a request, else 0.

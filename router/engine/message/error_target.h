@@ -1,5 +1,5 @@
-// The target that other hubs were asked for, as errors tell it. The source's shard keeps the target with the request, since its
-// registry knows the link alone.
+// The target that other hubs were asked for, as errors tell it. The source's shard keeps the target with the request,
+// since its registry knows the link alone.
 #pragma once
 
 #include "core/base/text.h"

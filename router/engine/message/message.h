@@ -1,4 +1,5 @@
-// One message while it is routed: a request, notification or response in its buffer. The struct lives on the stack of route_frame.
+// One message while it is routed: a request, notification or response in its buffer. The struct lives on the stack of
+// route_frame.
 #pragma once
 
 #include <string.h>
@@ -31,7 +32,8 @@ struct origin {
     char agent[AGENT_ID_BYTES_MAX];
 };
 
-// Returns whether the message is a copy of an event or notification: its source's hub has checked and held the original.
+// Returns whether the message is a copy of an event or notification: its source's hub has checked and held the
+// original.
 static inline bool origin_is_copy(const struct origin *origin) {
     return origin->kind == SUBJECT_EVENT || origin->kind == SUBJECT_NOTICE;
 }
@@ -42,8 +44,8 @@ enum message_audit { MESSAGE_PLAIN, MESSAGE_AUDIT_LOG, MESSAGE_APPROVAL };
 struct authz_cache_call;
 struct remote_retry;
 
-// Whether a message was held and is approved. MESSAGE_APPROVED_FOR_ONE: the message was held for one agent and goes to that agent alone,
-// since copies for other agents were sent before.
+// Whether a message was held and is approved. MESSAGE_APPROVED_FOR_ONE: the message was held for one agent and goes to
+// that agent alone, since copies for other agents were sent before.
 enum message_approval { MESSAGE_UNAPPROVED, MESSAGE_APPROVED, MESSAGE_APPROVED_FOR_ONE };
 
 // The state of a message that was held.
@@ -65,9 +67,11 @@ struct message {
     const struct origin *origin;    // the sender at another hub; NULL: the peer is the sender
     // Of a request that is sent once more (router/engine/message/message_copy.h); or NULL
     const struct remote_retry *retry;
-    // An equal call that was allowed before, so that rights needn't be checked again (router/rights/authz_cache.h); or NULL.
+    // An equal call that was allowed before, so that rights needn't be checked again (router/rights/authz_cache.h); or
+    // NULL.
     const struct authz_cache_call *again;
-    // With is_deferred: the agent to which the connection was attached when the message came; or NULL. Otherwise not set.
+    // With is_deferred: the agent to which the connection was attached when the message came; or NULL. Otherwise not
+    // set.
     const struct attachment *attached;
     size_t method_bytes;
     // The method is longer than any name of an agent's method, and isn't in `method`
@@ -76,7 +80,8 @@ struct message {
     char method[METHOD_BYTES_MAX]; // decoded
 };
 
-// Begins a message with the fields that are known before the lookup. The lookup writes most other fields, so they aren't zeroed here.
+// Begins a message with the fields that are known before the lookup. The lookup writes most other fields, so they
+// aren't zeroed here.
 static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
     message->peer = peer;
     message->exchange = exchange;
@@ -90,13 +95,14 @@ static inline void message_begin(struct message *message, struct peer *peer, str
     message->method_long = false;
     message->is_deferred = false;
 }
-// Marks a message that is routed later than it came. `attached`: the agent to which the connection was attached then; or NULL.
+// Marks a message that is routed later than it came. `attached`: the agent to which the connection was attached then;
+// or NULL.
 static inline void message_defer(struct message *message, const struct attachment *attached) {
     message->is_deferred = true;
     message->attached = attached;
 }
-// Returns whether the message is an entry that its sender puts into the journal. An agent that offers the method gets the
-// entry as a notification. A hub without such an agent answers all the same.
+// Returns whether the message is an entry that its sender puts into the journal. An agent that offers the method gets
+// the entry as a notification. A hub without such an agent answers all the same.
 static inline bool message_is_logged(const struct message *message) {
     return message->audit == MESSAGE_AUDIT_LOG;
 }
@@ -150,7 +156,8 @@ void message_narrow(struct message *message);
 struct json_item message_param(const struct message *message, const char *key);
 // Returns how many bytes the result of a request may have: as many as a frame, or as its exchange has left.
 size_t message_room(const struct shard *shard, const struct message *message);
-// Answers a request with a result, which is JSON; does nothing for a notification. Takes the result. Without memory the peer is closed.
+// Answers a request with a result, which is JSON; does nothing for a notification. Takes the result. Without memory the
+// peer is closed.
 void message_answer(struct shard *shard, const struct message *message, struct text *result);
 // Returns the lane of the message, by params.priority.
 enum parcel_lane message_lane(const struct message *message);
@@ -159,14 +166,16 @@ enum parcel_lane message_lane(const struct message *message);
 
 // The agent in whose name a message is sent (params.sourceAgent).
 
-// The sender must be the connection that registered the agent (HugAI v2 messages 3.3). When a connection has half-closed after the
-// message came, the agent's name stays valid for the message, unless another connection has the name now.
+// The sender must be the connection that registered the agent (HugAI v2 messages 3.3). When a connection has
+// half-closed after the message came, the agent's name stays valid for the message, unless another connection has the
+// name now.
 enum source_agent {
     SOURCE_OWN,     // an agent of the connection, or an agent that another hub has vouched for
     SOURCE_LEFT,    // an agent of the connection when the message came, which was held since
     SOURCE_FOREIGN, // any other agent
 };
 
-// Returns which kind of agent params.sourceAgent names, and writes the decoded name. *bytes 0: no string, or longer than any name.
+// Returns which kind of agent params.sourceAgent names, and writes the decoded name. *bytes 0: no string, or longer
+// than any name.
 enum source_agent source_agent_read(const struct shard *shard, const struct message *message,
                                     char name[AGENT_ID_BYTES_MAX], size_t *bytes);

@@ -1,5 +1,6 @@
-// A copy of a request to other hubs that may have to be sent once more: if no agent has the name that the first rule gives, then agents
-// with the method are asked; and while the REALM changes, hubs of the former REALM are asked. The source's shard keeps the copy.
+// A copy of a request to other hubs that may have to be sent once more: if no agent has the name that the first rule
+// gives, then agents with the method are asked; and while the REALM changes, hubs of the former REALM are asked. The
+// source's shard keeps the copy.
 #pragma once
 
 #include "core/rights/digest.h"

@@ -9,10 +9,11 @@ static inline bool reassembly_has_room(const struct peer *peer, uint32_t bytes) 
 }
 // Makes room for `bytes` of the unit, or for more. Returns false if there is no memory now.
 bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes);
-// Makes room as reassembly_make_room, and frees unused buffers for that, and then a peer that waits for memory and holds more. A peer
-// with a small frame must not end because other peers' large frames fill the memory.
+// Makes room as reassembly_make_room, and frees unused buffers for that, and then a peer that waits for memory and
+// holds more. A peer with a small frame must not end because other peers' large frames fill the memory.
 bool reassembly_find_room(struct shard *shard, struct peer *peer, uint32_t bytes);
-// Makes room for the rest of the unit, or for more of a unit whose length isn't known. Returns false if there is no memory now.
+// Makes room for the rest of the unit, or for more of a unit whose length isn't known. Returns false if there is no
+// memory now.
 bool reassembly_make_room_for_rest(struct shard *shard, struct peer *peer);
 // Returns whether there can ever be room for `bytes` of the unit.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes);
@@ -25,13 +26,13 @@ void reassembly_cut(struct peer *peer, uint32_t bytes);
 void reassembly_refused(struct peer *peer);
 // Discards the bytes of a refused unit. Returns how many of `count` bytes were discarded.
 uint32_t reassembly_skip(struct peer *peer, uint8_t *bytes, uint32_t count);
-// Discards the part of a refused unit that is in peer->partial. Returns how many bytes at the end of that buffer belong to the next
-// unit.
+// Discards the part of a refused unit that is in peer->partial. Returns how many bytes at the end of that buffer belong
+// to the next unit.
 uint32_t reassembly_skip_here(struct peer *peer);
 
-// Returns whether the begin of a frame should move to the arrival with its rest, when `count` bytes have come: the begin is small,
-// and the rest has come or may be the next arrival.
+// Returns whether the begin of a frame should move to the arrival with its rest, when `count` bytes have come: the
+// begin is small, and the rest has come or may be the next arrival.
 bool reassembly_should_lead(const struct peer *peer, uint32_t count);
-// Moves the begin of a frame to the bytes before `from`, where the rest lies. There must be room before `from`. Returns where the
-// frame begins now.
+// Moves the begin of a frame to the bytes before `from`, where the rest lies. There must be room before `from`. Returns
+// where the frame begins now.
 uint32_t reassembly_lead(struct peer *peer, struct buffer *buffer, uint32_t from);

@@ -1,15 +1,16 @@
 // The first step of a frame: bytes that arrived become frames.
 //
-// A frame that lies whole in a receive buffer is handed on in place. Of a frame in two arrivals, the smaller part moves into room in
-// the other arrival's buffer. A larger frame, or one in more parts, moves once to memory of its own size. If more than one arrival
-// is missing then, the kernel receives the rest straight into that memory.
+// A frame that lies whole in a receive buffer is handed on in place. Of a frame in two arrivals, the smaller part moves
+// into room in the other arrival's buffer. A larger frame, or one in more parts, moves once to memory of its own size.
+// If more than one arrival is missing then, the kernel receives the rest straight into that memory.
 #pragma once
 
 #include "io/io.h"
 #include "router/engine/shard/peer.h"
 
-// Reads an IO_RECEIVED event of the peer, from `at` on in the buffer; 0: from the begin. Returns 0 when all is read. With
-// shard.share.cuts, reading stops between two units at share.until_ns and returns the offset, to be called with again.
+// Reads an IO_RECEIVED event of the peer, from `at` on in the buffer; 0: from the begin. Returns 0 when all is read.
+// With shard.share.cuts, reading stops between two units at share.until_ns and returns the offset, to be called with
+// again.
 uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at);
 // Closes a peer for whose message there is no memory. The transport tells the peer first, if it can.
 void receive_overload(struct shard *shard, struct peer *peer);
@@ -21,6 +22,6 @@ void receive_go_on(struct shard *shard, struct peer *peer);
 void receive_starved(struct shard *shard);
 // Handles the event of watching a peer that has half-closed.
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event);
-// Gives the peer another transport from the next unit on, also for bytes that have arrived already. Must be called from codec.take,
-// between two units.
+// Gives the peer another transport from the next unit on, also for bytes that have arrived already. Must be called from
+// codec.take, between two units.
 void receive_switch(struct shard *shard, struct peer *peer, const struct transport *transport);

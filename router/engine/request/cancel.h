@@ -1,13 +1,14 @@
-// Cancels of requests. A peer's cancel ($/cancelRequest of LSP, notifications/cancelled of MCP) names the peer's own id of the
-// request; the target knows the hub's id. A request that still waits in the target's queue is taken out and answered `cancelled`.
-// Otherwise the cancel passes the queue and goes to the target. The hub itself cancels when a source leaves or a request times out.
+// Cancels of requests. A peer's cancel ($/cancelRequest of LSP, notifications/cancelled of MCP) names the peer's own id
+// of the request; the target knows the hub's id. A request that still waits in the target's queue is taken out and
+// answered `cancelled`. Otherwise the cancel passes the queue and goes to the target. The hub itself cancels when a
+// source leaves or a request times out.
 #pragma once
 
 #include "router/engine/shard/shard.h"
 
-// Sends a cancel to the target of a request, once a request. Takes the parcel. `answer`: the source waits for an answer. Returns true
-// if the request was in a queue of this shard: then the caller must answer `cancelled`. If the request was in another shard's queue,
-// MAIL_CANCELLED says so later.
+// Sends a cancel to the target of a request, once a request. Takes the parcel. `answer`: the source waits for an
+// answer. Returns true if the request was in a queue of this shard: then the caller must answer `cancelled`. If the
+// request was in another shard's queue, MAIL_CANCELLED says so later.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer);
 // Cancels a request at its target because nobody waits for it any more. The caller ends it.
 void cancel_downstream(struct shard *shard, struct pending *pending);
@@ -18,6 +19,6 @@ bool cancel_at_target(struct shard *shard, struct pending *pending);
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // Handles a cancel on the target's shard. Takes the parcel. Returns true as cancel_dispatch does.
 bool cancel_arrived(struct shard *shard, struct parcel *parcel);
-// Reports that the request of this cancel was taken out of the queue: sends the cancel back to the source's shard. Returns true as
-// cancel_dispatch does.
+// Reports that the request of this cancel was taken out of the queue: sends the cancel back to the source's shard.
+// Returns true as cancel_dispatch does.
 bool cancel_home(struct shard *shard, struct parcel *parcel);

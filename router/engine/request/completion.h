@@ -5,12 +5,13 @@
 #include "core/base/text.h"
 #include "router/engine/shard/peer.h"
 
-// Ends a request by the response of connection `from`. The parcel has a hole for the id and goes to the source, with the source's id.
-// parcel->mail.detail is the kind of response (enum answer_detail), and parcel->body the response as it came. Drops a response that
-// no request waits for, or that comes from a connection that wasn't asked.
+// Ends a request by the response of connection `from`. The parcel has a hole for the id and goes to the source, with
+// the source's id. parcel->mail.detail is the kind of response (enum answer_detail), and parcel->body the response as
+// it came. Drops a response that no request waits for, or that comes from a connection that wasn't asked.
 void completion_deliver(struct shard *shard, uint64_t hub_id, uint64_t from, struct parcel *parcel);
-// Ends a request by a response that can be packed for the source (send_may_pack) and that no feature watches. `id` is the value in
-// the body of `frame` that is replaced. Returns false if nothing was done: then the caller must deliver a parcel.
+// Ends a request by a response that can be packed for the source (send_may_pack) and that no feature watches. `id` is
+// the value in the body of `frame` that is replaced. Returns false if nothing was done: then the caller must deliver a
+// parcel.
 bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const struct frame *frame,
                      struct span id, bool is_error);
 // Ends a request whose response is broken with an internal error.
@@ -33,8 +34,8 @@ void completion_result(struct shard *shard, struct pending *pending, struct text
 void completion_cancelled(struct shard *shard, struct pending *pending);
 // Ends the requests of this shard's peers to a connection that has left.
 void completion_target_left(struct shard *shard, struct home *home);
-// Ends requests to a connection with this error, as many as one turn may end. The connection must not get new requests. Returns
-// whether all have ended.
+// Ends requests to a connection with this error, as many as one turn may end. The connection must not get new requests.
+// Returns whether all have ended.
 bool completion_target_gone(struct shard *shard, struct home *home, enum error error);
 // Requests that wait while their target restarts. All others that have not reached the target end.
 struct survivors {
@@ -51,8 +52,8 @@ uint32_t completion_target_restarts(struct shard *shard, struct home *home,
                                     const struct survivors *survivors);
 // Ends all requests of a source that has left. The targets get cancels.
 void completion_abandon_all(struct shard *shard, struct peer *source);
-// Ends as many requests of a source that has left as one turn may end. The others join shard.abandoned and end in later turns. The
-// source must not be freed before all have ended (completion_all_abandoned).
+// Ends as many requests of a source that has left as one turn may end. The others join shard.abandoned and end in later
+// turns. The source must not be freed before all have ended (completion_all_abandoned).
 void completion_abandon_in_parts(struct shard *shard, struct peer *source);
 // Ends requests of shard.abandoned, as many as this turn may end. Called once a turn.
 void completion_abandon_on(struct shard *shard);

@@ -21,8 +21,8 @@ void refuse_right_silently(struct shard *shard, const struct message *message, e
 // Refuses a message over this limit of its user. `wait_ms`: after which time the message would pass; 0: unknown.
 void refuse_limit(struct shard *shard, const struct message *message, enum account_limit limit,
                   uint64_t wait_ms);
-// Refuses a registration or subscription that would take more than half of the quota for one holder. The error's data tell the
-// limit.
+// Refuses a registration or subscription that would take more than half of the quota for one holder. The error's data
+// tell the limit.
 extern const char refuse_share_fault[];
 void refuse_share(struct shard *shard, const struct message *message);
 // Puts a limit of the user, and its value, into an error's data.
@@ -45,17 +45,18 @@ void refuse_method(struct shard *shard, const struct message *message);
 // Refuses a message for which the rules found no agent.
 void refuse_route(struct shard *shard, const struct message *message, const struct rules_message *criteria,
                   const struct rules_verdict *verdict);
-// Refuses a body that is no message, or that two readers could understand differently. The answer has no id, since the body's id can't
-// be relied on.
+// Refuses a body that is no message, or that two readers could understand differently. The answer has no id, since the
+// body's id can't be relied on.
 void refuse_body(struct shard *shard, const struct message *message);
 // Refuses a batch that is empty or has too many members. The answer has no id.
 void refuse_batch_size(struct shard *shard, const struct message *message);
-// Refuses the rest of a batch whose first UNKNOWN_MEMBERS_MAX members had no credential. The exchange gets one answer for the rest,
-// without an id.
+// Refuses the rest of a batch whose first UNKNOWN_MEMBERS_MAX members had no credential. The exchange gets one answer
+// for the rest, without an id.
 void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange);
 // Refuses a request for a large result if too much waits for the peer already. Returns whether the request was refused.
 bool refuse_result(struct shard *shard, const struct message *message);
-// Refuses a message with header fields that are well formed but can't be served. Returns whether the message was refused.
+// Refuses a message with header fields that are well formed but can't be served. Returns whether the message was
+// refused.
 bool refuse_directives(struct shard *shard, const struct message *message);
 static inline bool refuse_header(struct shard *shard, const struct message *message) {
     return __builtin_expect(directives_is_bad(&message->frame->unit->directives), false) &&

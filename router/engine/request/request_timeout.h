@@ -10,13 +10,14 @@ struct request_time {
     bool idle;
 };
 
-// Returns the time-out of a request: from its directives, or --request-timeout. `has_token`: the source asks for progress.
+// Returns the time-out of a request: from its directives, or --request-timeout. `has_token`: the source asks for
+// progress.
 struct request_time request_timeout_of(const struct shard *shard, const struct message *message,
                                        bool has_token);
 // Arms the timer of a new request. The timer must not be armed.
 void request_timeout_begin(struct shard *shard, struct pending *pending, const struct request_time *time);
-// Begins a request's idle time anew, since progress has come; the time of the whole stays. Does nothing for a request that another
-// hub's gate holds.
+// Begins a request's idle time anew, since progress has come; the time of the whole stays. Does nothing for a request
+// that another hub's gate holds.
 void request_timeout_extend(struct shard *shard, struct pending *pending);
 // Ends a request whose time is up: answers the source with `request timed out`, and sends a cancel to the target.
 void request_timeout_expired(struct shard *shard, struct pending *pending);

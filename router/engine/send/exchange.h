@@ -1,10 +1,10 @@
-// Exchanges: the answers to a JSON-RPC batch (JSON-RPC 2.0 section 6) or to an HTTP request. An exchange holds the answers until
-// all have come. The answers to a batch are then sent as one array, in the order in which they came. The peer's transport decides
-// how an exchange is sent (transport.h).
+// Exchanges: the answers to a JSON-RPC batch (JSON-RPC 2.0 section 6) or to an HTTP request. An exchange holds the
+// answers until all have come. The answers to a batch are then sent as one array, in the order in which they came. The
+// peer's transport decides how an exchange is sent (transport.h).
 //
-// One answer is due for each JSON-RPC request, and one for each body, or member of an array, that can't be read. Each due
-// answer ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that no body is copied but those
-// so small that holding their buffer would cost more.
+// One answer is due for each JSON-RPC request, and one for each body, or member of an array, that can't be read. Each
+// due answer ends in exchange_answer or in exchange_miss. Answers are a chain of parcels, so that no body is copied but
+// those so small that holding their buffer would cost more.
 #pragma once
 
 #include <stdbool.h>
@@ -28,8 +28,8 @@ struct http_note {
     bool uses_bearer;   // a 401 asks for a bearer token
     bool streams;       // the answer is a stream of events (features/http/http_stream.h)
     bool is_begun;      // with `streams`: the head was sent
-    // Called when the connection closes before this request is answered. Must end the exchange. NULL: the exchange ends with its
-    // answers.
+    // Called when the connection closes before this request is answered. Must end the exchange. NULL: the exchange ends
+    // with its answers.
     void (*gone)(struct shard *shard, struct exchange *exchange);
 };
 
@@ -60,11 +60,11 @@ struct exchange {
     struct http_note http;
 };
 
-// Opens an exchange for an arrival of the peer. Returns NULL without memory. A peer that lingers isn't closed before its exchanges
-// have ended.
+// Opens an exchange for an arrival of the peer. Returns NULL without memory. A peer that lingers isn't closed before
+// its exchanges have ended.
 struct exchange *exchange_open(struct shard *shard, struct peer *peer);
-// Counts a parcel's bytes for the exchange and its peer; the peer may be NULL. The caller appends the parcel. Closes the peer if too
-// much waits (queue_limit_close).
+// Counts a parcel's bytes for the exchange and its peer; the peer may be NULL. The caller appends the parcel. Closes
+// the peer if too much waits (queue_limit_close).
 void exchange_hold(struct shard *shard, struct peer *peer, struct exchange *exchange, size_t bytes);
 // Ends the counting for the peer: the parcels have moved elsewhere and count there.
 void exchange_let_go(struct peer *peer, struct exchange *exchange);
@@ -83,14 +83,14 @@ void exchange_answer(struct shard *shard, struct exchange *exchange, struct parc
 // Notes that an answer that was due won't come.
 void exchange_miss(struct shard *shard, struct exchange *exchange);
 
-// Makes the answers of an ended exchange one frame of this wire: a chain of parcels, with the brackets and commas of an array for a
-// batch. There must be one answer at least.
+// Makes the answers of an ended exchange one frame of this wire: a chain of parcels, with the brackets and commas of an
+// array for a batch. There must be one answer at least.
 void exchange_dress(struct exchange *exchange, const struct wire *wire);
 // Returns how many bytes the body of that frame has.
 size_t exchange_body_bytes(const struct exchange *exchange);
 // Frees the exchange, and the answers that weren't sent.
 void exchange_free(struct shard *shard, struct exchange *exchange);
 
-// Returns the peer whose exchanges hold the most bytes of answers: at least `bytes_min`, and one exchange opened at `opened_ms` or
-// before. NULL: there is none.
+// Returns the peer whose exchanges hold the most bytes of answers: at least `bytes_min`, and one exchange opened at
+// `opened_ms` or before. NULL: there is none.
 struct peer *exchange_holder(const struct shard *shard, uint64_t opened_ms, uint64_t bytes_min);

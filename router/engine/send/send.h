@@ -9,10 +9,10 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel for the present receiver alone: the next process of a child doesn't get the parcel.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Whether small frames for the peer are packed now (core/send/pack.h). The peer must have the plain framed transport, no
-// exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to be worth a
-// pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the peer may be under way,
-// and no pause.
+// Whether small frames for the peer are packed now (core/send/pack.h). The peer must have the plain framed transport,
+// no exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to
+// be worth a pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the
+// peer may be under way, and no pause.
 static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
     return outbox_may_pack(&connection->outbox) && peer->transport == &transport_framed &&
@@ -25,19 +25,19 @@ bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame
                struct piece text, uint64_t hub_id);
 // Queues the parcels of one frame in their order, as send_queue_required.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// Queues the parcels of one frame at once, which costs less than one by one. The parcels must be dressed, of the normal lane, and not
-// for the transport to divert.
+// Queues the parcels of one frame at once, which costs less than one by one. The parcels must be dressed, of the normal
+// lane, and not for the transport to divert.
 void send_queue_row(struct shard *shard, struct peer *peer, struct parcel_list *frame);
-// Queues a parcel that can't be refused, for the present receiver alone. Past twice the bound the peer must go on reading
-// (slow_reader.c).
+// Queues a parcel that can't be refused, for the present receiver alone. Past twice the bound the peer must go on
+// reading (slow_reader.c).
 void send_queue_required(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Replaces a small parcel that must wait by a copy outside the receive buffer: a slow reader then holds no buffers of other peers.
-// Returns the same parcel if that is large, or if there is no memory for a copy.
+// Replaces a small parcel that must wait by a copy outside the receive buffer: a slow reader then holds no buffers of
+// other peers. Returns the same parcel if that is large, or if there is no memory for a copy.
 struct parcel *send_detach(struct shard *shard, struct parcel *parcel);
 // Releases a parcel: drops one reference of a shared origin, or gives the parcel back to its owner.
 void send_release(struct shard *shard, struct parcel *parcel);
-// Queues an event for a peer with room. A peer that has missed events is told first, by hub/dropped {"count": N}. Returns false
-// without memory: then the caller keeps the parcel.
+// Queues an event for a peer with room. A peer that has missed events is told first, by hub/dropped {"count": N}.
+// Returns false without memory: then the caller keeps the parcel.
 bool send_event(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Counts events that the peer has missed. The peer is told before the next event, or when its queue is empty.
 void send_missed(struct shard *shard, struct peer *peer, uint32_t count);
@@ -47,8 +47,8 @@ void send_missed_unknown(struct shard *shard, struct peer *peer);
 void send_missed_before_end(struct shard *shard, struct peer *peer);
 // Puts the peer among those for which this turn sends.
 void send_soon(struct shard *shard, struct peer *peer);
-// Sends to every peer for which something was queued in this turn. Peers for which only events to many wait are served in
-// part (struct turn_bounds), the others in the turns that follow.
+// Sends to every peer for which something was queued in this turn. Peers for which only events to many wait are served
+// in part (struct turn_bounds), the others in the turns that follow.
 void send_flush_all(struct shard *shard);
 // Returns when more events to many can be sent, by io_now; 0: at once; UINT64_MAX: none waits.
 uint64_t send_goes_on_ns(const struct shard *shard);

@@ -1,5 +1,6 @@
-// The identity of a connection: for which user it speaks, and by which credential. With a users file (hub_settings.users) each
-// connection has one, in its cold state (peer_cold.h). router/rights finds the user. identity.h has what needs the peer.
+// The identity of a connection: for which user it speaks, and by which credential. With a users file
+// (hub_settings.users) each connection has one, in its cold state (peer_cold.h). router/rights finds the user.
+// identity.h has what needs the peer.
 #pragma once
 
 #include <stdbool.h>
@@ -97,8 +98,8 @@ bool identity_take(struct shard *shard, struct peer_cold *cold, int socket);
 uint64_t identity_origin(const struct shard *shard, const struct io_origin *origin);
 // Begins the time in which the peer must show a credential.
 void identity_wait(struct shard *shard, struct identity *identity);
-// Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though each request
-// has a user of its own. Returns false, and changes nothing, if the user has too many connections.
+// Counts the connection as this user's, until it counts as another user's. An HTTP connection counts as well, though
+// each request has a user of its own. Returns false, and changes nothing, if the user has too many connections.
 bool identity_counts(struct identity *identity, const struct user *user);
 // Counts the connection as no user's.
 void identity_uncount(struct identity *identity);

@@ -1,5 +1,5 @@
-// State that all shards of a hub share, made before the shards run. A field that changes afterwards is atomic or names the
-// thread that writes to the field.
+// State that all shards of a hub share, made before the shards run. A field that changes afterwards is atomic or names
+// the thread that writes to the field.
 #pragma once
 
 #include <assert.h>
@@ -48,7 +48,8 @@ struct secure_source;
 struct shard;
 struct users;
 
-// The phases of a hub's end. All shards are in the same phase: the last shard to finish a phase begins the next (drain.c).
+// The phases of a hub's end. All shards are in the same phase: the last shard to finish a phase begins the next
+// (drain.c).
 enum hub_phase {
     HUB_SERVING,
     HUB_DRAINING, // new connections and requests are refused; pending requests may still be answered
@@ -130,8 +131,8 @@ struct hub_settings {
     uint64_t spin_ns, hold_ns;        // as in struct io_options
     const struct turn_bounds *bounds; // NULL: turn_bounds_defaults
     struct hub_sandbox sandbox;       // of the hub's process, complete before the hub says that it listens
-    // Reads the configuration into *fresh. Returns false if the configuration is wrong, which has been logged. NULL: there
-    // is no configuration to read.
+    // Reads the configuration into *fresh. Returns false if the configuration is wrong, which has been logged. NULL:
+    // there is no configuration to read.
     bool (*read_again)(void *context, struct hub_settings *fresh);
     void (*in_effect)(void *context); // called when the fresh configuration is in effect; or NULL
     void *read_context;
@@ -204,13 +205,13 @@ struct hub {
 // Makes a hub and copies the settings. Returns 0 or -ENOMEM.
 int hub_create(struct hub **out, const struct hub_settings *settings);
 enum { HUB_LIMITS_FAULT_BYTES = 96 };
-// Returns whether a running hub may take these limits. False if the memory is less than the shards need, or if the quota in
-// use takes more than half of the memory: the quota falls only when peers leave, so the hub might never receive again. Then
-// writes to `expected` which memory is allowed.
+// Returns whether a running hub may take these limits. False if the memory is less than the shards need, or if the
+// quota in use takes more than half of the memory: the quota falls only when peers leave, so the hub might never
+// receive again. Then writes to `expected` which memory is allowed.
 bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
                         char expected[HUB_LIMITS_FAULT_BYTES]);
-// Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong or memory
-// is used up: the hub goes on as before.
+// Reads the configuration and puts it into effect; on shard 0's thread. Returns false if the configuration is wrong or
+// memory is used up: the hub goes on as before.
 bool hub_reload(struct hub *hub, uint64_t now_ms);
 // Frees the hub. Every shard must have been closed.
 void hub_destroy(struct hub *hub);
@@ -244,8 +245,8 @@ static inline bool hub_knows(const struct hub *hub, uint64_t connection) {
            connection_slot(connection) < hub->settings.limits.connections_max;
 }
 
-// Writes the name under which peers and the journal know a connection: hexadecimal digits, different for each connection. The
-// name tells nothing about other names or the hub's secrets.
+// Writes the name under which peers and the journal know a connection: hexadecimal digits, different for each
+// connection. The name tells nothing about other names or the hub's secrets.
 enum { HUB_SESSION_BYTES = 2 * SIPHASH_BYTES };
 void hub_session(const struct hub *hub, uint64_t connection, char *out);
 

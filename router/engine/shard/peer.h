@@ -6,12 +6,12 @@
 //       │   (from ENDED, too)
 //       └──framing error────▶ SILENCED ───all sent─────┘
 //
-// An error of the socket, a limit, or the hub's end lead from every state to CLOSING. A connection's agents leave as soon as
-// the connection isn't OPEN any more, because the agents can't answer then.
+// An error of the socket, a limit, or the hub's end lead from every state to CLOSING. A connection's agents leave as
+// soon as the connection isn't OPEN any more, because the agents can't answer then.
 //
-// A function that finds that a peer must end only marks the peer: the state changes, and the peer joins shard.teardown. The
-// turn carries the teardown out when the present work is done (peer_teardown.h). So no function loses a peer, or the peer's
-// requests, in the middle of work on the peer.
+// A function that finds that a peer must end only marks the peer: the state changes, and the peer joins shard.teardown.
+// The turn carries the teardown out when the present work is done (peer_teardown.h). So no function loses a peer, or
+// the peer's requests, in the middle of work on the peer.
 #pragma once
 
 #include <assert.h>
@@ -38,8 +38,8 @@ struct admission {
     struct mail *waiting, *last; // orders that wait until those are done; NULL: none
 };
 
-// X(state, whether the peer's messages are read, whether messages may be queued for the peer, the states that may follow as
-// PEER_MOVE bits)
+// X(state, whether the peer's messages are read, whether messages may be queued for the peer, the states that may
+// follow as PEER_MOVE bits)
 #define PEER_STATES(X)                                                                                       \
     X(PEER_OPEN, true, true,                                                                                 \
       PEER_MOVE(PEER_ENDED) | PEER_MOVE(PEER_LINGERING) | PEER_MOVE(PEER_SILENCED) |                         \
@@ -115,7 +115,8 @@ struct peer {
 
 static_assert(sizeof(struct peer) <= 448, "an idle connection costs what it is");
 
-// Returns whether memory is missing for the rest of the frame that is coming in. The peer isn't read until there is memory.
+// Returns whether memory is missing for the rest of the frame that is coming in. The peer isn't read until there is
+// memory.
 static inline bool peer_lacks_room(const struct peer *peer) {
     if (!peer->partial)
         return false;
@@ -140,19 +141,21 @@ void peer_speaks(struct shard *shard, struct peer *peer, const struct transport 
 // Returns the peer of a connection of this shard, or NULL if that peer is gone.
 struct peer *peer_find(const struct shard *shard, uint64_t connection);
 
-// Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of connections,
-// or if memory is used up. The caller calls connection_plug and io, and peer_close_sockets when the kernel is done.
+// Makes a peer without a socket: messages for the peer wait until the peer has one. Returns NULL at the limit of
+// connections, or if memory is used up. The caller calls connection_plug and io, and peer_close_sockets when the kernel
+// is done.
 struct peer *peer_open_seat(struct shard *shard, const struct transport *transport);
 void peer_close_sockets(struct shard *shard, struct peer *peer);
-// Overwrites bytes that a peer has sent and that nobody reads any more. With a users file such bytes may hold a credential.
+// Overwrites bytes that a peer has sent and that nobody reads any more. With a users file such bytes may hold a
+// credential.
 void peer_erase_bytes(const struct peer *peer, uint8_t *bytes, size_t count);
 static inline void peer_erase(const struct peer *peer, uint8_t *bytes, size_t count) {
     if (__builtin_expect(count > 0 && peer->cold, false))
         peer_erase_bytes(peer, bytes, count);
 }
 
-// Drops the frame that is coming in, and wipes its buffer. For when the bytes have been copied, or when the peer isn't read any
-// more. No receive into the buffer may be under way.
+// Drops the frame that is coming in, and wipes its buffer. For when the bytes have been copied, or when the peer isn't
+// read any more. No receive into the buffer may be under way.
 void peer_drop_partial(struct peer *peer);
 
 // Returns the peer's cold state, and makes the state if there is none. Returns NULL without memory.
@@ -162,13 +165,14 @@ static inline void *peer_state(const struct peer *peer, unsigned feature) {
     assert(feature < FEATURES_MAX);
     return peer->cold ? peer->cold->states[feature] : NULL;
 }
-// Makes a feature's state of the peer, zeroed, in the quota of connections (shard.places). The engine gives the state back with
-// the peer. Returns NULL without memory.
+// Makes a feature's state of the peer, zeroed, in the quota of connections (shard.places). The engine gives the state
+// back with the peer. Returns NULL without memory.
 void *peer_state_take(struct shard *shard, struct peer *peer, unsigned feature, size_t bytes);
-// Sets a feature's state of the peer to memory that the feature has taken elsewhere. The feature gives the memory back when
-// the peer is freed (peer_freed). NULL: the feature has given the memory back.
+// Sets a feature's state of the peer to memory that the feature has taken elsewhere. The feature gives the memory back
+// when the peer is freed (peer_freed). NULL: the feature has given the memory back.
 void peer_keep(struct peer *peer, unsigned feature, void *state);
-// Returns whether messages that are queued for the peer would no longer reach the peer. Inline, since each frame needs this.
+// Returns whether messages that are queued for the peer would no longer reach the peer. Inline, since each frame needs
+// this.
 static inline bool peer_is_deaf(const struct peer *peer) {
 #define X(state, heard, addressed, next) | (addressed ? PEER_MOVE(state) : 0)
     const unsigned addressed_states = 0 PEER_STATES(X);
@@ -184,8 +188,8 @@ static inline bool peer_lingers(const struct peer *peer) {
 
 // Handles the end of the peer's stream: its agents leave, and answers that the peer waits for are still sent.
 void peer_ended(struct shard *shard, struct peer *peer);
-// Sends the queue as long as the peer goes on reading, half-closes, discards for 1 s what the peer still sends, and closes. When
-// the hub ends, all of this takes at most 1 s.
+// Sends the queue as long as the peer goes on reading, half-closes, discards for 1 s what the peer still sends, and
+// closes. When the hub ends, all of this takes at most 1 s.
 void peer_linger(struct shard *shard, struct peer *peer);
 // Lets the peer linger, and queues no more messages for the peer. The caller has queued the last one.
 void peer_silence(struct shard *shard, struct peer *peer);

@@ -1,6 +1,6 @@
-// State that most peers never need, kept beside struct peer. The first use makes the state, and the peer's end gives it back.
-// The engine's fields here are set for few peers and read seldom. A feature's state of a peer is found by the feature's number
-// (peer_state).
+// State that most peers never need, kept beside struct peer. The first use makes the state, and the peer's end gives it
+// back. The engine's fields here are set for few peers and read seldom. A feature's state of a peer is found by the
+// feature's number (peer_state).
 #pragma once
 
 #include <stdint.h>
@@ -36,7 +36,8 @@ struct peer_cold {
 
 // Makes the cold state of a peer, with a timer of this kind. Returns NULL without memory.
 struct peer_cold *peer_cold_create(struct quota *places, struct peer *peer, uint8_t timer_kind);
-// Gives back a peer's cold state and all that it owns; NULL is allowed. The timer must not be armed, and quota_bytes must be 0.
+// Gives back a peer's cold state and all that it owns; NULL is allowed. The timer must not be armed, and quota_bytes
+// must be 0.
 void peer_cold_destroy(struct quota *quota, struct quota *places, struct peer_cold *cold);
 // Replaces the attachment. Returns false without memory: then the former attachment stays.
 bool peer_cold_attach(struct quota *quota, struct peer_cold *cold, const char *agent, size_t bytes);

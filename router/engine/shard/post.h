@@ -42,8 +42,8 @@ enum answer_detail {
     ANSWER_BY_HUB = 4, // this hub answers itself a request that it had sent to other hubs
 };
 
-// Posts mail to a shard. Mail of a shard to itself must be of a feature's kind, and is handled in the same turn, after the
-// present work.
+// Posts mail to a shard. Mail of a shard to itself must be of a feature's kind, and is handled in the same turn, after
+// the present work.
 void post_mail(struct shard *shard, uint32_t to, struct mail *mail);
 // Defers an order of this shard, as the inbox defers orders of other shards (inbox.h).
 void post_defer(struct shard *shard, struct mail *order);

@@ -1,5 +1,6 @@
-// Events under way to subscribers. A publication is one event, or a run of events that came together. It belongs to the source's
-// shard. While copies are out, the other shards read the constant fields, and each shard writes to its own copy.
+// Events under way to subscribers. A publication is one event, or a run of events that came together. It belongs to the
+// source's shard. While copies are out, the other shards read the constant fields, and each shard writes to its own
+// copy.
 #pragma once
 
 #include <stdbool.h>

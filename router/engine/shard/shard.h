@@ -27,8 +27,8 @@
 #include "router/engine/shard/survey.h"
 
 enum { SHARD_MAGIC = 0x70627368 };
-// Bounds of a peer without a credential: the bytes of a frame, and the members of an array that may come before the member
-// with a credential. The members' refusals wait together until the array is done.
+// Bounds of a peer without a credential: the bytes of a frame, and the members of an array that may come before the
+// member with a credential. The members' refusals wait together until the array is done.
 enum { UNKNOWN_FRAME_BYTES_MAX = 64 * 1024, UNKNOWN_MEMBERS_MAX = 64 };
 
 // The kind of a timer tells which struct has the timer in it. Timers of features have kinds of their own (feature.h).
@@ -47,7 +47,8 @@ enum timer_kind {
     TIMER_LOG
 };
 
-// Tokens of io. A peer's token is its slot. These lie above all slots, and the tokens of features (feature.h) lie above these.
+// Tokens of io. A peer's token is its slot. These lie above all slots, and the tokens of features (feature.h) lie above
+// these.
 #define TOKEN_LISTENER (UINT64_C(1) << 40)
 #define TOKEN_SIGNALS  (UINT64_C(1) << 41)
 #define TOKEN_JOURNAL  (UINT64_C(1) << 42)
@@ -203,7 +204,8 @@ struct shard {
     uint32_t listener_count;
     bool lacks_descriptors; // the last accept found no free descriptor, which has been logged
     struct timer accept_timer;
-    // Sockets that wait, at the limit of connections, until a connection without a credential has been closed (accept.c).
+    // Sockets that wait, at the limit of connections, until a connection without a credential has been closed
+    // (accept.c).
     struct accept_wait {
         int socket;
         bool secure;
@@ -220,7 +222,8 @@ struct shard {
         struct answer_subject answers; // the subject for answers to this hub
         // The part of hub.events_unknown of which this shard's subscribers were told
         uint64_t events_unknown;
-        // The last sourceAgent that was found to be the connection's own agent, and the registry's version then. Bytes 0: none.
+        // The last sourceAgent that was found to be the connection's own agent, and the registry's version then. Bytes
+        // 0: none.
         uint64_t source_connection, source_changes;
         uint32_t source_name_bytes;
         char source_name[AGENT_ID_BYTES_MAX];
@@ -233,14 +236,15 @@ struct shard {
     struct list attach_queries;    // queries of hub/attach, oldest first (router/routing/remote_attach.h)
     uint32_t remote_queries_out;   // queries of this shard's peers under way: of these kinds and hub/pending
 
-    // The shard's thread sets this before it sleeps, and clears this. Other threads read this: a sleeping shard needs a doorbell.
+    // The shard's thread sets this before it sleeps, and clears this. Other threads read this: a sleeping shard needs a
+    // doorbell.
     alignas(CACHE_LINE_BYTES) _Atomic bool asleep;
 };
 
 // Opens a shard on the calling thread, with an io of its own. Returns 0, or -errno with *why set to static text.
 int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char **why);
-// Closes the shard on its own thread, after the last turn of all shards and after the journal. Asserts that all memory was
-// given back.
+// Closes the shard on its own thread, after the last turn of all shards and after the journal. Asserts that all memory
+// was given back.
 void shard_close(struct shard *shard);
 // Takes the new number of the link to other hubs, and this hub's new name.
 void shard_set_hub(struct shard *shard);

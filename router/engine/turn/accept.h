@@ -24,7 +24,8 @@ void accept_adopt(struct shard *shard, struct mail *mail);
 void accept_evict(struct shard *shard, struct mail *mail);
 // Handles the shard's accept_timer.
 void accept_again(struct shard *shard);
-// Stops accepting: new connections go to the hub that listens beside this one, or to the next hub. Accepted connections are served.
+// Stops accepting: new connections go to the hub that listens beside this one, or to the next hub. Accepted connections
+// are served.
 void accept_step_aside(struct shard *shard);
 // Closes the listeners whose transports don't serve in this phase. The kernel refuses new connections there.
 void accept_stop(struct shard *shard);

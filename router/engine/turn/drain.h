@@ -1,5 +1,5 @@
-// The end of the hub. Each message is delivered, answered with an error, or counted. All shards are in the same phase: the last shard
-// to finish a phase begins the next phase for all.
+// The end of the hub. Each message is delivered, answered with an error, or counted. All shards are in the same phase:
+// the last shard to finish a phase begins the next phase for all.
 //
 //   draining   no new connections; new requests are refused; pending requests get --drain-timeout, then end with
 //              an error
@@ -9,8 +9,9 @@
 
 #include "router/engine/shard/shard.h"
 
-// Handles a signal to end. If another hub listens on the same addresses, or the service manager passed the sockets, the first signal
-// ends accepting, and the hub drains a moment later. Otherwise, and at the next signal, the hub drains at once.
+// Handles a signal to end. If another hub listens on the same addresses, or the service manager passed the sockets, the
+// first signal ends accepting, and the hub drains a moment later. Otherwise, and at the next signal, the hub drains at
+// once.
 void drain_asked(struct shard *shard);
 // Begins to drain the whole hub, once. Any shard may call this.
 void drain_begin(struct shard *shard);

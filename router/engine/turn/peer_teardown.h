@@ -1,5 +1,5 @@
-// The end of peers. A function that finds that a peer must end marks the peer (peer.h). The turn carries the end out after each event,
-// piece of mail or timer. A peer's requests and offers end here alone.
+// The end of peers. A function that finds that a peer must end marks the peer (peer.h). The turn carries the end out
+// after each event, piece of mail or timer. A peer's requests and offers end here alone.
 #pragma once
 
 #include "router/engine/shard/shard.h"

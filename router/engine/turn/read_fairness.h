@@ -1,8 +1,8 @@
-// Decides which peers' arrivals are read in a turn, and how many. An arrival is read at once, as long as the turn has time (struct
-// turn_bounds) and its sender hasn't used more than its share. Otherwise the arrival waits. Peers that wait are served by deficit round
-// robin (Shreedhar and Varghese, 1996), measured in the time that reading takes; peers that were not served yet come first. So a peer
-// whose messages are much work delays itself alone. The kernel receives no more from a peer that waits. Messages to many are read no
-// faster than they are sent.
+// Decides which peers' arrivals are read in a turn, and how many. An arrival is read at once, as long as the turn has
+// time (struct turn_bounds) and its sender hasn't used more than its share. Otherwise the arrival waits. Peers that
+// wait are served by deficit round robin (Shreedhar and Varghese, 1996), measured in the time that reading takes; peers
+// that were not served yet come first. So a peer whose messages are much work delays itself alone. The kernel receives
+// no more from a peer that waits. Messages to many are read no faster than they are sent.
 //
 // If there is no memory to note a peer that waits, its arrivals are read at once.
 #pragma once
@@ -27,8 +27,8 @@ bool read_fairness_hold(const struct peer *peer);
 void read_fairness_read(struct shard *shard, struct peer *peer);
 // Lets a peer be read again, first its arrivals that wait.
 void read_fairness_resume(struct shard *shard, struct peer *peer);
-// Charges the peer of a connection for work that began at `from_ns` by io_clock. A connection of another shard isn't charged. Returns
-// the clock.
+// Charges the peer of a connection for work that began at `from_ns` by io_clock. A connection of another shard isn't
+// charged. Returns the clock.
 uint64_t read_fairness_charge(struct shard *shard, uint64_t connection, uint64_t from_ns);
 // Drops the arrivals of a peer in CLOSING.
 void read_fairness_forget(struct shard *shard, struct peer *peer);
