@@ -1,19 +1,20 @@
-// Tells who a message is from, where users are on: by its own credential, or by that of its connection. This
-// is judged before all else that a message could mean.
+// Finds the user of each message, with a users file: by the credential of the message, or of its connection. This comes
+// before all other checks of a message.
 //
-// A wrong credential is answered after a delay (authn_throttle.h). Meanwhile, and after that, nothing more of
-// the peer is read. A right one never waits.
+// A wrong credential is refused after a delay (authn_throttle.h). From the wrong credential on, the peer isn't read any
+// more. A right credential is never delayed.
 #pragma once
 
 #include "router/engine/message/message.h"
 #include "router/engine/shard/identity.h"
 #include "router/rights/authz_cache.h"
 
+// Returns whether the user has a limit of messages or bytes a second.
 static inline bool authn_is_metered(const struct user *user) {
     return users_rights(user)->limits.rate | users_rights(user)->limits.bytes;
 }
-// Returns whether the message is the common case: the connection is known to be a user's, has a lease for the message's
-// cost, if there is a cost, and the message says of its sender what the sender said before. Such a message is paid for.
+// Returns whether the message is the common case: the connection's user is known, the message has no credential and the
+// same sourceAgent as the last message, and the user's lease pays for it. Then the message has been paid for.
 static inline bool authn_is_plain(struct shard *shard, const struct message *message) {
     enum { BEARING = 1U << KEY_TOKEN | 1U << KEY_AGENT_SECRET };
     const struct identity *identity = identity_there(message->peer);
@@ -27,20 +28,22 @@ static inline bool authn_is_plain(struct shard *shard, const struct message *mes
            account_lease_pays(&shard->account_leases, user->account, &users_rights(user)->limits,
                               message->frame->body.bytes);
 }
-// Finds out for whom a message speaks, and whether this user may send another one now. True: it was refused.
+// Finds the user of a message, and checks the user's limits. Returns whether the message was refused.
 bool authn_refuse_anew(struct shard *shard, const struct message *message);
+// Does the same, without work in the common case.
 static inline bool authn_refuse(struct shard *shard, const struct message *message) {
     return !authn_is_plain(shard, message) && authn_refuse_anew(shard, message);
 }
-// Refuses what was held and is to go on where its params.sourceAgent isn't its connection's any more. True: it was refused.
+// Refuses a message that was held if its sourceAgent isn't an agent of the connection any more. Returns whether it was
+// refused.
 bool authn_refuse_source(struct shard *shard, const struct message *message);
-// Judges a frame of HCS as authn_refuse does a message. NULL, or static text that says what is wrong.
+// Checks a frame of HCS as authn_refuse checks a message. Returns NULL, or static text that tells the fault.
 const char *authn_fault(struct shard *shard, struct peer *peer, size_t bytes);
-// A response, or what can't be read: it counts, but is answered as ever.
-// Takes what is no message, of so many bytes, out of the limits of its sender's user. Nothing is refused for that; past
-// the limits it is noted that the user is over one.
+// Charges the user's limits for a response, or for a body that can't be read. Refuses nothing. Past a limit, notes that
+// the user is over the limit.
 void authn_meter(struct shard *shard, struct peer *peer, size_t bytes);
 void authn_charge_anew(struct shard *shard, const struct peer *peer, size_t bytes);
+// Charges the user's limits for bytes that are no routed message. Refuses nothing.
 static inline void authn_charge(struct shard *shard, const struct peer *peer, size_t bytes) {
     const struct user *user = identity_there(peer)->user;
     if (!user || (authn_is_metered(user) && !account_lease_pays(&shard->account_leases, user->account,
@@ -50,26 +53,26 @@ static inline void authn_charge(struct shard *shard, const struct peer *peer, si
 
 // Returns the user with this token; NULL: there is none.
 const struct user *authn_token(struct shard *shard, const char *token, size_t bytes);
-// A right credential was shown.
+// Notes that the peer has shown a right credential.
 void authn_credential_accepted(struct identity *identity);
-// For the time of a request of HTTP the peer speaks for this user, by this credential. (A token's digest is
-// the caller's to keep there.)
+// Lets the peer speak for this user, by this credential, for the time of an HTTP request. The caller must set the
+// digest of a token.
 void authn_identify(struct identity *identity, const struct user *user, enum credential kind);
-// The request is over, and the peer speaks for nobody.
+// Ends that: the peer speaks for no user.
 void authn_forget(struct identity *identity);
-// A wrong credential came with a request of HTTP: when the delay is over, transport.deny answers its exchange, which
-// is the identity's until then.
+// Begins the delay after a wrong credential in an HTTP request. The identity owns the exchange until then;
+// peer_ops.deny answers it.
 void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange);
-// The timer of an identity went off. True: its peer has shown no credential in its time, and is to be ended.
+// Handles the timer of an identity. Returns whether the peer must be ended, since it has shown no credential in time.
 bool authn_expired(struct shard *shard, struct identity *identity);
-// Ends such a peer, which is in the middle of nothing.
+// Ends such a peer. No unit of the peer may be coming in.
 void authn_deny(struct shard *shard, struct peer *peer);
-// A peer is being closed.
+// Ends what authn keeps of a peer that is being closed.
 void authn_leave(struct shard *shard, struct peer *peer);
 
 // --- The credential of a connection
 //
-// The credential that a connection itself bears: the certificate of its TLS, else the user of a Unix socket.
+// The credential that a connection itself has: its TLS certificate, or the uid of a Unix socket.
 
 // Returns the user with the connection's credential by the users in effect now, and which credential it is.
 // NULL: there is none, or a certificate for which no authority in effect now vouches. The user is looked up
@@ -81,13 +84,13 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
 const struct user *peer_credential_lookup(const struct shard *shard, const struct peer *peer,
                                           const struct user *user, enum credential kind,
                                           const struct digest *digest);
-// Returns whether a message of a peer, as this user and by this credential, is nobody's or another user's by
-// now. Requests of a connection that was closed for that go on.
+// Returns whether the credential of a message isn't this user's any more. Requests of a connection that was closed for
+// that go on.
 bool peer_credential_is_gone(const struct shard *shard, const struct peer *peer, const struct user *user,
                              enum credential kind, const struct digest *digest);
-// The users have changed. A connection without a known user has a credential from now on, or none any more,
-// and then it has its time to show one.
+// Finds the user of a connection anew after the users file has changed. A connection that has no credential any more
+// gets its time to show one.
 void peer_credential_review(struct shard *shard, struct peer *peer);
-// A connection whose handshake may be over by now, and which nobody has looked at: what it bears counts from now on, among
-// its user's connections too. Where those are too many it is as one that bears none, and looked at again.
+// Looks up the credential of a connection once its TLS handshake is over, and counts the connection as its user's. If
+// the user has too many connections, this one counts as one without a credential, and is looked up again later.
 void peer_credential_look(struct shard *shard, struct peer *peer);

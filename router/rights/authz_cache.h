@@ -1,8 +1,8 @@
-// The last calls of a connection that rights allowed, so that the same call again costs a comparison. A call is kept with the
-// identity as the identity lies in JSON, if that has no escape and isn't long. Other calls are judged each time.
+// Caches the last calls of a connection that rights allowed, so that an equal call costs a comparison. A call is kept
+// by its fields as in the body, if these have no escapes and aren't long. Other calls are checked each time.
 //
-// A JSON string tells its own end: a string that begins with all bytes of another, both quotes among them, is the same string.
-// No length is therefore compared.
+// A JSON string tells its own end: a string that begins with all bytes of another, both quotes among them, is the same
+// string. No length is therefore compared.
 #pragma once
 
 #include <string.h>
@@ -18,7 +18,7 @@
 static_assert((int)AUTHZ_CACHE_BLOCK_BYTES <= (int)BUFFER_SLACK_BYTES,
               "a block that begins inside a body is readable");
 
-// Bit i: they are the same at i.
+// Compares AUTHZ_CACHE_BLOCK_BYTES bytes. Bit i of the result: the bytes are equal at i.
 static inline uint32_t authz_cache_alike(const uint8_t *one, const uint8_t *other) {
 #if defined(__SSE2__)
     enum { HALF = AUTHZ_CACHE_BLOCK_BYTES / 2 };
@@ -34,8 +34,9 @@ static inline uint32_t authz_cache_alike(const uint8_t *one, const uint8_t *othe
     return alike;
 #endif
 }
+// Compares the bytes behind the first block.
 bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *json);
-// Whether that text lies at `json`, where a value of the body begins.
+// Returns whether the value at `json` is this text.
 static inline __attribute__((always_inline)) bool authz_cache_same(const struct authz_cache_text *text,
                                                                    const uint8_t *json) {
     return (authz_cache_alike(text->json, json) | text->beyond) == UINT32_MAX &&
@@ -46,7 +47,7 @@ static inline __attribute__((always_inline)) bool authz_cache_same(const struct 
 // is attached to.
 enum { AUTHZ_CACHE_KEYS = 1U << KEY_TARGET_AGENT | 1U << KEY_TOOL | 1U << KEY_APPROVER };
 
-// Where it is kept: by the ends of its names, which tell those of one kind apart.
+// Returns the place of a call in the cache, chosen by the last letters of its method and target: these differ mostly.
 static inline struct authz_cache_call *authz_cache_place(struct authz_cache *cache,
                                                          const struct message *message) {
     const struct lookup *lookup = &message->lookup;
@@ -58,8 +59,8 @@ static inline struct authz_cache_call *authz_cache_place(struct authz_cache *cac
     return &cache->calls[last % AUTHZ_CACHE_CALLS];
 }
 
-// The call that was found right before, by the user for whom the connection speaks: then this one is, too. NULL: it wasn't.
-// Nothing of what is registered decides it.
+// Returns the cached call that equals the message, of the same user; then the message is allowed, too. NULL: there is
+// none. Rights don't depend on the registry, so a cached call stays valid.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
 authz_cache_call(const struct identity *identity, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
@@ -74,15 +75,16 @@ authz_cache_call(const struct identity *identity, const struct message *message)
         return NULL;
     return last;
 }
-// Each is kept where there is room.
+// Keeps an allowed call, if there is memory.
 void authz_cache_keep_call(struct quota *quota, struct identity *identity, const struct user *user,
                            const struct message *message, const struct rules_message *criteria);
-// Nothing else of such a call is judged, and it is an agent's to answer. (Where it is kept.)
+// Notes, if the call is kept, that no other field decides and that an agent answers the method.
 void authz_cache_keep_plain(struct identity *identity, const struct message *message);
-// Another target is that of calls without one.
+// Forgets all calls: the target of calls without a target has changed.
 void authz_cache_forget_calls(struct identity *identity);
 
-// An agent of its own, as JSON spells it: until any of them changes.
+// Returns whether the string at `json` is the sourceAgent that was found to be the connection's own, and the registry
+// is unchanged.
 static inline bool authz_cache_source(const struct identity *identity, const struct agents *agents,
                                       const uint8_t *json) {
     if (!identity->authz_cache)
@@ -90,5 +92,6 @@ static inline bool authz_cache_source(const struct identity *identity, const str
     const struct authz_cache_source *last = &identity->authz_cache->source;
     return last->changes == agents->changes && authz_cache_same(&last->text, json);
 }
+// Keeps such a sourceAgent, if there is memory.
 void authz_cache_keep_source(struct quota *quota, struct identity *identity, const struct agents *agents,
                              const uint8_t *json, size_t bytes);
