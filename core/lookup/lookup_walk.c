@@ -30,7 +30,7 @@ struct walk {
 };
 
 // The masks of the block that was read last.
-struct block {
+struct block_masks {
     uint32_t at;
     uint64_t quotes;  // those not passed yet, if no container was skipped since; escaped ones too
     uint64_t special; // backslashes and control characters
@@ -74,7 +74,7 @@ JSON_INLINE uint32_t to_token(struct walk *walk, uint32_t at) {
 // two lowest that are left, or the block is read anew from here. The way from string to string within a block
 // leads through the mask alone, and not through `at`.
 JSON_INLINE uint32_t skip_short_string(const struct walk *walk, json_string_masks_of *masks_of,
-                                       struct block *block, uint32_t at) {
+                                       struct block_masks *block, uint32_t at) {
     uint64_t quotes = block->quotes, rest = quotes & (quotes - 1);
     if (rest == 0 || block->at + json_lowest(quotes) != at) {
         struct json_string_masks masks = masks_of(walk->text + at);
@@ -125,7 +125,7 @@ JSON_INLINE void judge_case(struct walk *walk, bool is_short, struct span string
 
 // From a key to its value.
 JSON_INLINE uint32_t take_key(struct walk *walk, json_string_masks_of *masks_of, bool strict,
-                              struct block *block, unsigned *key, uint32_t at) {
+                              struct block_masks *block, unsigned *key, uint32_t at) {
     uint32_t begin = at;
     if (walk->text[begin] != '"')
         return fault(walk, begin);
@@ -188,7 +188,7 @@ JSON_INLINE void note(struct walk *walk, struct span value, enum json_type type)
 // Goes behind a value that is no object to be walked. Where all of the body is judged at the end, strings
 // needn't be judged here.
 JSON_INLINE uint32_t take_value(struct walk *walk, json_string_masks_of *masks_of, bool strict,
-                                struct block *block, unsigned key, uint32_t at) {
+                                struct block_masks *block, unsigned key, uint32_t at) {
     uint8_t first = walk->text[at];
     enum json_type type = JSON_STRING;
     uint32_t behind;
@@ -247,7 +247,7 @@ JSON_INLINE bool is_small(const struct walk *walk, uint32_t begin, uint32_t behi
 // Walks the object that opens at `at`. The offset behind it, or BROKEN.
 JSON_INLINE uint32_t walk_object(struct walk *walk, json_string_masks_of *masks_of, bool strict,
                                  uint32_t at) {
-    struct block block = {0};
+    struct block_masks block = {0};
     struct members_row row = {.wanted = MEMBERS_ROW_BEGINS};
     unsigned key = KEY_OTHER;
     for (bool done = false, entered = true; at != BROKEN && !done;) {

@@ -42,7 +42,7 @@ static const struct pattern *denied(const struct user *user, enum right right, e
     return pattern_set_is_empty(set) ? NULL : patterns_match(users_rights(user)->patterns, set, name, bytes);
 }
 
-static struct verdict refuse(const struct pattern *by) {
+static struct verdict refused_by(const struct pattern *by) {
     return (struct verdict){false, line_of(by)};
 }
 
@@ -50,7 +50,7 @@ static struct verdict judge(const struct user *user, enum right right, enum righ
                             size_t bytes) {
     const struct pattern *deny = denied(user, right, kind, name, bytes);
     if (deny)
-        return refuse(deny);
+        return refused_by(deny);
     const struct pattern *give = find_grant(user, right, kind, name, bytes);
     return (struct verdict){give != NULL, line_of(give)};
 }
@@ -68,7 +68,7 @@ struct verdict rights_offer_any(const struct user *user, enum right_kind kind) {
     const struct pattern_set *deny = &users_rights(user)->denied[RIGHT_OFFER][kind];
     assert(kind == KIND_CAPABILITY || kind == KIND_TOOL || kind == KIND_METHOD);
     if (!pattern_set_is_empty(deny))
-        return refuse(&users_rights(user)->patterns[deny->first]);
+        return refused_by(&users_rights(user)->patterns[deny->first]);
     const struct pattern *give = find_grant(user, RIGHT_OFFER, kind, NULL, 0);
     return (struct verdict){give != NULL, line_of(give)};
 }
@@ -86,7 +86,7 @@ struct verdict rights_call(const struct user *user, const struct right_call *cal
         const struct pattern *deny =
             name->is_present ? denied(user, RIGHT_CALL, kind, name->text, name->bytes) : NULL;
         if (deny)
-            return refuse(deny);
+            return refused_by(deny);
     }
     const struct right_name *by = &call->names[call->by];
     const struct pattern *give = find_grant(user, RIGHT_CALL, call->by, by->text, by->bytes);
@@ -141,7 +141,7 @@ struct verdict rights_subscribe(const struct user *user, const char *pattern, si
     const struct pattern_set *give = &users_rights(user)->granted[RIGHT_SUBSCRIBE][KIND_EVENT];
     const struct pattern *met = patterns_meet(users_rights(user)->patterns, deny, pattern, bytes - 1);
     if (met)
-        return refuse(met);
+        return refused_by(met);
     const struct pattern *cover = patterns_cover(users_rights(user)->patterns, give, pattern, bytes - 1);
     return (struct verdict){cover != NULL, line_of(cover)};
 }
