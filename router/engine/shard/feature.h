@@ -280,7 +280,7 @@ struct feature {
     // one a row without a name. A counter's place there gives its number (FEATURE_COUNTER, FEATURE_GAUGE). Like methods
     // they are shown by each hub of the program.
     const struct stats_row *counters, *gauges;
-    // The order of features whose counters follow the same row of the engine's (stats_row.follows): 1 is the first. Features
+    // The order of features whose counters stand behind the same row of the engine's (stats_row.after): 1 is the first. Features
     // with 0 come last, in the order of their numbers.
     unsigned stats_order;
     // The member of a pool that a peer's messages go to, instead of the one that the rules have chosen; or that one.

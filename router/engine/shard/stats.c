@@ -35,11 +35,11 @@ struct source {
     unsigned from, order;
 };
 
-// Adds the rows of all features that follow this row of the engine's, or with STATS_LAST come last.
+// Adds the rows of all features that stand behind this row of the engine's, or with STATS_LAST come last.
 static void add_features(struct stats_list *list, const struct source sources[FEATURES_MAX], unsigned row) {
     for (unsigned at = 0; at < FEATURES_MAX; at++)
         for (unsigned place = 0; sources[at].rows && sources[at].rows[place].name; place++)
-            if (sources[at].rows[place].follows == row)
+            if (sources[at].rows[place].after == row)
                 add(list, sources[at].from + place, &sources[at].rows[place]);
 }
 
@@ -64,7 +64,7 @@ static void list_rows(struct stats_list *out, const struct stats_row *rows, unsi
     out->count = 0;
     for (unsigned number = 0; number < count; number++) {
         add(out, number, &rows[number]);
-        add_features(out, sources, STATS_BEHIND(number));
+        add_features(out, sources, STATS_AFTER(number));
     }
     add_features(out, sources, STATS_LAST);
 }

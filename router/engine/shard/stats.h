@@ -187,11 +187,11 @@ struct stats_row {
     const char *metric; // behind `patchbay_`
     const char *labels; // or NULL
     const char *help;   // NULL: as the row before it
-    // Of a feature's row: the row of the engine's table that the feature's row follows (STATS_BEHIND), or STATS_LAST.
-    unsigned follows;
+    // Of a feature's row: the row of the engine's table that the feature's row stands behind (STATS_AFTER), or STATS_LAST.
+    unsigned after;
 };
 enum { STATS_LAST = 0 };
-#define STATS_BEHIND(row) ((unsigned)(row) + 1)
+#define STATS_AFTER(row) ((unsigned)(row) + 1)
 
 // The numbers of a feature's counters and gauges, which stand behind the engine's.
 enum {

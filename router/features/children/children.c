@@ -545,22 +545,22 @@ static const struct feature_method children_methods[] = {
 
 static const struct stats_row children_counters[CHILDREN_COUNTERS + 1] = {
     [CHILDREN_COUNT_STARTED] = {"children_started", "children_started_total", NULL,
-                                "Times that a program was started.", STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+                                "Times that a program was started.", STATS_AFTER(COUNT_JOURNAL_REOPENED)},
     [CHILDREN_COUNT_ENDED] =
         {"children_ended", "children_ended_total", NULL,
          "Times that a program ended, or could not be started, that the hub had not ended.",
-         STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+         STATS_AFTER(COUNT_JOURNAL_REOPENED)},
     [CHILDREN_COUNT_FAILED] = {"children_failed", "children_failed_total", NULL,
-                               "Those of them that were failures.", STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+                               "Those of them that were failures.", STATS_AFTER(COUNT_JOURNAL_REOPENED)},
 };
 
 static const struct stats_row children_gauges[CHILDREN_GAUGES + 1] = {
     [CHILDREN_GAUGE_RUNNING] = {"children_running", "children", "state=\"running\"",
-                                "Programs that the hub keeps, by state.", STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+                                "Programs that the hub keeps, by state.", STATS_AFTER(GAUGE_QUEUED_FRAMES)},
     [CHILDREN_GAUGE_DOWN] = {"children_down", "children", "state=\"down\"", NULL,
-                             STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+                             STATS_AFTER(GAUGE_QUEUED_FRAMES)},
     [CHILDREN_GAUGE_OTHER] = {"children_other", "children", "state=\"other\"", NULL,
-                              STATS_BEHIND(GAUGE_QUEUED_FRAMES)},
+                              STATS_AFTER(GAUGE_QUEUED_FRAMES)},
 };
 
 static const struct option children_options[] = {

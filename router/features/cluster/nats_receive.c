@@ -442,19 +442,19 @@ static bool cluster_holds_phase(const struct shard *shard) {
 
 static const struct stats_row cluster_counters[CLUSTER_COUNTERS + 1] = {
 #define X(name, text, help, behind)                                                                          \
-    {("cluster_" text), ("cluster_" text "_total"), NULL, help, STATS_BEHIND(behind)},
+    {("cluster_" text), ("cluster_" text "_total"), NULL, help, STATS_AFTER(behind)},
     CLUSTER_EACH_COUNTER(X)
 #undef X
 };
 
 static const struct stats_row cluster_gauges[CLUSTER_GAUGES + 1] = {
-    [CLUSTER_GAUGE_NATS] = {"nats", "connections", "transport=\"nats\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [CLUSTER_GAUGE_NATS] = {"nats", "connections", "transport=\"nats\"", NULL, STATS_AFTER(GAUGE_LINES)},
     [CLUSTER_GAUGE_HUBS] = {"cluster_hubs", "cluster_hubs", NULL, "Other hubs that are there.",
-                            STATS_BEHIND(GAUGE_REMOTE_LINK)},
+                            STATS_AFTER(GAUGE_REMOTE_LINK)},
     [CLUSTER_GAUGE_HUBS_UNSERVED] =
         {"cluster_hubs_unserved", "cluster_hubs_unserved", NULL,
          "Other hubs that speak another protocol, or have other users or another gate.",
-         STATS_BEHIND(GAUGE_REMOTE_LINK)},
+         STATS_AFTER(GAUGE_REMOTE_LINK)},
 };
 
 const struct feature cluster_feature = {

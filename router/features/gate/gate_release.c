@@ -154,9 +154,9 @@ static const struct stats_row gate_counters[GATE_COUNTERS + 1] = {
 
 static const struct stats_row gate_gauges[GATE_GAUGES + 1] = {
     [GATE_GAUGE_HELD] = {"held", "held_messages", NULL, "Messages that wait until somebody approves them.",
-                         STATS_BEHIND(GAUGE_BUFFERS)},
+                         STATS_AFTER(GAUGE_BUFFERS)},
     [GATE_GAUGE_BYTES] = {"held_bytes", "held_bytes", NULL, "Bytes of memory that these take.",
-                          STATS_BEHIND(GAUGE_BUFFERS)},
+                          STATS_AFTER(GAUGE_BUFFERS)},
 };
 
 const struct feature gate_feature = {

@@ -242,14 +242,14 @@ static const struct transport transport_deferring = {
 
 static const struct stats_row http_counters[HTTP_COUNTERS + 1] = {
     [HTTP_COUNT_REQUESTS] = {"http_requests_received", "http_requests_received_total", NULL,
-                             "Requests of HTTP.", STATS_BEHIND(COUNT_FRAMES_RECEIVED)},
+                             "Requests of HTTP.", STATS_AFTER(COUNT_FRAMES_RECEIVED)},
 };
 
 static const struct stats_row http_gauges[HTTP_GAUGES + 1] = {
-    [HTTP_GAUGE_HTTP] = {"http", "connections", "transport=\"http\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [HTTP_GAUGE_HTTP] = {"http", "connections", "transport=\"http\"", NULL, STATS_AFTER(GAUGE_LINES)},
     [HTTP_GAUGE_WEBSOCKET] = {"websocket", "connections", "transport=\"websocket\"", NULL,
-                              STATS_BEHIND(GAUGE_LINES)},
-    [HTTP_GAUGE_SSE] = {"sse", "connections", "transport=\"sse\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+                              STATS_AFTER(GAUGE_LINES)},
+    [HTTP_GAUGE_SSE] = {"sse", "connections", "transport=\"sse\"", NULL, STATS_AFTER(GAUGE_LINES)},
 };
 
 static const struct option http_options[] = {

@@ -347,11 +347,11 @@ static void mcp_peer_left(struct shard *shard, struct peer *peer) {
 static const struct stats_row mcp_counters[MCP_COUNTERS + 1] = {
     [MCP_COUNT_UNREADABLE] = {"children_output_unreadable", "children_output_unreadable_total", NULL,
                               "Frames and lines of programs that could not be read.",
-                              STATS_BEHIND(COUNT_JOURNAL_REOPENED)},
+                              STATS_AFTER(COUNT_JOURNAL_REOPENED)},
 };
 
 static const struct stats_row mcp_gauges[MCP_GAUGES + 1] = {
-    [MCP_GAUGE_CHILDREN] = {"child", "connections", "transport=\"child\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [MCP_GAUGE_CHILDREN] = {"child", "connections", "transport=\"child\"", NULL, STATS_AFTER(GAUGE_LINES)},
 };
 
 const struct feature mcp_feature = {

@@ -574,9 +574,9 @@ static const struct option options[] = {
 };
 
 static const struct stats_row mcp_http_gauges[MCP_HTTP_GAUGES + 1] = {
-    [MCP_HTTP_GAUGE_CLIENTS] = {"mcp", "connections", "transport=\"mcp\"", NULL, STATS_BEHIND(GAUGE_LINES)},
+    [MCP_HTTP_GAUGE_CLIENTS] = {"mcp", "connections", "transport=\"mcp\"", NULL, STATS_AFTER(GAUGE_LINES)},
     [MCP_HTTP_GAUGE_SESSIONS] = {"mcp_sessions", "mcp_sessions", NULL,
-                                 "Sessions of MCP over HTTP that are open.", STATS_BEHIND(GAUGE_BUFFERS)},
+                                 "Sessions of MCP over HTTP that are open.", STATS_AFTER(GAUGE_BUFFERS)},
 };
 
 const struct feature mcp_http_feature = {
