@@ -119,7 +119,7 @@ static void choose(struct shard *shard, struct peer *peer, struct frame *frame) 
     else if (bit_is(body, "lines"))
         receive_switch(shard, peer, &transport_lines);
     else
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
 }
 
 static const struct transport choosing[] = {

@@ -366,7 +366,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
     // The stream may have ended for others before: HTTP hears nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_is_peer_gone(shard->io, peer->connection.socket))
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     else
         peer_ended(shard, peer);
     peer_drop_partial(peer);
@@ -378,7 +378,7 @@ static void receive_end(struct shard *shard, struct peer *peer, const struct io_
 void receive_watched(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(peer->connection.ended && peer->connection.watching);
     if (connection_watched(&peer->connection, shard->io, event))
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
 }
 
 uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {

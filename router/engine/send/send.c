@@ -309,7 +309,7 @@ static void flush(struct shard *shard, struct peer *peer) {
     enum sending sending = connection_send(&peer->connection, shard->io, &shard->sender, &done);
     release_all(shard, peer, &done);
     if (sending == SENDING_FAILED) {
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     } else if (sending == SENDING_BUSY && was_free) {
         begun(shard, peer);
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
@@ -434,7 +434,7 @@ void send_sent(struct shard *shard, struct peer *peer, int32_t result) {
         slow_reader_count_sent(peer, (uint32_t)result);
     }
     if (sending == SENDING_FAILED) {
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     } else if (sending == SENDING_IDLE) {
         report_when_emptied(shard, peer);
         if (!outbox_empty(&peer->connection.outbox))

@@ -104,7 +104,7 @@ static void look_at(struct shard *shard, struct peer *peer) {
     if (slow_reader_ask(shard, peer))
         return;
     if (++peer->looks >= (peer->steady ? STEADY_LOOKS : QUIET_LOOKS))
-        peer_close(shard, peer, waiting ? COUNT_CLOSED_SLOW_READER : COUNTERS_COUNT);
+        peer_close(shard, peer, waiting ? (int)COUNT_CLOSED_SLOW_READER : COUNTER_NONE);
 }
 
 void slow_reader_look(struct shard *shard) {

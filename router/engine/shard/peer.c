@@ -200,7 +200,7 @@ static void move(struct shard *shard, struct peer *peer, enum peer_state state) 
 
 void peer_ended(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_SHUT) // who lingers still is closed by peer_settle, once all is sent
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     else if (peer->state == PEER_OPEN)
         move(shard, peer, PEER_ENDED);
 }
@@ -253,7 +253,7 @@ static void part(struct shard *shard, struct peer *peer) {
     if (peer->connection.secure || peer->transport->ops.goodbye)
         peer_linger(shard, peer);
     else
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
 }
 
 // Whether the last that was to be sent has been. Behind its beginning there is no place for anything.
@@ -279,11 +279,11 @@ void peer_settle(struct shard *shard, struct peer *peer) {
     give_a_second(shard, peer);
     io_shutdown(shard->io, peer->connection.socket, SHUT_WR);
     if (peer->connection.ended)
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
 }
 
 static void log_closed(const struct peer *peer, int counter) {
-    const char *reason = counter == COUNTERS_COUNT ? "ended" : stats_name((enum counter)counter);
+    const char *reason = counter == COUNTER_NONE ? "ended" : stats_name((enum counter)counter);
     assert(reason);
     if (peer->connection.socket >= 0 && reason)
         log_write(LOG_CONNECTION_CLOSED, LOG_FIELDS(log_text(reason), log_number((int64_t)peer->name)),
@@ -291,12 +291,12 @@ static void log_closed(const struct peer *peer, int counter) {
 }
 
 void peer_close(struct shard *shard, struct peer *peer, int counter) {
-    assert(counter >= 0 && counter <= COUNTERS_COUNT);
+    assert(counter >= COUNTER_NONE && counter < COUNTERS_COUNT);
     if (peer->state == PEER_CLOSING)
         return;
     move(shard, peer, PEER_CLOSING);
     log_closed(peer, counter);
-    if (counter != COUNTERS_COUNT)
+    if (counter != COUNTER_NONE)
         stats_count(&shard->stats, (enum counter)counter);
 }
 

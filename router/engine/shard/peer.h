@@ -193,7 +193,7 @@ void peer_ended(struct shard *shard, struct peer *peer);
 void peer_linger(struct shard *shard, struct peer *peer);
 // Lets the peer linger, and queues no more messages for the peer. The caller has queued the last one.
 void peer_silence(struct shard *shard, struct peer *peer);
-// Ends the peer now and drops its queue. `counter` counts the reason; COUNTERS_COUNT if the caller counts the end.
+// Ends the peer now and drops its queue. `counter` counts the reason; COUNTER_NONE if the caller counts the end.
 void peer_close(struct shard *shard, struct peer *peer, int counter);
 // Goes on with an end that waits until answers are sent. Must be called whenever some were sent.
 void peer_settle(struct shard *shard, struct peer *peer);

@@ -180,6 +180,7 @@ enum counter {
 #undef X
         COUNTERS_COUNT
 };
+enum { COUNTER_NONE = -1 }; // in the place of a counter: something that isn't counted there
 
 // A row of one of the tables, or of a feature's.
 struct stats_row {

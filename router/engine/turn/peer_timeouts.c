@@ -47,7 +47,7 @@ static bool is_idle(struct shard *shard, struct peer *peer) {
 void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_CLOSING && !timer_armed(&peer->timer));
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     else if (read_fairness_hold(peer))
         return; // its timer is armed again when that is taken in
     else if (peer->state == PEER_OPEN && peer->partial)

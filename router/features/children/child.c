@@ -49,5 +49,5 @@ void child_fail(struct shard *shard, struct child *child, enum child_fault fault
         child->fault_number = number;
     }
     if (child->seat->state == PEER_OPEN)
-        peer_close(shard, child->seat, COUNTERS_COUNT);
+        peer_close(shard, child->seat, COUNTER_NONE);
 }

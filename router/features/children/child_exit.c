@@ -250,7 +250,7 @@ static void free_child(struct shard *shard, struct child *child) {
     drop_queue(shard, seat);
     child_set_state(child, CHILD_REMOVED);
     child_leave_order(child);
-    peer_close(shard, seat, COUNTERS_COUNT);
+    peer_close(shard, seat, COUNTER_NONE);
 }
 
 static void begin_as_configured(struct shard *shard, struct child *child) {

@@ -89,7 +89,7 @@ static void connect_to(struct link *link) {
     text_init(&out);
     if (!put_connect(&out, link)) {
         text_deinit(&out);
-        peer_close(link->shard, link->peer, COUNTERS_COUNT);
+        peer_close(link->shard, link->peer, COUNTER_NONE);
         return;
     }
     link->subscriptions.sids = NATS_SIDS_OWN;
@@ -200,7 +200,7 @@ static void keep_nonce(struct link *link, const uint8_t *bytes, struct span nonc
 void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *bytes, struct span argument) {
     struct nats_info info;
     if (!nats_info_read(bytes, argument, &info)) {
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+        peer_close(shard, link->peer, COUNTER_NONE);
         return;
     }
     const struct nats_url *url = &link_server(link)->url;
@@ -208,7 +208,7 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
     const char *fault = link->state == LINK_GREETING ? fault_of(link, &info, secure) : NULL;
     if (fault) {
         link_note_fault(link, fault);
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+        peer_close(shard, link->peer, COUNTER_NONE);
         return;
     }
     // Whoever is dialled is told a password or a token. (A key but signs.) What is said before TLS anybody may have said, who then could
@@ -217,7 +217,7 @@ void nats_handshake_info(struct shard *shard, struct link *link, const uint8_t *
         learn_servers(link, bytes, info.connect_urls);
     atomic_store_explicit(&shard->hub->link_payload_bytes_max, info.payload_bytes_max, memory_order_relaxed);
     if (info.lame_duck) {
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+        peer_close(shard, link->peer, COUNTER_NONE);
         return;
     }
     if (link->state != LINK_GREETING)
@@ -239,7 +239,7 @@ void nats_handshake_secure(struct link *link) {
     bool is_clean =
         !peer->partial && !connection->direct && !connection->shipment && outbox_empty(&connection->outbox);
     if (!is_clean) {
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
     } else if (!connection_secure_dialled(connection, authorities, &shard->buffers,
                                           link_server(link)->shown)) {
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);

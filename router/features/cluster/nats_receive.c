@@ -51,7 +51,7 @@ static void nats_leave(struct shard *shard, struct peer *peer) {
 
 static void nats_refuse(struct shard *shard, struct peer *peer) {
     assert(peer->unit.fault != UNIT_FAULT_NONE);
-    peer_close(shard, peer, COUNTERS_COUNT);
+    peer_close(shard, peer, COUNTER_NONE);
 }
 
 static void nats_revoke(struct shard *shard, struct peer *peer) {
@@ -60,7 +60,7 @@ static void nats_revoke(struct shard *shard, struct peer *peer) {
     assert(shard->index == 0);
     if (link)
         link_note_fault(link, why ? why : "what came over TLS can't be opened");
-    peer_close(shard, peer, COUNTERS_COUNT);
+    peer_close(shard, peer, COUNTER_NONE);
 }
 
 // --- Messages
@@ -247,7 +247,7 @@ static void nats_take(struct shard *shard, struct peer *peer, struct frame *fram
     nats_read(bytes, frame->unit, &said);
     assert(link && peer->state == PEER_OPEN);
     if (link->state == LINK_SECURING) {
-        peer_close(shard, peer, COUNTERS_COUNT);
+        peer_close(shard, peer, COUNTER_NONE);
         return;
     }
     switch (said.verb) {
@@ -308,7 +308,7 @@ static void tick_peer(struct shard *shard, struct link *link) {
     if (link->peer->state != PEER_OPEN)
         return;
     if (is_up ? is_mute(link) : shard_now_ms(shard) - link->entered_ms >= CLUSTER_GREETING_MS)
-        peer_close(shard, link->peer, COUNTERS_COUNT);
+        peer_close(shard, link->peer, COUNTER_NONE);
     else if (link_is_open(link)) // asking the server may have found no memory
         tick_members(link);
     if (link->peer && link->peer->state == PEER_OPEN)
@@ -348,7 +348,7 @@ static void nats_awake(struct shard *shard) {
         return;
     log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()), "cluster: stood still for %llu.%llu s: a new link",
               (unsigned long long)since_ms / 1000, (unsigned long long)since_ms / 100 % 10);
-    peer_close(shard, link->peer, COUNTERS_COUNT);
+    peer_close(shard, link->peer, COUNTER_NONE);
 }
 
 static void follow_settings(struct link *link) {

@@ -76,7 +76,7 @@ static void child_refuse(struct shard *shard, struct peer *peer) {
         return;
     }
     child_fail(shard, child, CHILD_FAULT_FRAME, 0);
-    peer_close(shard, peer, COUNTERS_COUNT);
+    peer_close(shard, peer, COUNTER_NONE);
 }
 
 // --- Beginning and ending

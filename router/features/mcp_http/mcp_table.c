@@ -151,7 +151,7 @@ void mcp_table_close(struct shard *shard, struct mcp_client *client) {
         return;
     client->is_closed = true;
     mcp_table_remove(shard, client);
-    peer_close(shard, client->seat, COUNTERS_COUNT);
+    peer_close(shard, client->seat, COUNTER_NONE);
 }
 
 char *mcp_table_line(const struct mcp_client *session) {
