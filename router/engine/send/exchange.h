@@ -48,7 +48,7 @@ struct exchange {
     bool is_bad;          // the arrival as a whole was no message
     bool is_mcp;          // the arrival is MCP over HTTP, where the hub's codes are others (error_code_mcp)
     bool is_limited;      // the message was refused for a limit of its user
-    bool lacks_tool;      // the call was refused since the target's section doesn't offer the tool
+    bool is_targets;      // the call was refused in the place of its target, which would have refused it
     uint8_t error;        // enum error of the hub's last own answer; 0: none
     uint32_t wait_ms;     // with is_limited: after which time the message would pass; 0: unknown
     bool is_ended;        // all answers have come

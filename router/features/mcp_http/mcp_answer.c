@@ -19,7 +19,7 @@ static unsigned refused_status(const struct exchange *exchange) {
     case ERROR_VERSION:
         return 400;
     case ERROR_INVALID_PARAMS: // a tool that isn't there is the server's affair
-        return exchange->lacks_tool ? 200 : 400;
+        return exchange->is_targets ? 200 : 400;
     case ERROR_AGENT_NOT_FOUND:
         return 404;
     case ERROR_OVERLOADED:
