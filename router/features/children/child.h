@@ -57,6 +57,8 @@ struct child_ops {
     // lasts, or, where `waiting`, they wait for the next one elsewhere. Writes as many as there is room for, and returns how
     // many there are.
     size_t (*others)(const struct peer *seat, bool waiting, uint64_t *hub_ids, size_t room);
+    // Writes the request, under this id, by which the hub opens the session anew of a seat whose child reopens.
+    void (*put_reopening)(const struct peer *seat, struct text *body, uint64_t id);
 };
 
 struct child {
@@ -84,12 +86,8 @@ struct child {
     bool era_is_known;   // then, or of a user's instance: that era is the program's
     bool era_probed;     // it ended at a question whether it has that era: no failure
     bool no_modern;      // of a first one: it isn't
-    // For a user's own server of MCP: the params of the initialize by which that user has opened its session,
-    // and the hub id of that request as long as it isn't answered (router/features/mcp/per_client.c).
-    struct capabilities *opening;
-    uint64_t opening_id;
-    bool is_open; // it was answered with a session
-    bool reopens; // the hub opens that session anew when it starts again
+    bool
+        reopens; // of a user's own server of MCP: the hub opens that user's session anew when it starts again
     struct restart restart;
     uint32_t number; // among all of its name: 0 is the first
     enum child_state state;

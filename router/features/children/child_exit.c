@@ -245,8 +245,6 @@ static void free_child(struct shard *shard, struct child *child) {
     if (child->modern)
         child->of->other = NULL;
     child_peer_of(seat)->child = NULL;
-    capabilities_drop(&shard->quota, child->opening);
-    child->opening = NULL;
     drop_queue(shard, seat);
     child_set_state(child, CHILD_REMOVED);
     child_leave_order(child);

@@ -305,23 +305,13 @@ static void put_hermes_initialize(struct text *body, const struct child *child, 
     memory_give(data);
 }
 
-// In the words of the user whose session it is.
-static void put_reopening(struct text *body, const struct child *child, uint64_t id) {
-    assert(child->of && child->opening);
-    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
-    text_number(body, (int64_t)id);
-    text_put(body, ",\"method\":\"initialize\",\"params\":");
-    text_add(body, child->opening->text, child->opening->bytes);
-    text_put(body, "}");
-}
-
 void child_initialize(struct shard *shard, struct child *child) {
     assert(child->state == CHILD_STARTING);
     struct text body;
     uint64_t id = own_requests_begin(&child->own);
     text_init(&body);
     if (child->reopens)
-        put_reopening(&body, child, id);
+        child->ops->put_reopening(child->seat, &body, id);
     else if (child->settings->protocol == CHILD_MCP)
         mcp_put_initialize(&body, id, child->settings->asks_clients);
     else

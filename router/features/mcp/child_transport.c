@@ -315,7 +315,8 @@ static const char *mcp_start(struct shard *shard) {
     static const struct child_ops ops = {.framed = &transport_child_framed,
                                          .lines = &transport_child_lines,
                                          .rest = child_restarts,
-                                         .others = child_others};
+                                         .others = child_others,
+                                         .put_reopening = per_client_put_reopening};
     return children_open(shard, &ops) ? NULL : "children";
 }
 

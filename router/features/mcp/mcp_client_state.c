@@ -216,6 +216,7 @@ void mcp_server_state_give(struct shard *shard, struct peer *seat) {
         send_release(shard, parcel);
     mcp_users_deinit(&mcp->users);
     capabilities_drop(&shard->quota, mcp->answer);
+    capabilities_drop(&shard->quota, mcp->opening);
     peer_keep(seat, FEATURE_MCP, NULL);
     quota_give(&shard->quota, mcp);
 }

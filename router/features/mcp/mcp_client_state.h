@@ -24,6 +24,11 @@ struct mcp {
     struct parcel_list waiting; // requests that came before that and depend on it
     char level
         [MCP_LEVEL_BYTES]; // of a user's own, from which on it logs, as that one last said; "": it didn't
+    // Of a user's own: the params of the initialize by which that user has opened its session, and the hub id of that
+    // request as long as it isn't answered (per_client.c).
+    struct capabilities *opening;
+    uint64_t opening_id;
+    bool is_open; // it was answered with a session
 };
 
 // NULL: none yet, or none any more.

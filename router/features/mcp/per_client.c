@@ -31,18 +31,23 @@
 // again, the hub opens it anew, in its user's words, before what waits: the user doesn't know of it.
 
 static void per_client_session_forget(struct shard *shard, struct child *child) {
+    struct mcp *mcp = mcp_of_seat(child->seat);
     assert(child->of && shard->index == 0);
-    capabilities_drop(&shard->quota, child->opening);
-    child->opening = NULL;
-    child->opening_id = 0;
-    child->is_open = child->reopens = false;
+    child->reopens = false;
+    if (!mcp)
+        return;
+    capabilities_drop(&shard->quota, mcp->opening);
+    mcp->opening = NULL;
+    mcp->opening_id = 0;
+    mcp->is_open = false;
 }
 
 // Notes another opening than before. A request that is too long, or has no memory, isn't said again.
 static void note_opening(struct shard *shard, struct child *child, const struct parcel *parcel) {
     struct lookup lookup;
     per_client_session_forget(shard, child);
-    if (!parcel->buffer)
+    struct mcp *mcp = parcel->buffer ? mcp_server_state(shard, child) : NULL;
+    if (!mcp)
         return;
     const uint8_t *body = parcel->buffer->bytes + parcel->body.at;
     lookup_body(&lookup, body, parcel->body.bytes, shard_limits(shard)->id_bytes_max);
@@ -51,8 +56,8 @@ static void note_opening(struct shard *shard, struct child *child, const struct 
     if (!lookup_has(&lookup, KEY_PARAMS) || lookup.type[KEY_PARAMS] != JSON_OBJECT ||
         params.bytes > CAPABILITIES_BYTES_MAX)
         return;
-    child->opening = capabilities_create(&shard->quota, body + params.at, params.bytes);
-    child->opening_id = child->opening ? parcel->hub_id : 0;
+    mcp->opening = capabilities_create(&shard->quota, body + params.at, params.bytes);
+    mcp->opening_id = mcp->opening ? parcel->hub_id : 0;
 }
 
 // A user says something that its instance takes: notes what is to last.
@@ -87,23 +92,35 @@ static void per_client_session_note(struct shard *shard, struct child *child, st
 // The instance answers what it was asked under this id.
 static void per_client_session_answered(struct shard *shard, struct child *child, const struct lookup *lookup,
                                         uint64_t hub_id) {
+    struct mcp *mcp = mcp_of_seat(child->seat);
     assert(hub_id && child->of);
-    if (!child->opening || hub_id != child->opening_id)
+    if (!mcp || !mcp->opening || hub_id != mcp->opening_id)
         return;
-    bool ok = lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_RESULT);
-    child->opening_id = 0;
-    child->is_open = ok;
-    if (!ok)
+    mcp->opening_id = 0;
+    mcp->is_open = lookup->verdict == LOOKUP_GOOD && lookup_has(lookup, KEY_RESULT);
+    if (!mcp->is_open)
         per_client_session_forget(shard, child);
 }
 
 // The instance has ended.
 // Requests that the instance hasn't answered have failed for its user, unless they wait for the next one.
 static void per_client_session_restart(struct shard *shard, struct child *child) {
+    const struct mcp *mcp = mcp_of_seat(child->seat);
     assert(child->of);
-    if (child->opening && !child->is_open && !outbox_has(&child->seat->connection.outbox, child->opening_id))
+    if (mcp && mcp->opening && !mcp->is_open && !outbox_has(&child->seat->connection.outbox, mcp->opening_id))
         per_client_session_forget(shard, child);
-    child->reopens = child->is_open;
+    child->reopens = mcp && mcp->is_open;
+}
+
+// The words are the user's whose session it is.
+void per_client_put_reopening(const struct peer *seat, struct text *body, uint64_t id) {
+    const struct mcp *mcp = mcp_of_seat(seat);
+    assert(mcp && mcp->is_open && mcp->opening);
+    text_put(body, "{\"jsonrpc\":\"2.0\",\"id\":");
+    text_number(body, (int64_t)id);
+    text_put(body, ",\"method\":\"initialize\",\"params\":");
+    text_add(body, mcp->opening->text, mcp->opening->bytes);
+    text_put(body, "}");
 }
 
 // The instance has been asked to open the session anew, and answers.

@@ -4,6 +4,7 @@
 // see the first instance alone, which is asked and answers. All of it is shard 0's, as its children are.
 #pragma once
 
+#include "core/base/text.h"
 #include "core/lookup/lookup.h"
 #include "router/features/children/child.h"
 
@@ -23,6 +24,8 @@ bool per_client_take(struct shard *shard, struct child *child, const struct fram
                      struct exchange *exchange);
 // The instance has answered the initialize by which the hub opens its user's session anew.
 void per_client_reopen(struct shard *shard, struct child *child, const struct lookup *answer);
+// Writes the request, under this id, by which the hub opens that session anew, at the seat of an instance that reopens.
+void per_client_put_reopening(const struct peer *seat, struct text *body, uint64_t id);
 // An instance has ended: so does all that it owes, and nothing waits for it.
 void per_client_restart(struct shard *shard, struct peer *seat);
 // A user of the first one has gone: the user's instance ends.
