@@ -1,5 +1,5 @@
-// The names of the methods that the engine answers itself, and what may be known of each without answering it.
-// Methods of features are rows of theirs (engine/shard/feature.h).
+// The methods that the engine answers itself, with their properties. Features have rows of their own for their methods
+// (engine/shard/feature.h).
 #pragma once
 
 #include <stdbool.h>
@@ -7,10 +7,9 @@
 
 // X(enumerator, name, the function that answers it, and four flags)
 //
-// - The method is served where initialize is required and hasn't come.
-// - Its result may be much larger than its request, and it isn't carried out where the result can't be told
-// (hub/unsubscribe is).
-// - Its effect lasts, so that it needs a connection that stays.
+// - The method is answered before initialize, also with --require-initialize.
+// - The result may be much larger than the request. Such a method isn't carried out if there is no room for the result.
+// - The effect lasts, so the method needs a connection that stays.
 #define METHODS(X)                                                                                           \
     X(METHOD_INITIALIZE, "initialize", session_initialize, true, false, false)                               \
     X(METHOD_INITIALIZED, "initialized", session_initialized, true, false, false)                            \
@@ -36,17 +35,18 @@ enum method {
         METHODS_COUNT
 };
 
-// The methods under this are the hub's, those that it doesn't know too.
+// All methods with this prefix are the hub's, also unknown ones.
 #define METHOD_TABLE_HUB_PREFIX "hub/"
 
-// The method of this name; METHODS_COUNT: it is none of the hub's.
+// Returns the method of this name; METHODS_COUNT: not in this table.
 enum method method_table_find(const char *name, size_t bytes);
-// Whether it opens or ends a session with the hub, or with whom a connection is attached to.
+// Returns whether the method begins or ends a session: with the hub, or with the agent to which a connection is
+// attached.
 static inline bool method_table_is_of_session(enum method method) {
     return method <= METHOD_EXIT;
 }
-// Whether it is under the hub's prefix.
+// Returns whether the method has the hub's prefix.
 bool method_table_is_of_hub(const char *name, size_t bytes);
-// Whether an agent may offer this method: not the hub's own, nor what begins with hub/, $/ or rpc., nor
-// the empty name.
+// Returns whether an agent may offer this method: not a method of the hub, not a name that begins with hub/, $/ or
+// rpc., and not the empty name.
 bool method_table_may_be_offered(const char *name, size_t bytes);

@@ -1,14 +1,14 @@
 // Presence: agents that have come and gone, for those who have subscribed to that.
 //
-// The last shard applies each order when all others have. What that shard has applied therefore holds everywhere: an agent that
-// came can be reached, an agent that went can't. The last shard notes such changes, in the order of the registry, and publishes
-// them once a turn (router/events/events.h). Where nobody has subscribed nothing is noted.
+// The last shard applies each order when all others have. What that shard has applied therefore holds everywhere: an
+// agent that came can be reached, an agent that went can't. The last shard notes such changes, in the order of the
+// registry, and publishes them once a turn (router/events/events.h). Where nobody has subscribed nothing is noted.
 //
-// Agents of other hubs are noted on shard 0 (remote_presence.h), and told with the name of their hub. Other hubs with subscribers get
-// what is noted of this hub's agents, but of those alone that they can reach.
+// Agents of other hubs are noted on shard 0 (remote_presence.h), and told with the name of their hub. Other hubs with
+// subscribers get what is noted of this hub's agents, but of those alone that they can reach.
 //
-// A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't left.
-// The instances of a pool are one agent.
+// A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't
+// left. The instances of a pool are one agent.
 #pragma once
 
 #include "router/engine/shard/shard.h"
@@ -40,8 +40,8 @@ struct presence_change {
     uint64_t connection; // that the agent is of: it isn\'t told of its own agents
     bool here_only;      // other hubs can't reach the agent
     struct hub_name hub; // that has the agent; bytes 0: this one
-    struct capabilities
-        *capabilities; // one reference; NULL: neither told nor needed to judge who may see the agent
+    // One reference; NULL: neither told nor needed to judge who may see the agent
+    struct capabilities *capabilities;
     uint32_t agent_id_bytes;
     char agent_id[AGENT_ID_BYTES_MAX];
 };

@@ -1,13 +1,13 @@
-// Changes of an order on one shard.
+// Applies orders on one shard.
 #pragma once
 
 #include "router/registry/orders.h"
 
-// The agent that an order is about, as this shard has it now; NULL: it has none.
+// Returns the agent of an order on this shard; NULL: there is none.
 struct agent *registry_apply_find(struct shard *shard, const struct order *order);
-// Whether it is this connection's.
+// Returns whether that agent is of this connection.
 bool registry_apply_is_of(struct shard *shard, const struct order *order, uint64_t connection);
-// Carries out here an order that is ORDER_APPLIED. Where there is no room or memory for a registration, the order becomes its
-// opposite, and has the error. False: it is more than a turn does, and it is to be called again in the next one; until then
-// no other order may be carried out.
+// Applies an order in ORDER_APPLIED on this shard. Without quota or memory for a registration, the order becomes its
+// opposite and gets the error. Returns false if the work is more than a turn does: then the call must be repeated in
+// the next turn, before other orders.
 bool registry_apply_order(struct shard *shard, struct order *order);
