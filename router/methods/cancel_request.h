@@ -1,11 +1,13 @@
-// $/cancelRequest of LSP, $/cancel_request of the Agent Client Protocol, and notifications/cancelled of MCP.
+// Handles $/cancelRequest of LSP, $/cancel_request of the Agent Client Protocol, and notifications/cancelled of MCP.
 #pragma once
 
 #include "router/engine/message/message.h"
 
-// A peer cancels what it has asked. Ids that aren't pending are ignored: the answer may be on its way.
+// Cancels a request of the peer that sent the message. An id that isn't pending is ignored: the answer may be under
+// way.
 void cancel_request_route(struct shard *shard, const struct message *message);
-// Another hub's source cancels this request of the link's: it is forwarded as one of a peer here would be. False: it isn't one.
+// Forwards a cancel of another hub for this request of the link. Returns false if the message is no cancel.
 bool cancel_request_cross(struct shard *shard, const struct message *message, struct pending *pending);
-// Reads the method of a notification, and which request of that hub's it cancels. False: it cancels none.
+// Reads the method of another hub's notification, and the number of the request that it cancels. Returns false if it is
+// no cancel.
 bool cancel_request_number(struct message *message, uint64_t *number);

@@ -1,4 +1,4 @@
-// The counters and gauges as Prometheus reads them: text exposition, version 0.0.4.
+// Writes the counters and gauges for Prometheus: text exposition, version 0.0.4.
 #pragma once
 
 #include "core/base/text.h"
@@ -6,6 +6,6 @@
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-// Appends all of them to `out`. To be called on any shard's thread; what the others have counted is read as it
-// is. Labels are of fixed sets alone. Asks for surveys (survey.h), by which some gauges are known.
+// Appends all metrics to `out`, on any shard's thread. Reads the other shards' counters as they are. Labels are of
+// fixed sets alone. Some gauges need a survey, which this call asks for (survey.h).
 void metrics_write(struct shard *shard, struct text *out);

@@ -1,5 +1,6 @@
-// Reviews all connections after rights have changed while the hub runs. A connection whose credential is gone is closed, and
-// its held messages go. On all other connections, subscriptions and registrations end that aren't allowed any more.
+// Reviews all connections after rights have changed while the hub runs. A connection whose credential is gone is
+// closed, and its held messages go. On all other connections, subscriptions and registrations end that aren't allowed
+// any more.
 #pragma once
 
 #include "router/engine/shard/shard.h"

@@ -1,4 +1,4 @@
-// hub/stats and hub/ping: how the hub is, and that it is.
+// Answers hub/stats and hub/ping.
 #pragma once
 
 #include "core/base/text.h"

@@ -41,8 +41,8 @@ struct order {
     uint64_t connected_since_ms;
     uint64_t held_since_ms; // of a registration: since when the name is held, by shard 0's clock
     uint64_t replaced;      // the connection that has lost the name and must be told; 0: none
-    // Of a registration: shard 0 counts them; until then, with `revoked`, and of ORDER_YIELD: the one that
-    // ends
+    // Of a registration: its number, counted by shard 0. Before that, with `revoked`, and of ORDER_YIELD: the number of
+    // the registration that ends.
     uint64_t serial;
     // Patterns that the order lists, until these are in force or the order has come back
     uint32_t patterns;

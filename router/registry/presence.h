@@ -1,4 +1,4 @@
-// Presence: agents that have come and gone, for those who have subscribed to that.
+// Presence: the hub's events about agents that have come or gone.
 //
 // The last shard applies each order when all others have. What that shard has applied therefore holds everywhere: an
 // agent that came can be reached, an agent that went can't. The last shard notes such changes, in the order of the
@@ -18,13 +18,13 @@
 #define PRESENCE_LEFT_EVENT       EVENT_OF_HUB "agent-left"
 
 enum {
-    PRESENCE_CHANGES_MAX = 4096,                   // noted and not yet with all subscribers
-    PRESENCE_CAPABILITIES_BYTES_MAX = 1024 * 1024, // that these keep from being given back
-    PRESENCE_TOLD_BYTES_MAX = 4 * 1024,            // of capabilities, in an event
+    PRESENCE_CHANGES_MAX = 4096,                   // changes that some subscribers haven't got yet
+    PRESENCE_CAPABILITIES_BYTES_MAX = 1024 * 1024, // capabilities that these changes hold
+    PRESENCE_TOLD_BYTES_MAX = 4 * 1024,            // capabilities in an event
 };
 
 enum presence_reason {
-    PRESENCE_REGISTERED, // it is none: the agent has come
+    PRESENCE_REGISTERED, // the agent has come; the other reasons say why it left
     PRESENCE_UNREGISTERED,
     PRESENCE_DISCONNECTED,
     PRESENCE_REPLACED,
@@ -33,13 +33,13 @@ enum presence_reason {
 };
 
 struct presence_change {
-    struct list link; // in shard.presence.changes, until it is published
+    struct list link; // in shard.presence.changes, until the change is published
     uint32_t references;
     enum presence_reason reason;
     enum governance governance;
     uint64_t connection; // that the agent is of: it isn\'t told of its own agents
     bool here_only;      // other hubs can't reach the agent
-    struct hub_name hub; // that has the agent; bytes 0: this one
+    struct hub_name hub; // of the agent; bytes 0: this hub
     // One reference; NULL: neither told nor needed to judge who may see the agent
     struct capabilities *capabilities;
     uint32_t agent_id_bytes;
@@ -48,27 +48,28 @@ struct presence_change {
 
 // The state of an agent that is about to be registered.
 struct presence_state {
-    bool is_unchanged;                // its connection has it already, and says nothing else than before
-    struct presence_change *replaced; // another connection had it: that this is so; or NULL
+    // The same connection has registered the agent with the same description
+    bool is_unchanged;
+    struct presence_change *replaced; // the change of the agent of that name on another connection; or NULL
 };
 
-// Notes a change of an agent of another hub, on shard 0. The capabilities may be NULL, and get another reference.
+// Notes a change of an agent of another hub, on shard 0. Takes a reference of the capabilities, which may be NULL.
 void presence_note_remote(struct shard *shard, const struct presence_change *change);
-// Subscribers are told that they have missed such a change.
+// Tells subscribers that they have missed a change with this reason.
 void presence_miss(struct shard *shard, enum presence_reason reason);
-// Before and after a registration is applied on this shard.
+// Called before and after a registration is applied on this shard.
 void presence_prepare(struct shard *shard, const struct order *order, struct presence_state *previous);
 void presence_follow(struct shard *shard, const struct order *order, const struct presence_state *previous);
-// An agent is about to be removed from this shard.
+// Notes that an agent is about to be removed from this shard.
 void presence_leave(struct shard *shard, struct agent *agent, enum presence_reason reason);
-// A child's program has ended, and isn't started again.
+// Notes that a child's program has ended and isn't started again.
 void presence_stop(struct shard *shard, struct agent *agent);
 
 struct presence_change *presence_hold(struct presence_change *change);
 void presence_drop(struct shard *shard, struct presence_change *change);
-// Whether a user (NULL: anybody) may see the agent, as in hub/agents. Any shard may ask.
+// Returns whether a user (NULL: any) may see the agent, as in hub/agents. Any shard may ask.
 bool presence_is_seen(const struct presence_change *change, const struct user *user);
-// Static text.
+// Returns the reason's name, static.
 const char *presence_reason_text(enum presence_reason reason);
-// PRESENCE_REGISTERED: the text is none of them.
+// Returns the reason of this name; PRESENCE_REGISTERED: the text names none.
 enum presence_reason presence_reason_read(const char *text, size_t bytes);

@@ -14,8 +14,8 @@ struct remote_presence {
     struct name_map by_id;
     struct list all;      // of agents
     bool is_partial;      // agents may be missing
-    bool is_news;         // the hub came after somebody had subscribed here
-    uint64_t list_number; // under which the hub was asked for its agents; 0: it wasn't
+    bool is_news;         // the hub came after the first subscription here
+    uint64_t list_number; // of the question for the hub's agents; 0: not asked
 };
 
 static inline void remote_presence_init(struct remote_presence *presence, const struct siphash_key *key,
@@ -28,10 +28,11 @@ static inline void remote_presence_init(struct remote_presence *presence, const 
 // be read.
 bool remote_presence_take(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub,
                           const uint8_t *text, struct span change);
-// A part of the list of its agents: an array of objects as hub/agents has them, of a valid text; or the last part.
+// Takes a part of the list of the hub's agents: an array of objects as in hub/agents, of a valid text. `is_last`: the
+// last part.
 void remote_presence_list(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub,
                           const uint8_t *text, struct span agents, bool is_last);
-// The hub is gone: all of its agents have left.
+// Tells subscribers that all agents of the hub have left.
 void remote_presence_lose(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub);
-// Forgets the hub's agents, since nobody here is subscribed any more.
+// Forgets the hub's agents, since this hub has no subscriber any more.
 void remote_presence_forget(struct shard *shard, struct remote_presence *presence);
