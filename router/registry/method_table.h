@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// X(enumerator, name, the function that answers it, and four flags)
+// X(enumerator, name, the function that answers it, and three flags)
 //
 // - The method is answered before initialize, also with --require-initialize.
 // - The result may be much larger than the request. Such a method isn't carried out if there is no room for the result.

@@ -2,13 +2,13 @@
 //
 // The last shard applies each order when all others have. What that shard has applied therefore holds everywhere: an
 // agent that came can be reached, an agent that went can't. The last shard notes such changes, in the order of the
-// registry, and publishes them once a turn (router/events/events.h). Where nobody has subscribed nothing is noted.
+// registry, and publishes the changes once a turn (router/events/events.h). Without subscribers nothing is noted.
 //
-// Agents of other hubs are noted on shard 0 (remote_presence.h), and told with the name of their hub. Other hubs with
-// subscribers get what is noted of this hub's agents, but of those alone that they can reach.
+// Agents of other hubs are noted on shard 0 (remote_presence.h), and published with the name of their hub. Other hubs
+// with subscribers get the changes of this hub's agents that they can reach.
 //
-// A child is told of when it is first ready, and again when it says that it is another one. While it restarts it hasn't
-// left. The instances of a pool are one agent.
+// A child comes when it is first ready, and again when its description changes. A child that restarts hasn't left. The
+// instances of a pool are one agent.
 #pragma once
 
 #include "router/engine/shard/shard.h"
@@ -37,7 +37,7 @@ struct presence_change {
     uint32_t references;
     enum presence_reason reason;
     enum governance governance;
-    uint64_t connection; // that the agent is of: it isn\'t told of its own agents
+    uint64_t connection; // of the agent; it gets no events about its own agents
     bool here_only;      // other hubs can't reach the agent
     struct hub_name hub; // of the agent; bytes 0: this hub
     // One reference; NULL: neither told nor needed to judge who may see the agent

@@ -1,9 +1,9 @@
-// The agents of each other hub, kept on shard 0 as long as somebody here has subscribed to presence. Subscribers are
-// told as these agents come and go, and that all agents of a hub have left once the hub is gone.
+// The agents of each other hub, kept on shard 0 as long as this hub has subscribers of presence. Subscribers are told
+// when such agents come and go. When a hub is gone, subscribers are told that all its agents have left.
 //
-// A hub is asked for its agents, and from then on tells what changes. Agents that the hub had before anybody here
-// subscribed are no news; agents of a hub that comes later are. An agent for which there is no memory isn't known. When
-// the hub of such an agent goes, subscribers are told that they have missed one.
+// A hub is asked for its agents once, and then tells each change. Agents that the hub had before the first subscription
+// here aren't told; agents of a hub that comes later are. An agent for which there is no memory isn't kept. When its
+// hub goes, subscribers are told that they have missed a change.
 #pragma once
 
 #include "core/agents/name_map.h"
@@ -24,8 +24,8 @@ static inline void remote_presence_init(struct remote_presence *presence, const 
     name_map_init(&presence->by_id, key, quota);
     list_init(&presence->all);
 }
-// A change that the hub tells: an object of a valid text with agentId, and reason or governanceLevel. False: it can't
-// be read.
+// Applies a change that the hub tells: an object of a valid text with agentId, and reason or governanceLevel. Returns
+// false if the change can't be read.
 bool remote_presence_take(struct shard *shard, struct remote_presence *presence, const struct hub_name *hub,
                           const uint8_t *text, struct span change);
 // Takes a part of the list of the hub's agents: an array of objects as in hub/agents, of a valid text. `is_last`: the
