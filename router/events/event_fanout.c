@@ -48,19 +48,19 @@ struct rewritten {
     struct parcel *parcel; // NULL: there was no memory
 };
 
-// A run made ready for the receivers of a wire, for the first of these.
+// A run as written for the receivers of one wire. The first such receiver makes this.
 struct prepared {
     const struct wire *wire;
     struct parcel *parcel; // NULL: there was no memory
     uint32_t line_ends[EVENT_RUN_MAX];
 };
 
-// An event that a shard offers, and the shard's findings about it.
+// The delivery of one event, or run, on a shard.
 struct event_delivery {
     const struct copy *copy;
-    bool looked, breaks; // whether it has been searched for breaks, and has some
+    bool looked, breaks; // whether the body was searched for line breaks, and has some
     struct rewritten rewritten[BREAKS_KINDS];
-    struct span *bodies; // of a run whose lines have been split: where its events lie in that copy
+    struct span *bodies; // [count] the events of a run in the copy without line breaks
     struct prepared *prepared;
     unsigned prepared_count;
     uint32_t bytes; // of the parcel
@@ -429,7 +429,7 @@ void publication_add(struct publication *publication, uint32_t shard, struct par
 // --- Missed events
 
 enum {
-    LOOKED_AT_MAX = 16, // of those noted last, for one that it can be added to
+    LOOKED_AT_MAX = 16, // how many of the last missed events may get an equal one added
     NOTED_MAX = 1024,
 };
 

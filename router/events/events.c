@@ -210,9 +210,10 @@ void events_report_missed(struct shard *shard) {
     }
 }
 
-// Takes what it will reach out of its user's account. False: it was refused.
+// Charges the user's fan-out limit for the expected deliveries. Returns false if the event was refused.
 static bool estimate_fanout(struct shard *shard, const struct message *message, struct event *event) {
-    const struct user *user = message->origin ? NULL : identity_user(message->peer); // whose hub counts it
+    // A message from another hub was counted there
+    const struct user *user = message->origin ? NULL : identity_user(message->peer);
     if (!user || !users_rights(user)->limits.fanout)
         return true;
     event->user = user;
@@ -341,7 +342,7 @@ static void gather_event(struct shard *shard, const struct message *message, con
     }
     event_run_add(&shard->run, &event);
     assert(shard->run.source == message->peer->name && shard->run.buffer == message->frame->buffer);
-    if (shard->run.count == EVENT_RUN_MAX) // nothing could join it
+    if (shard->run.count == EVENT_RUN_MAX) // the run is full
         events_publish_run(shard);
 }
 

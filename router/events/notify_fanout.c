@@ -77,7 +77,7 @@ static uint32_t count_homes(struct shard *shard, const struct message *message, 
     return count;
 }
 
-// Takes them out of the user's fan-out, as an event's. False: that was refused.
+// Charges the user's fan-out limit, as for an event. False: that was refused.
 static bool may_fan_out(struct shard *shard, const struct message *message, const struct group *group,
                         const struct user *user) {
     if (!group || !user || !users_rights(user)->limits.fanout || message->origin)
@@ -124,9 +124,9 @@ bool notify_fanout_route(struct shard *shard, const struct message *message) {
         return false;
     if (!origin)
         return notify_all(shard, message);
-    if (origin->kind != SUBJECT_NOTICE) // who names it gets a copy that comes so
+    if (origin->kind != SUBJECT_NOTICE) // agents that name the method get the copy under SUBJECT_NOTICE
         return origin->hub.bytes ? notify_fanout_some(shard, message, NULL) : notify_all(shard, message);
-    if (!notify_all(shard, message)) // whoever it was has gone
+    if (!notify_all(shard, message)) // the agents that named the method have left
         drop_one(shard, COUNT_DROP_NO_ROUTE, message->peer->name, message->frame->body.bytes);
     return true;
 }

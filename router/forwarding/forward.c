@@ -24,13 +24,13 @@
 #include "router/forwarding/remote_target.h"
 #include "router/rights/authn.h"
 
-// The debts of peers behind the link are bounded by their own hubs, each for itself.
+// The pending requests of agents at other hubs are bounded by these hubs.
 static bool has_maximum_pending(struct shard *shard, uint64_t target) {
     return hub_pending(shard->hub, target) >= shard_limits(shard)->pending_max &&
            target != shard->across.home.connection;
 }
 
-// A target that has gone may still be in the registry: its leaving goes round.
+// A target that has gone may still be in this shard's registry, since its order is under way.
 enum error forward_fault(struct shard *shard, const struct message *message, uint64_t target) {
     uint32_t to = connection_shard(target);
     assert(to < shard->hub->settings.shard_count);
@@ -58,7 +58,7 @@ static void forward_deliver(struct shard *shard, uint64_t target, struct parcel 
     mailbox_post(hub_mailbox(shard->hub, shard->index, to), &parcel->mail);
 }
 
-// False: it was dropped, and counted.
+// Returns false if the parcel was dropped and counted.
 static bool hand_over(struct shard *shard, uint64_t connection, struct parcel *parcel,
                       enum mail_delivery detail) {
     assert(parcel->pool == &shard->parcels && !parcel->hub_id);
@@ -96,7 +96,7 @@ struct parcel *forward_without_id(struct shard *shard, const struct message *mes
     return parcel;
 }
 
-// Returns the home of the receiver: of an agent here, or of the link.
+// Returns the home of the receiver: of an agent of this hub, or of the link.
 static struct home *home_of(struct shard *shard, const struct agent *agent) {
     return agent ? agent->home : &shard->across.home;
 }
@@ -108,7 +108,7 @@ static void refuse_journal(struct shard *shard, const struct message *message, c
         refuse(shard, message, ERROR_AUDIT, NULL);
 }
 
-// Gives it the head with which it goes to other hubs. False: it was refused.
+// Puts the head for other hubs before the parcel. Returns false if the message was refused.
 static bool address(struct shard *shard, const struct message *message, struct parcel *parcel,
                     const struct remote_target *to, uint64_t hub_id, uint32_t time_ms) {
     uint64_t bytes = 0;
@@ -198,8 +198,8 @@ static bool save_tokens(struct shard *shard, struct pending *pending, const stru
     return pending_keep_tokens(&shard->pending, pending, texts, bytes);
 }
 
-// Notes what is told of a request while it is under way. Bytes behind a method are copied, too: a copy of one size
-// costs less.
+// Copies the method into the pending request, for lists and logs. Copies a fixed number of bytes, since that costs
+// less.
 static void describe(struct shard *shard, struct pending *pending, const struct message *message,
                      const struct agent *agent) {
     static_assert(sizeof message->method >= sizeof pending->method, "it is copied whole");
@@ -234,7 +234,7 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     hub_pending_add(shard->hub, home->connection, 1);
 }
 
-// Enters a request into the table; NULL where the hub has no room to keep it, and it was refused.
+// Enters a request into the table. Returns NULL if the table has no room and the request was refused.
 static struct pending *forward_enter(struct shard *shard, const struct message *message,
                                      const struct agent *agent, const struct remote_target *to,
                                      const struct progress_tokens *tokens) {
@@ -251,7 +251,7 @@ static struct pending *forward_enter(struct shard *shard, const struct message *
     return NULL;
 }
 
-// Counts the request as pending for its user. False: the user has as many pending as it may, and the request was refused. A
+// Counts the request as pending for its user. Returns false if the user is at its limit and the request was refused. A
 // request from another hub counts at that hub.
 static bool forward_account(struct shard *shard, const struct message *message, struct account **account) {
     const struct user *user = message->origin ? NULL : identity_user(message->peer);
@@ -271,7 +271,7 @@ static void give_back(struct shard *shard, struct account *account) {
         account_lease_answer(&shard->account_leases, account);
 }
 
-// It was refused.
+// Removes a request from the table that could not be forwarded and was refused.
 static void withdraw(struct shard *shard, struct pending *pending, struct parcel *parcel,
                      struct account *account) {
     if (parcel)
@@ -283,7 +283,7 @@ static void withdraw(struct shard *shard, struct pending *pending, struct parcel
     give_back(shard, account);
 }
 
-// The target isn't what is full.
+// Refuses a request since the hub, and not the target, is out of memory.
 static void refuse_without_memory(struct shard *shard, const struct message *message,
                                   const struct agent *agent) {
     struct text data;
@@ -294,7 +294,7 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
     refuse(shard, message, ERROR_OVERLOADED, &data);
 }
 
-// Saves a copy of a request that may be sent once more. False: there is no memory for the copy.
+// Saves a copy of a request that may be sent once more. Returns false without memory.
 static bool save_copy(struct shard *shard, const struct message *message, struct pending *pending,
                       const struct remote_target *to) {
     pending->less = to->supports_less;
@@ -311,7 +311,7 @@ static bool save_copy(struct shard *shard, const struct message *message, struct
     return true;
 }
 
-// A parcel that is ready for its target, with the request in the table. NULL: it was refused.
+// Makes the parcel of a request, and enters the request into the table. Returns NULL if the request was refused.
 static struct parcel *make_request(struct shard *shard, const struct message *message,
                                    const struct agent *agent, const struct remote_target *to,
                                    struct pending *pending, const struct progress_tokens *tokens,
@@ -335,7 +335,8 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
     return NULL;
 }
 
-// Packs a request for its target where that is here, and nobody else looks at the request. False: it must go as a parcel.
+// Packs a request for a target on this shard, if no feature watches the request. Returns false if it must be sent as a
+// parcel.
 static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
                          const struct pending *pending) {
     uint64_t target = agent->home->connection;
@@ -390,7 +391,7 @@ void forward_request(struct shard *shard, const struct message *message, struct 
 
 // --- Responses
 
-// The hub id that a response bears, or 0.
+// Returns the hub id of a response, or 0.
 static uint64_t response_hub_id(const struct shard *shard, const struct message *message) {
     uint64_t hub_id = 0;
     const struct lookup *lookup = &message->lookup;

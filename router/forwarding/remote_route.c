@@ -28,13 +28,14 @@ bool remote_route_takes(struct shard *shard, const struct message *message,
         refuse_right(shard, message, RULE_CALL);
         return true;
     }
-    bool is_request = message_is_request(message), is_here = !verdict->error; // who stands in
+    // A substitute for the named agent
+    bool is_request = message_is_request(message), is_here = !verdict->error;
     if (!is_request && is_here)
         return false;
     uint64_t link = remote_target_link(shard);
     enum error fault = link ? forward_fault(shard, message, link) : ERROR_TARGET_DISCONNECTED;
     if (fault && (to.supports_less || (is_here && !link)))
-        return false; // which is known, whoever else there is; or those who are here are served as ever
+        return false; // the level decides the error; a substitute here is used while the link is down
     if (fault)
         remote_target_refuse(shard, message, fault);
     else if (is_request)

@@ -11,10 +11,11 @@
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };
 
-// --- Who is meant
+// --- The target
 
-// By target, by tool, by approver, by command, by method: as the rules look for one (core/agents/rules.h). Where those who are here
-// support less than the message requires, others of their group may support it: of one agent there is no other.
+// Returns the name of the message's target and sets its kind, in the order of the rules (core/agents/rules.h): target,
+// tool, approver, command, method. If a group's members here support a lower level than required, members at other hubs
+// may support it. A single agent that doesn't is the final answer.
 static struct rules_field name_of(const struct rules_message *criteria, const struct rules_verdict *verdict,
                                   bool skips_first, struct remote_target *out) {
     static const struct rules_field no_field = {.is_present = false};
@@ -37,7 +38,7 @@ static struct rules_field name_of(const struct rules_message *criteria, const st
     bool by_command = rules_read_command(criteria) && criteria->command.text;
     out->is_first = (by_approver || by_command) && !skips_first;
     if (out->is_first && !verdict->stands_in)
-        return no_field; // who is here, and doesn't support the level
+        return no_field; // the named agent is here and doesn't support the level
     if (out->is_first) {
         out->kind = by_approver ? SUBJECT_AGENT : SUBJECT_COMMAND;
         return by_approver ? criteria->approver : criteria->command;
@@ -184,7 +185,7 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
 
 // --- In whose name
 
-// Whether it is said in the name in which that connection has said something before, written the same way.
+// Returns whether sourceAgent equals the last one that was found to be the connection's own.
 static bool is_authenticated(const struct shard *shard, const struct message *message) {
     const struct across *across = &shard->across;
     struct span value = message->lookup.value[KEY_SOURCE_AGENT];
@@ -228,8 +229,9 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     return source;
 }
 
-// Notes where pieces of the body lie in the source's frame, and where in the parcel. By the note an offset that another hub
-// names in a fault becomes the source's own offset. The note is needed only where other hubs judge more of a body than this one.
+// Notes where pieces of the body lie in the source's frame, and where in the parcel. By the note an offset that another
+// hub names in a fault becomes the source's own offset. The note is needed only where other hubs judge more of a body
+// than this one.
 static void note_cuts(const struct shard *shard, const struct message *message, const struct parcel *parcel,
                       struct frame_offsets *offsets) {
     const uint8_t *body = message->body;

@@ -57,7 +57,7 @@ static void answer(struct shard *shard, struct peer *peer, struct reply_to to,
         reply_data_text(&data, "link", "down");
     else
         reply_data_string(&data, "agent", agent, query->agent_bytes);
-    if (query->mail.detail == ATTACH_SERVER) // what the server says to its clients doesn't come here
+    if (query->mail.detail == ATTACH_SERVER) // the server's own messages don't reach peers of other hubs
         reply_data_text(&data, "fault", "a server of MCP serves who is at its own hub");
     reply_error(shard, peer, to,
                 query->mail.detail == ATTACH_DOWN     ? ERROR_TARGET_DISCONNECTED

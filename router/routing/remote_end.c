@@ -95,7 +95,7 @@ static void route_again(struct shard *shard, struct peer *peer, struct pending *
     lookup_body(&message.lookup, message.body, message.frame->body.bytes, id_bytes);
     assert(message.lookup.verdict == LOOKUP_GOOD && message_is_request(&message));
     route_copy(shard, &message, copy);
-    assert(!observation); // it goes on with the request, or has ended with it
+    assert(!observation); // the request has taken the observation, or ended it
     audit_source_gone(shard, &outcome);
     if (account)
         account_lease_answer(&shard->account_leases, account);

@@ -26,15 +26,13 @@
 
 // --- Batches
 
-// A batch as a whole.
-
-// Begins to walk over its members, whose values lie in `whole->body`.
+// Begins to walk over the members of a batch.
 static void batch_walk(struct json_walk *walk, const struct message *batch) {
     uint32_t bytes = batch->frame->body.bytes, at = json_skip_space(batch->body, 0, bytes);
     json_walk_begin(walk, batch->body, (struct span){at, bytes - at});
 }
 
-// How many there are, as far as `max` and one more.
+// Counts the members of a batch, up to `max` + 1.
 static uint32_t count_members(const struct message *batch, uint32_t max) {
     struct json_walk walk;
     uint32_t count = 0;
@@ -44,7 +42,7 @@ static uint32_t count_members(const struct message *batch, uint32_t max) {
     return count;
 }
 
-// Whether all of a batch is JSON; if not, its lookup says so.
+// Returns whether the whole batch is JSON. If not, sets the verdict of its lookup.
 static bool check_batch(struct message *batch) {
     bool too_deep;
     if (json_valid(batch->body, batch->frame->body.bytes))
@@ -55,8 +53,8 @@ static bool check_batch(struct message *batch) {
     return false;
 }
 
-// Whether it is refused as a whole: nothing of it is routed unless all of it is JSON, and it has one member or more, up to
-// the limit.
+// Refuses a batch as a whole if it isn't JSON, is empty, or has more members than the limit. Returns whether it was
+// refused.
 static bool batch_refuse(struct shard *shard, struct message *batch) {
     uint32_t max = shard_limits(shard)->batch_members_max;
     bool is_json = shard->settings->strict || check_batch(batch);
@@ -76,14 +74,14 @@ static bool batch_refuse(struct shard *shard, struct message *batch) {
 
 // --- The user's header
 
-// A frame whose sender says itself whose it is (Patchbay-User): where users are on, the hub alone says that.
+// With a users file the hub alone writes Patchbay-User. Fields of that name from a sender are removed.
 
 static bool is_name_of_user(const uint8_t *block, struct span name) {
     static const char lower[] = "patchbay-user";
     return field_is(block + name.at, name.bytes, lower, sizeof lower - 1);
 }
 
-// Copies the other lines; returns how many bytes these are.
+// Copies the other lines of a header block. Returns their length.
 static uint32_t copy_lines(const uint8_t *block, uint8_t *out, struct unit *unit) {
     uint32_t at = 0, to = 0, length_line_at = unit->length_line_at;
     assert(unit->body_at >= 2);
@@ -116,7 +114,7 @@ struct buffer *user_header_strip(struct buffer_pool *pool, const struct frame *f
 
 // --- Requests and notifications
 
-// A hermes child answers no command: the hub does, once it is on its way.
+// Forwards a command to a hermes child as a notification. Such a child answers no command, so the hub answers.
 static void route_command(struct shard *shard, const struct message *message, struct agent *agent) {
     assert(agent->hermes && message_is_request(message));
     struct message notification = *message;
@@ -175,7 +173,7 @@ static __attribute__((noinline)) bool may_route_anew(struct shard *shard, const 
     return authz_call(shard, message, &query->criteria) && authz_log(shard, message);
 }
 
-// Whether its user may send it where it says, whatever is there.
+// Checks the rights for the message's method and target, whether the target exists or not.
 static bool may_route(struct shard *shard, const struct message *message, struct route_query *query) {
     return !shard->settings->users || may_route_anew(shard, message, query);
 }
@@ -189,7 +187,7 @@ static __attribute__((noinline)) bool may_route_first(struct shard *shard, const
     return true;
 }
 
-// The same of what comes now: mostly it was found right before.
+// Does the same for a message that has just arrived. Mostly an equal message was allowed before (message.again).
 static inline bool may_route_now(struct shard *shard, const struct message *message,
                                  struct route_query *query) {
     if (__builtin_expect(!shard->settings->users, true))
@@ -200,7 +198,7 @@ static inline bool may_route_now(struct shard *shard, const struct message *mess
     return true;
 }
 
-// The rest of what isn't the hub's own to answer.
+// Routes a message that the hub doesn't answer itself.
 static void route_others(struct shard *shard, struct message *message) {
     struct route_query query;
     if (message_method_is(message, "hub/attach")) {
@@ -216,13 +214,14 @@ static void route_others(struct shard *shard, struct message *message) {
         route_by_rules(shard, message, &query);
 }
 
-// Whether it is still said in the name of an agent of its source's.
+// Checks that sourceAgent is still an agent of the message's sender.
 static bool may_name_source(struct shard *shard, const struct message *message) {
     return !(shard->settings->users ? authn_refuse_source(shard, message)
                                     : validate_refuse_source(shard, message));
 }
 
-// No method of it is the hub's own, and nothing of it is for many.
+// Routes a message with a target that its transport has set. The method is never the hub's, and the message isn't for
+// many.
 static void route_to_one(struct shard *shard, const struct message *message,
                          const struct route_query *query) {
     assert(message->peer->transport->is_attached && query->criteria.target.is_present);
@@ -251,7 +250,7 @@ void route_attached(struct shard *shard, struct message *message) {
         route_to_one(shard, message, &query);
 }
 
-// Rights may have changed meanwhile, and agents have gone.
+// Checks again what may have changed while the message was held: sourceAgent and rights.
 void route_approved(struct shard *shard, struct message *message) {
     struct route_query query;
     assert(message->approved && message->lookup.verdict == LOOKUP_GOOD && !shard->run.count);
@@ -275,7 +274,7 @@ void route_retry(struct shard *shard, struct message *message) {
         route_by_rules(shard, message, &query);
 }
 
-// Whether it was found right before, as what its user may say now, and nothing else of it is judged.
+// Returns the cached call that equals the message and for which method and target decide alone; or NULL.
 static inline __attribute__((always_inline)) const struct authz_cache_call *
 find_cached(const struct message *message) {
     const struct authz_cache_call *cached = authz_cache_call(identity_there(message->peer), message);
@@ -300,8 +299,8 @@ static void route_call(struct shard *shard, struct message *message) {
 
 // --- All
 
-// The first message of a connection that bears its credential itself makes it known only when it is judged, which is
-// after it was signed.
+// Returns the user of a connection with a credential of its own before its first message. The user is found when that
+// message is checked, which comes after the frame is signed.
 static __attribute__((noinline)) const struct user *find_signer(const struct shard *shard,
                                                                 const struct peer *peer) {
     enum credential kind;
@@ -339,8 +338,7 @@ static void refuse_unread(struct shard *shard, const struct message *message) {
     refuse_body(shard, message);
 }
 
-// Routes a message of its own, or a member of a batch. The answers that its exchange is due are noted before
-// it can be answered.
+// Routes a message, alone or of a batch. Notes first that its exchange must get an answer.
 static void route_message(struct shard *shard, struct message *message) {
     assert(message->peer->state == PEER_OPEN);
     bool is_call = message->lookup.kind == BODY_REQUEST || message->lookup.kind == BODY_NOTIFICATION;
@@ -377,7 +375,7 @@ static void route_member(struct shard *shard, struct peer *peer, const struct fr
     route_message(shard, &message);
 }
 
-// Members behind one that closed the connection aren't read, as frames behind such a frame aren't.
+// Routes the members of a batch. A member that closes the connection is the last one.
 static void route_members(struct shard *shard, const struct message *batch, struct exchange *exchange) {
     struct json_walk walk;
     uint32_t count = 0;
@@ -388,7 +386,7 @@ static void route_members(struct shard *shard, const struct message *batch, stru
             return;
         }
         struct frame frame =
-            route_sign(shard, batch->peer, batch->frame); // which a member before may have made known
+            route_sign(shard, batch->peer, batch->frame); // the user may be known since the member before
         assert(item.value.at + item.value.bytes <= batch->frame->body.bytes);
         frame.body = (struct span){batch->frame->body.at + item.value.at, item.value.bytes};
         if (!take_member(shard, batch->peer, &frame, exchange))
@@ -396,7 +394,7 @@ static void route_members(struct shard *shard, const struct message *batch, stru
     }
 }
 
-// A batch that has brought an exit is its connection's end, once all of it has been routed.
+// Ends the connection if a member of the batch was exit. Called when all members have been routed.
 static void end_batch(struct shard *shard, struct peer *peer, const struct exchange *exchange) {
     assert(exchange->is_array);
     if (exchange->exits && peer->state == PEER_OPEN)
@@ -427,14 +425,14 @@ static inline __attribute__((always_inline)) void route_looked_up(struct shard *
     struct message message;
     message_begin(&message, peer, exchange);
     look_up(shard, &message, frame);
-    // Asked with likely, so that they aren't read in one: they were written apart just now, and that would wait.
+    // The two fields are tested apart (with likely): they were just written one by one, and a joined read would stall.
     if (__builtin_expect(message.lookup.kind == BODY_BATCH, false) && message.lookup.verdict == LOOKUP_GOOD)
         route_batch(shard, &message);
     else
         route_message(shard, &message);
 }
 
-// Routes a frame that names its own user.
+// Routes a frame with a Patchbay-User of its sender, without that field.
 static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct peer *peer,
                                                      const struct frame *frame, struct exchange *exchange) {
     struct unit unit;
@@ -445,7 +443,7 @@ static __attribute__((noinline)) void route_unsigned(struct shard *shard, struct
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
         return;
     }
-    peer_erase(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy is what is judged
+    peer_erase(peer, frame->buffer->bytes + frame->body.at, frame->body.bytes); // the copy goes on
     route_frame(shard, peer, &copy, exchange);
     events_flush(shard);
     buffer_drop(buffer);
@@ -463,7 +461,7 @@ void route_frame(struct shard *shard, struct peer *peer, struct frame *frame, st
     route_looked_up(shard, peer, frame, exchange);
 }
 
-// Where users are on, its link's peer speaks for its user.
+// Routes a message from another hub. With a users file the link's peer speaks for the message's user.
 static void route_signed(struct shard *shard, struct peer *link, struct frame *frame,
                          struct exchange *exchange, const struct origin *origin) {
     struct message message;
@@ -493,9 +491,9 @@ void route_remote(struct shard *shard, struct peer *link, struct frame *frame, s
     buffer_drop(buffer);
 }
 
-// --- Targets that are asked for
+// --- The query to the rules
 
-// A block at a time, be it behind the body.
+// Copies a method that equals a cached one, in whole blocks. A block may reach behind the body.
 static inline void copy_method(struct message *message, struct span method) {
     enum { BLOCK = AUTHZ_CACHE_BLOCK_BYTES };
     const uint8_t *text = message->body + method.at + 1;
@@ -525,7 +523,7 @@ static struct rules_field attached_target(const struct attachment *attachment) {
         .is_present = true, .is_string = true, .text = attachment->agent, .bytes = attachment->bytes};
 }
 
-// Decodes a field of params into `out`. A field that doesn't fit is longer than any name that is known here.
+// Decodes a field of params into `out`. A field that doesn't fit is longer than any name of the registry.
 static void read_field(const struct message *message, enum lookup_key key, struct rules_field *field,
                        char *out, size_t capacity) {
     *field = (struct rules_field){.is_present = lookup_has(&message->lookup, key)};
@@ -539,7 +537,7 @@ static void read_field(const struct message *message, enum lookup_key key, struc
     }
 }
 
-// The target, which has no escape.
+// Returns the message's target, which has no escapes.
 static inline struct rules_field field_as_it_lies(const struct message *message) {
     struct span value = message->lookup.value[KEY_TARGET_AGENT];
     return (struct rules_field){.is_present = true,
