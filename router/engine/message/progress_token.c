@@ -17,7 +17,7 @@ size_t progress_token(char *out, uint64_t hub_id, enum pending_token kind) {
     return count;
 }
 
-// False when it is none of the hub's.
+// Reads a token. Returns false if the token isn't the hub's.
 static bool read_token(const uint8_t *body, struct span value, struct progress_report *report) {
     if (value.bytes < 4 || value.bytes > PROGRESS_TOKEN_BYTES || body[value.at] != '"')
         return false;

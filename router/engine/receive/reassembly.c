@@ -71,15 +71,14 @@ static bool make_room_while_open(struct shard *shard, struct peer *peer, uint32_
                                                 : take_while_open(shard, bytes, room));
 }
 
-// Room for what has come of it, and no more.
+// Makes room for the bytes that have come, and no more.
 static bool make_room_for_part(struct shard *shard, struct peer *peer, uint32_t bytes) {
     return reassembly_has_room(peer, bytes) ||
            move_to(shard, peer, buffer_take_sized(&shard->buffers, bytes));
 }
 
-// A large frame waits until there is memory for it, if that can ever be; its bytes so far are kept meanwhile.
-// For a unit of unknown length they are held beside the room that it is moved to, and the hub has some memory
-// for itself.
+// A large frame waits until there is memory for it, if that can ever be. Its bytes so far are kept meanwhile. A unit of
+// unknown length needs its old and its new buffer at once, and must leave some memory for the hub itself.
 bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uint32_t bytes) {
     if (peer->unit.sized)
         return peer->unit.bytes > RECEIVE_BUFFER_BYTES &&
@@ -89,7 +88,7 @@ bool reassembly_may_wait(const struct shard *shard, const struct peer *peer, uin
            buffer_pool_could_take(&shard->buffers, (uint32_t)(both + own));
 }
 
-// Room for `bytes` of the frame, better for more of it.
+// Makes room as the header says, or, for a large unit that may wait, for the bytes so far.
 bool reassembly_make_room(struct shard *shard, struct peer *peer, uint32_t bytes) {
     if (peer->unit.sized ? make_room_for_frame(shard, peer) : make_room_while_open(shard, peer, bytes))
         return true;
@@ -110,7 +109,7 @@ static struct peer *waits_with_more(const struct shard *shard, const struct peer
     return most;
 }
 
-// The memory that it holds is there at once, and not when its end is carried out.
+// Closes such a peer to make room. Its buffer is given back at once, before the peer's end is carried out.
 static bool make_way(struct shard *shard, const struct peer *peer, uint32_t bytes) {
     struct peer *other = waits_with_more(shard, peer, bytes);
     if (!other)

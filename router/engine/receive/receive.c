@@ -36,7 +36,8 @@ static enum unit_result receive_scan_behind(struct shard *shard, struct peer *pe
     }
 }
 
-// Scans what has come of the unit, from its first byte. UNIT_OPEN also where the peer isn't open any more.
+// Scans the bytes of the unit that have come, from its first byte. Returns UNIT_OPEN also if the peer isn't open any
+// more.
 static inline enum unit_result receive_scan_unit(struct shard *shard, struct peer *peer, uint8_t *bytes,
                                                  uint32_t count) {
     enum unit_result result = receive_scan_once(shard, peer, bytes, count);
@@ -109,11 +110,12 @@ static void hand_on_message(struct shard *shard, struct peer *peer, struct frame
     route_frame(shard, peer, frame, NULL);
 }
 
-// A unit with nothing in it is none.
+// Hands a whole unit on. An empty unit is ignored.
 static void hand_on(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at) {
     struct frame frame = frame_at(buffer, at, &peer->unit);
     uint32_t end = peer->unit.body_at + peer->unit.body_bytes;
-    if (peer->transport->codec.wire->has_gaps && end < peer->unit.bytes) // copies of what was moved together
+    if (peer->transport->codec.wire->has_gaps &&
+        end < peer->unit.bytes) // copies of bytes that were moved forward
         peer_erase(peer, buffer->bytes + at + end, peer->unit.bytes - end);
     bool is_nothing = !peer->unit.body_bytes && !peer->unit.matters;
     assert(peer->state == PEER_OPEN && at + peer->unit.bytes <= buffer->capacity);
@@ -189,8 +191,8 @@ static bool should_stay(const struct shard *shard, const struct peer *peer, cons
            !buffer_budget_tight(shard->buffers.budget);
 }
 
-// Whether it must stay, because there is no memory to move to: the buffer's is there. A frame that is larger
-// than the buffer waits for its own.
+// Returns whether the unit must stay in the receive buffer, since there is no memory to move it. A frame that is larger
+// than the buffer waits for memory.
 static bool must_stay(struct shard *shard, struct peer *peer, const struct buffer *buffer, uint32_t at,
                       uint32_t end) {
     uint32_t bytes = end - at, lacking = peer->unit.sized ? peer->unit.bytes : bytes + 1;
@@ -210,8 +212,7 @@ static void stay(const struct shard *shard, struct peer *peer, struct buffer *bu
 
 // --- Arrivals
 
-// Takes the bytes from `at` to `end`, which begin with the unit that is coming in; returns how many of them
-// are done with.
+// Takes the bytes from `at` to `end`, which begin with the unit that is coming in. Returns how many bytes were taken.
 static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                              uint32_t end) {
     enum unit_result result = receive_scan_unit(shard, peer, buffer->bytes + at, end - at);
@@ -232,7 +233,8 @@ static uint32_t receive_unit(struct shard *shard, struct peer *peer, struct buff
     return end - at;
 }
 
-// Whether what is left of an arrival is for another turn. The clock is looked at now and then, and once something went to many.
+// Returns whether the rest of an arrival is read in a later turn. Reads the clock only now and then, and after a
+// message to many.
 static bool should_cut(struct shard *shard, const struct peer *peer) {
     struct share *share = &shard->share;
     if (!share->cuts || peer->partial || peer->unit.skipped || shard->run.count ||
@@ -242,7 +244,7 @@ static bool should_cut(struct shard *shard, const struct peer *peer) {
     return peer->reads_paused || io_clock(shard->io) >= share->until_ns;
 }
 
-// Returns where it was cut short; 0: it wasn't.
+// Reads a buffer. Returns the offset where reading was cut short; 0: all was read.
 static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct buffer *buffer, uint32_t at,
                                uint32_t end) {
     uint32_t from = at;
@@ -256,7 +258,7 @@ static uint32_t receive_buffer(struct shard *shard, struct peer *peer, struct bu
         at += is_read_here ? receive_unit(shard, peer, buffer, at, end)
                            : take_out(shard, peer, buffer->bytes + at, end - at);
     }
-    peer_erase(peer, buffer->bytes + at, end - at); // nobody hears that
+    peer_erase(peer, buffer->bytes + at, end - at); // bytes that the hub won't read
     events_flush(shard);
     return 0;
 }
@@ -357,13 +359,13 @@ static void end_unit(struct shard *shard, struct peer *peer) {
     events_flush(shard);
 }
 
-// All that it has sent before has been read by now.
+// Handles the end of the peer's stream. All bytes before it have been read.
 static void receive_end(struct shard *shard, struct peer *peer, const struct io_event *event) {
     if (event->result == 0)
         end_unit(shard, peer);
     bool leaves = shard->settings->half_close_leaves || peer->transport->end_is_leaving ||
                   (peer->cold && peer->cold->end_detaches);
-    // The stream may have ended for others before: HTTP hears nothing behind a last request.
+    // The peer may be in ENDED before its stream ends: HTTP reads nothing behind a last request.
     bool left = leaves && (peer->state == PEER_OPEN || peer->state == PEER_ENDED);
     if (left || event->result < 0 || io_is_peer_gone(shard->io, peer->connection.socket))
         peer_close(shard, peer, COUNTER_NONE);
@@ -384,7 +386,7 @@ void receive_watched(struct shard *shard, struct peer *peer, const struct io_eve
 uint32_t receive_arrival(struct shard *shard, struct peer *peer, const struct io_event *event, uint32_t at) {
     uint32_t cut = 0;
     assert(!at || event->result > 0);
-    // The rest was received with the begin: what is being received now is something else.
+    // Only the begin of an arrival tells of the receive itself; the rest was received with it.
     bool brings = at || connection_received(&peer->connection, event);
     if (brings && !peer->connection.ending)
         cut = receive_bytes(shard, peer, event, at);

@@ -23,7 +23,7 @@ static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     peer_drop_partial(peer);
 }
 
-// Returns where it was cut short; 0: it wasn't.
+// Hands plaintext, or an error of TLS, on. Returns the offset where reading was cut short; 0: all was read.
 static uint32_t pass_on(struct shard *shard, struct peer *peer, const struct io_event *event) {
     assert(event->result > 0 || !event->buffer);
     if (event->result == -EBADMSG) {
@@ -43,12 +43,13 @@ static void established(struct shard *shard, struct peer *peer) {
     assert(connection_established(&peer->connection));
     stats_count(&shard->stats, COUNT_HANDSHAKES);
     if (identity_of(peer) && peer->state == PEER_OPEN)
-        peer_credential_look(shard, peer); // who bears a credential needn't say anything to have shown it
+        peer_credential_look(shard, peer); // a connection's own credential counts before any message
     peer_watch(shard, peer);
-    send_soon(shard, peer); // what has waited for this
+    send_soon(shard, peer); // messages that waited for the handshake
 }
 
-// Opens what has come, until something of it was cut short: returns where, in the plaintext of *event. 0: it wasn't.
+// Decrypts the records that have come, until reading is cut short. Returns the offset of that in the plaintext *event;
+// 0: all was read.
 static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event *event) {
     struct connection *connection = &peer->connection;
     bool was_established = connection_established(connection), cuts = shard->share.cuts;
@@ -66,13 +67,15 @@ static uint32_t open_all(struct shard *shard, struct peer *peer, struct io_event
     if (connection_has_unsent(connection))
         send_soon(shard, peer);
     if (cut)
-        connection_put_off(connection); // the buffer of what isn't opened yet is others' again
+        // Copies the records that wait, since the buffer goes back to the kernel
+        connection_put_off(connection);
     else if (list_empty(&peer->starved))
         receive_go_on(shard, peer);
     return cut;
 }
 
-// Has a peer wait for its turn. The peer isn't read meanwhile; bytes on their way wait with the rest.
+// Lets a peer wait for its turn to do a handshake. The peer isn't read meanwhile, and bytes that still arrive wait,
+// too.
 static void wait_for_turn(struct shard *shard, struct peer *peer) {
     assert(!connection_established(&peer->connection));
     connection_put_off(&peer->connection);

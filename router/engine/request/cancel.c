@@ -12,8 +12,9 @@
 
 // --- At the source
 
-// Once a request: a second cancel might find it taken out of the queue, and name to the target what it never
-// saw. But of one at another hub that nobody waits for any more the link is told again: it knows what went there.
+// A request is cancelled once. A second cancel might find the request taken out of the queue, and would name to the
+// target a request that it never got. The link is the exception: it gets another cancel when the source has left, since
+// it knows which requests it has sent.
 bool cancel_dispatch(struct shard *shard, struct pending *pending, struct parcel *parcel, bool answer) {
     assert(parcel->pool == &shard->parcels && parcel->hole_count == 0 && !parcel->dressed);
     assert(hub_knows(shard->hub, pending->target));
@@ -38,9 +39,10 @@ static bool ends_at(struct shard *shard, uint64_t target) {
     return agent && feature_cancel_ends(shard, agent);
 }
 
-// Towards such a server, or from it.
+// That holds for requests to an MCP server, and for its own requests.
 bool cancel_is_end(struct shard *shard, const struct pending *pending) {
-    const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+    // A peer that is ending is found, too
+    const struct peer *source = shard->peers.slots[connection_slot(pending->source)];
     assert(!source || source->name == pending->source);
     return ends_at(shard, pending->target) || (source && source->cold && source->cold->cancel_ends);
 }
@@ -104,8 +106,8 @@ static struct parcel *shorten(struct shard *shard, struct parcel *parcel) {
     return own;
 }
 
-// A cancel passes a full queue. A target that reads nothing could be told to cancel all that it ever owed.
-// Where cancels alone are as much as a queue may hold, the cancel is dropped. NULL when it was.
+// Lets a cancel pass a full queue. If the cancels alone have reached the queue's bound, since the target doesn't read,
+// drops the cancel and returns NULL.
 static struct parcel *fit(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT && !parcel->link);
     if (!queue_limit_has_room_for_urgent(shard, peer)) {
@@ -117,7 +119,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
     return is_long ? shorten(shard, parcel) : parcel;
 }
 
-// Takes it out of the queue if it still waits there.
+// Takes a request out of the queue. Returns false if it isn't in there.
 static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     assert(connection_shard(peer->name) == shard->index);
     if (outbox_unpack(&peer->connection.outbox, hub_id))
@@ -128,7 +130,7 @@ static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     return request != NULL;
 }
 
-// The parcel goes home by itself, to say so.
+// The cancel's own parcel goes back as the report.
 bool cancel_home(struct shard *shard, struct parcel *parcel) {
     uint32_t to = parcel->pool->shard;
     bool answer = parcel->mail.detail;
@@ -145,8 +147,7 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     assert(parcel->mail.kind == MAIL_CANCEL && parcel->hub_id);
     assert(connection_shard(parcel->mail.connection) == shard->index);
     struct peer *peer = peer_find(shard, parcel->mail.connection);
-    // Requests that a peer owed end with its leaving. A request that its queue didn't take is answered, and
-    // the peer never saw it.
+    // The requests to a peer that has left end by that. A request that the queue refused is answered by that.
     if (!peer || rejects_has(&shard->rejects, parcel->hub_id)) {
         send_release(shard, parcel);
         return false;
@@ -162,14 +163,14 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
             requester->transport->ops.forget(shard, requester, parcel->hub_id, false);
         return cancel_home(shard, parcel);
     }
-    if (!peer || peer->connection.paused) { // who would have to know it has ended
+    if (!peer || peer->connection.paused) { // a stopped program has no requests any more
         send_release(shard, parcel);
         return false;
     }
     parcel = fit(shard, peer, parcel);
     if (!parcel)
         return false;
-    parcel->hub_id = 0; // it is no request
+    parcel->hub_id = 0; // a cancel is no request
     stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
     send_queue_bound(shard, peer, parcel);
     return false;

@@ -57,8 +57,8 @@ static void abandon(struct shard *shard, struct pending *pending) {
     completion_forget(shard, pending);
 }
 
-// Returns the source of a request. NULL: it has left, or is about to. The requests of such a source are abandoned, be
-// it in a later turn.
+// Returns the source of a request. NULL: the source has left, or is about to leave, and its requests end without an
+// answer, perhaps in a later turn.
 static struct peer *source_of(const struct shard *shard, const struct pending *pending) {
     struct peer *source = peer_find(shard, pending->source);
     return source && (source->state == PEER_OPEN || source->state == PEER_ENDED) ? source : NULL;
@@ -80,8 +80,8 @@ static void end_with_error(struct shard *shard, struct pending *pending, enum er
     completion_end(shard, pending, &(struct request_end){.error = error});
 }
 
-// The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as good as
-// abandoned.
+// The request that a connection may end, or NULL: then the response counts as dropped. One whose source has left is as
+// good as abandoned.
 static inline __attribute__((always_inline)) struct pending *
 claim(struct shard *shard, uint64_t hub_id, uint64_t from, size_t bytes, struct peer **source) {
     assert(hub_id_shard(hub_id) == shard->index && hub_knows(shard->hub, from));
@@ -117,7 +117,7 @@ static void put_agent(struct text *data, const struct pending *pending, const st
         reply_data_string(data, "agent", agent->id, agent->pool_bytes ? agent->pool_bytes : agent->id_bytes);
 }
 
-// Begins data with the agent, and what went wrong where the code doesn't say that; NULL where it does.
+// Begins data with the agent, and with the fault unless that is NULL.
 void completion_begin_data(struct shard *shard, const struct pending *pending, struct text *data,
                            const char *fault) {
     text_init(data);
@@ -132,7 +132,7 @@ static void end_for(struct shard *shard, struct pending *pending, enum error err
     end_with_error(shard, pending, error, &data);
 }
 
-// An array of answers has its bound: what doesn't fit is answered with an error.
+// Ends a request whose response doesn't fit into its exchange with an error.
 static void completion_without_room(struct shard *shard, struct pending *pending, size_t bytes) {
     struct text data;
     text_init(&data);
@@ -224,7 +224,8 @@ void completion_refused(struct shard *shard, uint64_t hub_id, enum error error) 
         return;
     struct text data;
     completion_begin_data(shard, pending, &data, NULL);
-    refuse_full_put(shard, &data, false); // what is owed was looked at before it was sent there
+    // The target's pending requests were checked before: its queue was full
+    refuse_full_put(shard, &data, false);
     end_with_error(shard, pending, error, &data);
 }
 
@@ -331,14 +332,15 @@ uint32_t completion_target_restarts(struct shard *shard, struct home *home,
     return count;
 }
 
-// The first of a list, as many as *left says.
+// Abandons the first *remaining requests of a list.
 static void abandon_some(struct shard *shard, struct list *requests, uint32_t *remaining) {
     for (; *remaining > 0 && !list_empty(requests); --*remaining) {
         struct pending *pending = list_entry(requests->next, struct pending, by_source);
-        const struct peer *source = shard->peers.slots[connection_slot(pending->source)]; // also as it ends
+        // A peer that is ending is found, too
+        const struct peer *source = shard->peers.slots[connection_slot(pending->source)];
         assert(source && source->name == pending->source && source->state != PEER_OPEN);
         const struct identity *identity = identity_of(source);
-        if (identity && identity->revoked) // what was forwarded goes on
+        if (identity && identity->revoked) // forwarded requests go on
             completion_forget(shard, pending);
         else
             abandon(shard, pending);

@@ -117,7 +117,8 @@ void refuse_share(struct shard *shard, const struct message *message) {
 
 static const char ambiguous[] = "this key must occur once, in its own case and without escapes";
 
-// Whether its transport takes what can't be read; then nothing is due for it any more.
+// Lets the transport refuse a body that can't be read, if it does that itself. Returns whether it did; then no answer
+// is due.
 static bool refuse_silently(struct shard *shard, const struct message *message) {
     if (!message->peer->transport->codec.unreadable)
         return false;

@@ -30,7 +30,7 @@ static bool refuse_foreign_source(struct shard *shard, const struct message *mes
     char source[AGENT_ID_BYTES_MAX];
     size_t bytes;
     if (!lookup_has(&message->lookup, KEY_SOURCE_AGENT) ||
-        shard->settings->users) // then it was judged before
+        shard->settings->users) // authn has checked this then
         return false;
     if (message->lookup.type[KEY_SOURCE_AGENT] != JSON_STRING) {
         refuse_field(shard, message, "params.sourceAgent", "string");

@@ -114,7 +114,7 @@ static void exchange_end(struct shard *shard, struct exchange *exchange) {
 // --- What is due
 
 void exchange_expect(struct exchange *exchange) {
-    assert(exchange->answers_due > 0); // it is still open
+    assert(exchange->answers_due > 0); // still open
     exchange->answers_due++;
 }
 
@@ -145,7 +145,7 @@ static bool has_fields(const struct exchange *exchange, const struct parcel *par
            parcel->block_bytes > parcel->line_bytes + sizeof "\r\n" - 1;
 }
 
-// Whether an answer that comes now stays here for others, of the exchange itself or of those before it; so long it is to keep no buffer.
+// Returns whether an answer must wait in the exchange for other answers. Such an answer must not hold a receive buffer.
 static bool waits(const struct exchange *exchange) {
     return exchange->answers_due > 1 || !list_empty(&exchange->by_peer);
 }

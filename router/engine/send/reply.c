@@ -11,7 +11,7 @@
 // --- Error data
 
 static void key(struct text *data, const char *name) {
-    assert(data->failed || data->length == 0 || data->bytes[0] == '{'); // it is an object, still open
+    assert(data->failed || data->length == 0 || data->bytes[0] == '{'); // an object without its end
     text_put(data, data->length ? "," : "{");
     text_string(data, name, strlen(name));
     text_put(data, ":");

@@ -24,7 +24,7 @@ static void send_return(struct shard *shard, struct parcel *parcel) {
 }
 
 void send_release(struct shard *shard, struct parcel *parcel) {
-    assert(shard->magic == SHARD_MAGIC && !parcel->link); // no queue has it any more
+    assert(shard->magic == SHARD_MAGIC && !parcel->link); // the parcel is in no queue
     if (parcel->shares) {
         parcel->shares--;
         return;
@@ -61,8 +61,9 @@ struct parcel *send_detach(struct shard *shard, struct parcel *parcel) {
 static_assert(OUTBOX_COUNT_MAX - OUTBOX_OVER_FROM > 8 * BATCH_MEMBERS_MAX,
               "one look at the count is enough for all parcels of a frame");
 
-// The same for a parcel that waits for the peer. Where much waits, a larger parcel leaves its receive buffer, too: the parcel may
-// have the buffer alone, which would stay in use for as long as the peer doesn't read. What many share, they share.
+// Detaches a parcel that waits for the peer. With a long queue a larger parcel is copied, too: it may be the last one
+// in its receive buffer, which would stay in use as long as the peer doesn't read. A parcel with an origin is shared
+// and isn't copied.
 static struct parcel *detach_waiting(struct shard *shard, const struct peer *peer, struct parcel *parcel) {
     assert(parcel->dressed && peer->connection.outbox.count < OUTBOX_COUNT_MAX);
     bool is_deep = !parcel->origin && outbox_footprint(&peer->connection.outbox) >
@@ -190,7 +191,7 @@ static bool report_missed(struct shard *shard, struct peer *peer, uint8_t lane) 
     if (!notice)
         return false;
     if (head)
-        parcel_set_head(notice, head, strlen(head)); // so short that it takes no memory
+        parcel_set_head(notice, head, strlen(head)); // fits into the parcel without memory
     notice->lane = lane;
     peer->missed = 0;
     send_queue(shard, peer, notice);
@@ -222,7 +223,8 @@ void send_missed_before_end(struct shard *shard, struct peer *peer) {
 }
 
 void send_soon(struct shard *shard, struct peer *peer) {
-    assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
+    // A peer whose end isn't carried out yet may still get here.
+    assert(peer->state != PEER_CLOSING || peer->ending);
     const struct parcel *first = outbox_first(&peer->connection.outbox);
     list_for_sending(shard, peer, first && first->for_many);
 }
@@ -257,11 +259,11 @@ static void release_all(struct shard *shard, const struct peer *peer, struct par
         send_release(shard, parcel);
 }
 
-// The queue of a peer that is sent to now.
+// The queue of a peer before a send.
 struct waits {
     size_t bytes;
     uint32_t count;
-    uint32_t came_us; // the first of it
+    uint32_t came_us; // when the first parcel was queued
 };
 
 static struct waits waits_of(const struct peer *peer) {
@@ -281,7 +283,7 @@ static void count_send(struct shard *shard, const struct peer *peer, const struc
     log_histogram_record(&shard->stats.depth, waited->bytes, 1);
 }
 
-// From now on it has something to take, and so can be idle though it sends nothing any more.
+// Notes that a send has begun. From now on the peer is idle if it doesn't read, also after it has half-closed.
 static void begun(struct shard *shard, struct peer *peer) {
     assert(peer->connection.shipment);
     peer->sending_ms = peer->connection.shipment->since_ms = shard_tick(shard);
@@ -290,7 +292,7 @@ static void begun(struct shard *shard, struct peer *peer) {
         peer_watch(shard, peer);
 }
 
-// Sends what is queued for a peer, as far as nothing is under way.
+// Sends the queue of a peer, unless a send is under way.
 static void flush(struct shard *shard, struct peer *peer) {
     assert(list_empty(&peer->to_send));
     assert(peer->state != PEER_CLOSING || peer->ending); // its end isn't carried out yet
@@ -314,7 +316,7 @@ static void flush(struct shard *shard, struct peer *peer) {
         begun(shard, peer);
         PROBE(send, peer->name, peer->connection.shipment->bytes, peer->connection.shipment->count);
         count_send(shard, peer, &waited);
-    } else if (sending == SENDING_IDLE) { // what waited was taken back
+    } else if (sending == SENDING_IDLE) { // the queue was emptied by cancels
         assert(outbox_empty(&peer->connection.outbox));
         peer_settle(shard, peer);
     }
@@ -388,7 +390,7 @@ static void spread(struct shard *shard) {
     }
 }
 
-// However the send has ended: what the peer is sent from now on is another one.
+// Notes the end of a send of events to many, however it ended.
 static void note_spread(struct shard *shard, struct peer *peer) {
     if (!peer->spread_round || peer->connection.shipment)
         return;

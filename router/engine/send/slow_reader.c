@@ -1,9 +1,9 @@
 // Finds readers that have stopped.
 //
-// A send that ends shows that its peer reads. A large send lasts, and the kernel takes more only when much of its buffer is
-// free again. The kernel is therefore asked how much the peer has acknowledged, often, and only for peers that are behind.
-// The kernel shows reading in steps (limits.h). A pause alone doesn't tell a reader that has stopped from a slow reader,
-// but a step after a pause does.
+// A send that ends shows that its peer reads. A large send lasts, and the kernel takes more only when much of its
+// buffer is free again. The kernel is therefore asked how much the peer has acknowledged, often, and only for peers
+// that are behind. The kernel shows reading in steps (limits.h). A pause alone doesn't tell a reader that has stopped
+// from a slow reader, but a step after a pause does.
 #include "router/engine/send/slow_reader.h"
 
 #include <assert.h>
@@ -21,8 +21,8 @@ uint64_t slow_reader_bytes_max(const struct shard *shard) {
     return max > PEER_BYTES_LEAST ? max : PEER_BYTES_LEAST;
 }
 
-// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The more waits,
-// the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
+// Whether the kernel has taken a whole part of what it is handed within PACE_MS, or hasn't been handed anything. The
+// more waits, the shorter that time is: a kernel takes some megabytes for a peer that reads nothing.
 static bool keeps_pace(const struct shard *shard, const struct peer *peer, uint64_t waiting, uint64_t max) {
     const struct shipment *shipment = peer->connection.shipment;
     return !shipment || shard_since(shard, shipment->since_ms) * waiting < PACE_MS * max;
@@ -43,8 +43,9 @@ static bool is_late(const struct shard *shard, struct peer *peer) {
     return now < peer->late_at || (now - (uint32_t)peer->late_at) * LATE_TICK_MS >= LATE_MS;
 }
 
-// Returns how much may wait in a burst: twice the bound, and four bytes more for each byte that the kernel has taken since much
-// began to wait. A kernel takes few megabytes for a peer that reads nothing, so that such a peer gets little more than twice.
+// Returns how much may wait in a burst: twice the bound, and four bytes more for each byte that the kernel has taken
+// since much began to wait. A kernel takes few megabytes for a peer that reads nothing, so that such a peer gets little
+// more than twice.
 static uint64_t burst_max(const struct peer *peer, uint64_t max) {
     uint64_t earned = 2 * max + UINT64_C(4) * peer->burst_bytes;
     return earned < PEER_BURSTS * max ? earned : PEER_BURSTS * max;
@@ -80,7 +81,7 @@ bool slow_reader_ask(struct shard *shard, struct peer *peer) {
     return news;
 }
 
-// How long it has been looked at in vain counts from here.
+// The count of looks without progress begins here.
 void slow_reader_watch(struct shard *shard, struct peer *peer) {
     if (peer->state == PEER_CLOSING || !list_empty(&peer->by_teardown))
         return;
