@@ -64,7 +64,7 @@ static bool put_into_effect(struct hub *hub, const struct hub_settings *settings
     edition->settings = *settings;
     edition->before = atomic_load_explicit(&hub->edition, memory_order_relaxed);
     edition->number = edition->before ? edition->before->number + 1 : 1;
-    atomic_store(&hub->edition, edition); // before it is seen who sleeps
+    atomic_store(&hub->edition, edition); // before the caller looks which shards sleep
     atomic_store_explicit(&hub->budget.bytes_max, settings->limits.memory_bytes_max, memory_order_relaxed);
     return true;
 }
@@ -85,7 +85,8 @@ static uint64_t taken_up_by_all(const struct hub *hub) {
     return least;
 }
 
-// Gives back the editions that no shard reads any more. A child keeps its section, and a user goes on in later editions.
+// Frees the editions that no shard reads any more. Sections of running children, and users, have references of their
+// own.
 static void forget_editions(struct hub *hub) {
     uint64_t read = taken_up_by_all(hub);
     struct hub_edition *later = atomic_load_explicit(&hub->edition, memory_order_relaxed);
@@ -117,7 +118,7 @@ bool hub_accepts_limits(const struct hub *hub, const struct limits *limits,
     return false;
 }
 
-// Which hubs belong together may change: those before are served for a while still.
+// Keeps the realm before a reload, so that hubs of that realm are served for the grace period.
 static void keep_previous(const struct hub *hub, struct hub_settings *fresh, uint64_t now_ms) {
     const struct hub_settings *before = hub_settings(hub);
     uint64_t grace_ms = hub->settings.cluster ? hub->settings.cluster->realm_grace_ns / 1000000 : 0;

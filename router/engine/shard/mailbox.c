@@ -24,7 +24,7 @@ static bool full(struct mailbox *mailbox) {
     return mailbox->next - mailbox->head_seen == MAILBOX_MESSAGES;
 }
 
-// Moves what waits into the ring as far as there is room.
+// Moves waiting mail into the ring, as far as there is room.
 static void refill(struct mailbox *mailbox) {
     while (mailbox->waiting && !full(mailbox)) {
         struct mail *mail = mailbox->waiting;
@@ -70,7 +70,8 @@ bool mailbox_publish(struct mailbox *mailbox) {
     return pressing || (fresh && mailbox->next - head >= MAILBOX_IDLE_MAX);
 }
 
-// Fetches a piece. Another core wrote it, so it takes longer to come than the piece before takes to be read.
+// Prefetches the next piece of mail. Another core has written the mail, so its fetch takes longer than the handling of
+// the piece before.
 static void fetch(const struct mail *mail) {
     assert(mail);
     prefetch_to_read(mail, FETCHED_BYTES);

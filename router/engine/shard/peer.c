@@ -133,7 +133,7 @@ void peer_open(struct shard *shard, int socket, const struct transport *transpor
     }
     peer_watch(shard, peer);
     if (shard->settings->users)
-        peer->connection.share = SHARE_SMALL; // until it is known who it is (identity_share)
+        peer->connection.share = SHARE_SMALL; // until the user is known (identity_share)
     connection_receive(&peer->connection, shard->io);
 }
 
@@ -186,7 +186,8 @@ static inline unsigned states_behind(enum peer_state state) {
     return behind[state];
 }
 
-// Changes a peer's state. The peer is in shard.teardown once, and the teardown goes by the state that the peer has then.
+// Changes a peer's state. The peer is in shard.teardown once, and the teardown goes by the state that the peer has
+// then.
 static void move(struct shard *shard, struct peer *peer, enum peer_state state) {
     assert(states_behind(peer->state) & PEER_MOVE(state));
     assert(!shard->teardown == (shard->teardown_last == &shard->teardown));
@@ -199,7 +200,7 @@ static void move(struct shard *shard, struct peer *peer, enum peer_state state) 
 }
 
 void peer_ended(struct shard *shard, struct peer *peer) {
-    if (peer->state == PEER_SHUT) // who lingers still is closed by peer_settle, once all is sent
+    if (peer->state == PEER_SHUT) // a peer that lingers is closed by peer_settle when its queue has been sent
         peer_close(shard, peer, COUNTER_NONE);
     else if (peer->state == PEER_OPEN)
         move(shard, peer, PEER_ENDED);
@@ -238,7 +239,7 @@ static bool peer_all_sent(const struct peer *peer) {
            (peer->exchanges == 0 || peer->state == PEER_SILENCED);
 }
 
-// Nothing comes behind what it is told last.
+// Sends the transport's last message, behind the queue.
 static void send_goodbye(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_LINGERING && peer_all_sent(peer));
     peer->transport->ops.goodbye(shard, peer);
@@ -246,8 +247,7 @@ static void send_goodbye(struct shard *shard, struct peer *peer) {
         move(shard, peer, PEER_SILENCED);
 }
 
-// Says the transport's farewell, also to a peer that has said its own end, where the transport has a word for
-// it.
+// Ends a peer whose stream has ended. A transport with a last message still sends it.
 static void part(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_ENDED);
     if (peer->connection.secure || peer->transport->ops.goodbye)
@@ -256,7 +256,7 @@ static void part(struct shard *shard, struct peer *peer) {
         peer_close(shard, peer, COUNTER_NONE);
 }
 
-// Whether the last that was to be sent has been. Behind its beginning there is no place for anything.
+// Returns whether everything was sent. With TLS the close alert is last, and nothing is queued behind it.
 static bool has_finished(struct shard *shard, struct peer *peer) {
     assert(peer_lingers(peer) && peer_all_sent(peer));
     if (!peer->connection.secure)
@@ -347,20 +347,20 @@ void peer_free(struct shard *shard, struct peer *peer) {
 
 // --- Time
 
-// For how long it has neither sent something nor taken something of what is sent to it.
+// Returns for how many ms the peer has neither sent nor read bytes.
 static uint32_t inactive_ms(const struct shard *shard, const struct peer *peer) {
     uint32_t silent = shard_since(shard, peer->received_ms), still = shard_since(shard, peer->sending_ms);
     return silent < still ? silent : still;
 }
 
-// When something that has lasted for so long will have lasted for as long as it may.
+// Returns when a state that has lasted for lasted_ms reaches its limit.
 static uint64_t due_after_ms(const struct shard *shard, uint32_t lasted_ms, uint64_t may_ns) {
     uint64_t may_ms = may_ns / 1000000;
     return shard_now_ms(shard) + (lasted_ms < may_ms ? may_ms - lasted_ms : 0);
 }
 
-// A peer that has half-closed can't send. Such a peer is idle only while the hub has something for the peer that the peer
-// doesn't take, and not while the peer waits for an answer.
+// A peer that has half-closed can't send. Such a peer is idle only while the hub has something for the peer that the
+// peer doesn't take, and not while the peer waits for an answer.
 uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     const struct limits *limits = shard_limits(shard);
     bool open = peer->state == PEER_OPEN;
@@ -376,8 +376,8 @@ uint64_t peer_due_ms(const struct shard *shard, const struct peer *peer) {
     return due_after_ms(shard, inactive_ms(shard, peer), limits->idle_timeout_ns);
 }
 
-// The pause between questions to the kernel how much it has taken: four of them until a peer is closed as
-// idle (peer_timeouts.c).
+// Returns the pause between two looks at how much the kernel has taken: a quarter of the idle time-out
+// (peer_timeouts.c).
 static uint64_t look_pause_ms(const struct shard *shard) {
     return (shard_limits(shard)->idle_timeout_ns / 1000000 + 3) / 4;
 }

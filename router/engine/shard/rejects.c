@@ -10,9 +10,10 @@ void rejects_init(struct rejects *rejects) {
         parcel_list_init(&rejects->buckets[index]);
 }
 
-// Slots are given one after the other, so that those under way together are spread out.
+// Slots of pending requests are used one after the other, so requests that are under way together are in different
+// buckets.
 static unsigned bucket_of(uint64_t hub_id) {
-    assert(hub_id); // it is a request
+    assert(hub_id); // of a request
     return (unsigned)(hub_id >> HUB_ID_GENERATION_BITS) % REJECTS_CHAINS;
 }
 

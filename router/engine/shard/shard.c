@@ -212,7 +212,7 @@ int shard_open(struct shard **out, struct hub *hub, uint32_t index, const char *
         failed = open_io(shard, why);
     if (!failed && !open_features(shard)) {
         io_close(shard->io);
-        buffer_pool_deinit(&shard->buffers); // what was provided to the kernel is home
+        buffer_pool_deinit(&shard->buffers); // io_close has returned the provided buffers
         *why = "memory is used up";
         failed = -ENOMEM;
     }

@@ -29,7 +29,7 @@ static void add(struct stats_list *list, unsigned number, const struct stats_row
     list->entries[list->count++] = (struct stats_entry){number, row};
 }
 
-// The rows of a feature, of one kind; NULL: it has none. Their numbers begin at `from`.
+// The rows of one kind of a feature, or NULL. The first row has the number `from`.
 struct source {
     const struct stats_row *rows;
     unsigned from, order;

@@ -52,7 +52,8 @@ void survey_publish(struct survey *survey, uint64_t now_ms) {
     atomic_store_explicit(&survey->edition, edition, memory_order_release);
 }
 
-// A page is written over when the one behind it has been published: then it is read again.
+// Reads the last page. The producer writes over a page after it has published the next one; then the read is tried
+// again.
 bool survey_read(const struct survey *survey, struct survey_page *page) {
     for (unsigned tries = 3; tries > 0; tries--) {
         uint32_t edition = atomic_load_explicit(&survey->edition, memory_order_acquire);

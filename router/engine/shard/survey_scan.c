@@ -5,9 +5,10 @@
 #include "router/engine/shard/peer.h"
 
 enum {
-    ASKED_MS = 30000, // so long after somebody asked they are taken: who asks every 15 s finds a fresh one
-    WAKE_MS = 5000,   // who asked less long ago has woken all
-    PAUSE_MS = 1000,  // from one's begin to the next one's
+    // Surveys are made for so long after a question: a client that asks each 15 s gets a fresh one
+    ASKED_MS = 30000,
+    WAKE_MS = 5000,  // a question after a longer pause wakes all shards
+    PAUSE_MS = 1000, // from the begin of a survey to the begin of the next
     STEP_MS = 10,
     // Slots that one step looks at: some 50 us.
     SLOTS_A_STEP = 1024,
@@ -26,7 +27,7 @@ bool survey_due(const struct shard *shard) {
 
 void survey_ask(struct shard *shard) {
     uint64_t now_ms = shard_now_ms(shard);
-    uint64_t before_ms = atomic_exchange(&shard->hub->asked_ms, now_ms); // before it is seen who sleeps
+    uint64_t before_ms = atomic_exchange(&shard->hub->asked_ms, now_ms); // before the look which shards sleep
     assert(shard->magic == SHARD_MAGIC);
     if (before_ms == 0 || before_ms + WAKE_MS < now_ms)
         shard_wake_others(shard);

@@ -13,7 +13,7 @@
 
 enum { ACCEPT_PAUSE_MS = 100, WAIT_PAUSE_MS = 10, WAIT_HOPE_MS = 100, WAIT_PATIENCE_MS = 2000 };
 
-// A socket on its way to its shard.
+// The mail that brings a socket to its shard.
 struct adoption {
     struct mail mail;
     int socket;
@@ -188,9 +188,9 @@ static void ask_for(struct shard *shard, struct accept_wait *wait) {
         shard->accept_waits[index].until_ms = shard_now_ms(shard) + WAIT_PATIENCE_MS;
 }
 
-// Has a connection wait for the place of another one, which is asked to go. Connections without a credential go one after
-// the other, and each is known a moment after it came. If more come than may wait, the first that waits is refused: no
-// connection that waits has shown a credential either.
+// Has a connection wait for the place of another one, which is asked to go. Connections without a credential go one
+// after the other, and each is known a moment after it came. If more come than may wait, the first that waits is
+// refused: no connection that waits has shown a credential either.
 static bool accept_waiting(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     assert(shard->index == 0 && shard->accept_wait_count <= ACCEPT_WAITS_MAX);
     if (!shard->settings->users || !accepts(shard, transport))
@@ -206,7 +206,8 @@ static bool accept_waiting(struct shard *shard, int socket, const struct transpo
     return true;
 }
 
-// For those for whom nobody could be asked to go when they came, or who was asked hasn't made room.
+// Asks, for each socket that waits, once more for another connection to close: none could be asked before, or none has
+// closed yet.
 static void ask_for_waiting(struct shard *shard) {
     for (uint32_t index = 0; index < shard->accept_wait_count; index++)
         if (shard->accept_waits[index].ask_ms <= shard_now_ms(shard))
@@ -215,7 +216,7 @@ static void ask_for_waiting(struct shard *shard) {
 
 // --- Placing
 
-// Connections are spread by how many each shard has, not by chance.
+// Gives a connection to the shard with the fewest connections.
 static void accept_place(struct shard *shard, int socket, const struct transport *transport, bool secure) {
     struct hub *hub = shard->hub;
     uint32_t to = hub_emptiest_shard(hub);
@@ -256,7 +257,7 @@ static void place_waiting(struct shard *shard) {
     await_waiting(shard);
 }
 
-// Behind those who wait for a place already.
+// Places a fresh connection, behind those that wait already.
 static void accept_come(struct shard *shard, int socket, uint32_t index) {
     const struct transport *transport = shard->transports[index];
     bool waits = shard->accept_wait_count > 0 || is_full(shard);
@@ -270,7 +271,8 @@ void accept_again(struct shard *shard) {
     accept_arm(shard);
 }
 
-// Said when it begins: those who connect wait until a descriptor is free.
+// Counts a failed accept. Logs the first of a row of failures for lack of descriptors: connections wait until one is
+// free.
 static void note_failure(struct shard *shard, int error) {
     stats_count(&shard->stats, COUNT_ACCEPT_FAILED);
     if ((error == EMFILE || error == ENFILE) && !shard->lacks_descriptors) {

@@ -182,7 +182,7 @@ void inbox_read_mail(struct shard *shard) {
     }
 }
 
-// Puts orders back for which there was no time: they are the first of the next turn.
+// Puts orders back for which the turn had no time. They are the first of the next turn.
 static void put_back(struct shard *shard, struct mail *orders) {
     struct mail **last = &orders;
     while (*last)
@@ -193,8 +193,8 @@ static void put_back(struct shard *shard, struct mail *orders) {
     shard->orders = orders;
 }
 
-// The orders that had come before the second reading are carried out; those that it brought wait for the next
-// turn.
+// Applies the orders that came before the second reading of mail. Orders that the second reading brings wait for the
+// next turn.
 static void carry_out_orders(struct shard *shard) {
     struct mail **last = shard->orders_last;
     inbox_read_mail(shard);

@@ -22,7 +22,7 @@ static void drop_queue(struct shard *shard, struct peer *peer) {
     assert(peer->connection.outbox.bytes == 0 && peer->connection.outbox.urgent_bytes == 0);
 }
 
-// Lets a peer leave: its requests are abandoned, its agents and subscriptions go.
+// Lets a peer leave: abandons its requests, and removes its agents and subscriptions.
 static void peer_teardown_leave(struct shard *shard, struct peer *peer) {
     assert(peer->state != PEER_OPEN);
     feature_peer_ended(shard, peer);
@@ -68,7 +68,7 @@ static void end_peer(struct shard *shard, struct peer *peer) {
 
 static void let_linger(struct shard *shard, struct peer *peer) {
     peer_teardown_leave(shard, peer);
-    if (identity_of(peer) && identity_of(peer)->attempt) // it hasn't been read
+    if (identity_of(peer) && identity_of(peer)->attempt) // the peer wasn't read during the delay
         read_fairness_resume(shard, peer);
     peer_settle(shard, peer);
     if (peer_lingers(peer))

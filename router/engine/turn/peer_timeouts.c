@@ -49,7 +49,7 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
     if (peer_lingers(peer) || peer->state == PEER_SHUT)
         peer_close(shard, peer, COUNTER_NONE);
     else if (read_fairness_hold(peer))
-        return; // its timer is armed again when that is taken in
+        return; // the timer is armed again when the arrivals are read
     else if (peer->state == PEER_OPEN && peer->partial)
         frame_expired(shard, peer);
     else if (is_idle(shard, peer))
@@ -59,14 +59,14 @@ void peer_timeouts_expired(struct shard *shard, struct peer *peer) {
         peer_rewatch(shard, peer);
 }
 
-// A WebSocket hears the same whatever it is in the middle of.
+// Returns whether a peer without a credential is told that its frame is late. A WebSocket is told the same in either
+// case.
 static bool is_told_of_frame(const struct peer *peer) {
     return peer->partial && (!peer->transport->ops.deny || peer->transport->answers_only);
 }
 
-// A peer whose credential has come in time but waits in the hub has done its part. Arrivals that are here are
-// read before the peer is judged by the time. Where the hub has no room or no time to take them in, the peer
-// isn't judged yet. False: nothing has arrived.
+// Reads the peer's arrivals that wait before the peer is refused for its time: the credential may be among them. If the
+// hub has no memory or time to read them, looks again later. Returns false if nothing has arrived.
 static bool authenticates_first(struct shard *shard, struct identity *identity) {
     enum { LOOK_AGAIN_MS = 100 };
     struct peer *peer = identity->peer;
@@ -87,11 +87,11 @@ void peer_timeouts_identity_expired(struct shard *shard, struct identity *identi
     bool was_unread = identity_unread(peer);
     assert(!timer_armed(&identity->timer));
     if (authenticates_first(shard, identity) || !authn_expired(shard, identity)) {
-        if (was_unread) // what it has sent would reset away its answer
+        if (was_unread) // unread bytes would reset the connection, and lose the answer
             read_fairness_resume(shard, peer);
         return;
     }
-    if (!connection_established(&peer->connection)) // which began when its time did
+    if (!connection_established(&peer->connection)) // the handshake began with the timer
         peer_close(shard, peer, COUNT_CLOSED_HANDSHAKE);
     else if (is_told_of_frame(peer))
         cut_off(shard, peer, COUNT_CLOSED_UNKNOWN);

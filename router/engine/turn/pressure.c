@@ -1,16 +1,15 @@
 // Near the bound of memory, features first give back what they can do without (feature.h, relieve).
 //
-// Success: the reader that has taken nothing for longest is closed, and among several the one for which most
-// waits. Its memory comes home by the next look, and the others don't notice. Answers lie in exchanges, too,
-// and wait for the last one, for as long as its target likes. A source for which they hold much for long is
-// closed likewise.
+// Then the reader that has read nothing for longest is closed; among several, the one with the longest queue. Its
+// memory is free by the next look, and other peers aren't affected. Answers in exchanges wait for the last answer as
+// long as its target likes, so a source whose exchanges hold much for long is closed likewise.
 //
-// Failure: no peer here is slow. Then the other shards are asked, and meanwhile the bytes that fill the
-// memory aren't read. Large frames find no room and wait (receive.c), then receives find no buffer. The rest
-// is for frames that have begun, and where that isn't enough, the peer that waits with most makes way
-// (reassembly.c). A frame that has room and only trickles in makes all others wait: the slowest goes. If
-// frames that wait have taken all that by themselves, nobody would be served until their time is up: then the
-// largest go. And if many readers and sources hold a little each, they go too.
+// If no peer of this shard is slow, other shards are asked. Meanwhile the bytes that fill the memory aren't read: large
+// frames find no room and wait (receive.c), then receives find no buffer. The rest of the memory is for frames that
+// have begun. If that isn't enough, the peer that waits and holds most is closed (reassembly.c). A frame that has room
+// but arrives slowly makes all others wait, so the slowest sender is closed. If frames that wait hold all memory, the
+// largest are closed, since nobody would be served until they time out. If many readers and sources hold a little each,
+// they are closed, too.
 #include "router/engine/turn/pressure.h"
 
 #include <assert.h>
@@ -24,18 +23,19 @@
 enum {
     RELIEF_PAUSE_MS = 10,
     SHRINK_PAUSE_MS = 1000,
-    HELD_BYTES_MIN = 64 * 1024, // who holds less isn't worth it, as long as anybody can be served
-    // Time for which a large frame may wait for memory, and answers in an exchange near the bound: slow
-    // readers go first.
+    HELD_BYTES_MIN = 64 * 1024, // a peer that holds less isn't closed, as long as others can be served
+    // The time for which a large frame may wait for memory, and answers may wait in an exchange. Slow readers are closed
+    // before.
     WAIT_MS = 1000,
-    NEWS_MS = 100, // so long may pass until shards know of each other what follows
-    // Time after which a large frame that waits is itself given up. By then a peer that held memory for long
-    // when the frame began to wait, on whichever shard, has been found.
+    NEWS_MS = 100, // the longest time until a shard knows what another shard has published below
+    // The time after which a large frame that waits is itself given up. By then any shard has found a peer that held memory
+    // for long when the
+    // frame began to wait.
     GIVE_UP_MS = WAIT_MS + 2 * NEWS_MS
 };
 
 static uint64_t still_ms(const struct shard *shard, const struct peer *peer) {
-    assert(peer->connection.shipment); // else nobody waits for the kernel
+    assert(peer->connection.shipment); // else no bytes wait for the kernel
     return shard_since(shard, peer->sending_ms);
 }
 
@@ -90,14 +90,13 @@ static bool close_holder(struct shard *shard, size_t bytes_min) {
     return slow || holder;
 }
 
-// Whether a reader was closed a moment ago, here or on another shard: what it held comes home, and more may
-// follow.
+// Returns whether any shard has closed a reader a moment ago: its memory will be free soon.
 static bool was_relieved(const struct shard *shard) {
     uint64_t relieved_ms = atomic_load_explicit(&shard->hub->relieved_ms, memory_order_relaxed);
     return relieved_ms && shard_now_ms(shard) < relieved_ms + NEWS_MS;
 }
 
-// --- Frames that trickle in
+// --- Slow senders
 
 // Whether a large frame has waited long, here or on another shard.
 static bool somebody_waits(struct shard *shard) {
@@ -149,7 +148,7 @@ static void consider_large(struct slow_senders *slow, struct peer *peer, uint64_
     slow->large = peer;
 }
 
-// The slowest of those that hold about the most.
+// Considers a sender of a small frame. Ranks by the memory that it holds, to a power of two, then by slowness.
 static void consider_small(struct slow_senders *slow, struct peer *peer, uint64_t pace) {
     uint32_t capacity = peer->partial->capacity;
     uint64_t rank = doublings(capacity) << 32 | (pace < UINT32_MAX ? pace : UINT32_MAX);
@@ -183,9 +182,9 @@ static bool is_highest(const struct hub *hub, uint64_t rank) {
     return true;
 }
 
-// Closes the slowest sender of a large frame if others have waited long and no other shard has a slower one,
-// as far as these have said; whether it did. Room for the largest frame is made once in that time: what one
-// gains by another one's loss shouldn't be lost to the next.
+// Closes the slowest sender of a large frame if other peers have waited long and no other shard has published a slower
+// sender. Returns whether it did. All shards together free at most the room of one largest frame in WAIT_MS, so that a
+// frame that got room can finish.
 static bool close_large_sender(struct shard *shard, const struct slow_senders *senders) {
     uint64_t now_ms = shard_now_ms(shard), rank = senders->large_rank;
     struct peer *slow = senders->large;
@@ -202,9 +201,9 @@ static bool close_large_sender(struct shard *shard, const struct slow_senders *s
     return true;
 }
 
-// Smaller frames don't wait, so they could take the memory that is left for receiving. When they hold as much
-// as that is, they make way at once, unless a slow reader can: a peer that isn't read because of that reader
-// looks slow, too.
+// Closes the sender of a small frame that holds most, if such frames hold as much memory as is left for receiving.
+// Small frames don't wait for memory, so they could take all of it. A slow reader is closed before, since a peer that
+// isn't read because of that reader looks slow, too.
 static bool close_small_sender(struct shard *shard, const struct slow_senders *senders) {
     uint64_t share = shard_limits(shard)->memory_bytes_max / 16 / shard->hub->settings.shard_count;
     if (!senders->small || senders->small_bytes < share || !buffer_budget_tight(&shard->hub->budget))
@@ -225,7 +224,7 @@ static uint64_t used(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->budget.bytes, memory_order_relaxed);
 }
 
-// Whether memory is short: little is left, or somebody was refused since the last look.
+// Returns whether memory is short: little is left, or a buffer was refused since the last look.
 static bool is_short(struct shard *shard) {
     const struct buffer_budget *budget = &shard->hub->budget;
     uint64_t refused = atomic_load_explicit(&budget->refused, memory_order_relaxed);
@@ -234,8 +233,8 @@ static bool is_short(struct shard *shard) {
     return anew || buffer_budget_tight(budget);
 }
 
-// Gives back what lies at rest, also what the allocator keeps of it: another shard can't have that. Whether
-// it was worth it.
+// Gives unused memory back to the system, also what the allocator keeps, since another shard can't use that. Returns
+// whether that freed a sixteenth of --max-memory.
 static bool trim(struct shard *shard) {
     uint64_t before = used(shard);
     buffer_pool_trim(&shard->buffers);
@@ -244,9 +243,8 @@ static bool trim(struct shard *shard) {
     return used(shard) + shard_limits(shard)->memory_bytes_max / 16 <= before;
 }
 
-// Units of unknown length hold their bytes while they wait for memory. When they hold much, they might wait
-// for each other. Returns the one that has waited long and has the fewest bytes; NULL where they don't hold
-// much.
+// Returns the peer with a unit of unknown length that has waited long for memory and holds the fewest bytes. Such units
+// hold their bytes while they wait, so they might wait for each other. NULL: they hold little together.
 static struct peer *least_waiting_open(const struct shard *shard) {
     uint64_t held = 0, much = shard_limits(shard)->memory_bytes_max / 4 / shard->hub->settings.shard_count;
     struct peer *least = NULL;
@@ -268,7 +266,7 @@ static bool close_waiting_open(struct shard *shard) {
     return peer != NULL;
 }
 
-// Senders go when no shard has slow readers left.
+// Closes one peer: a slow reader of any shard first, then a sender.
 static void close_one(struct shard *shard) {
     if (close_holder(shard, HELD_BYTES_MIN) || was_relieved(shard) || close_slow_sender(shard) ||
         close_waiting_open(shard) || buffer_pool_can_take(&shard->buffers))
@@ -276,11 +274,11 @@ static void close_one(struct shard *shard) {
     struct peer *waiting = largest_waiting(shard, GIVE_UP_MS);
     if (waiting)
         peer_close(shard, waiting, COUNT_CLOSED_NO_MEMORY);
-    else if (!largest_waiting(shard, WAIT_MS)) // which goes in a moment, and holds more
+    else if (!largest_waiting(shard, WAIT_MS)) // otherwise that peer is closed soon, and frees more
         close_holder(shard, 1);
 }
 
-// Whether anything could go back to the system: what lies at rest, or what the allocator has only just got.
+// Returns whether unused memory could be given back to the system.
 static bool has_rest(const struct shard *shard) {
     return shard->buffers.free_count || shard->buffers.returned || shard->parcels.free_count ||
            pending_table_has_rest(&shard->pending) || shard->free_exchanges.count;
@@ -291,8 +289,8 @@ static void shrink_later(struct shard *shard) {
     wheel_arm(&shard->wheel, &shard->shrink_timer, shard_now_ms(shard) + SHRINK_PAUSE_MS);
 }
 
-// Memory of a burst isn't kept for long, nor given back between two bursts that follow each other. The
-// allocator keeps returned memory for a moment: a last look comes after the last that gave anything.
+// Memory of a burst is kept for a second, so that the next burst finds it, and then given back. The allocator keeps
+// returned memory for a moment, so one more look follows the last one that gave memory back.
 void pressure_shrink(struct shard *shard) {
     assert(!timer_armed(&shard->shrink_timer));
     buffer_pool_shrink(&shard->buffers);

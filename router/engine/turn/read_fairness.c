@@ -10,34 +10,34 @@
 #include "router/engine/shard/stats.h"
 
 enum {
-    PAUSE_AT = 2, // so many arrivals wait, and the kernel is to bring no more
+    PAUSE_AT = 2, // arrivals of a peer that may wait before the kernel stops receiving
     EVENTS_MIN = 8,
 };
 
 // An arrival that waits.
 struct put_off {
     struct io_event event;
-    uint32_t at; // where in its buffer what hasn't been read begins; 0: nothing has
-    bool opened; // of a secure connection: it is plaintext, and there may be more to open behind it
+    uint32_t at; // the offset in the buffer from which on nothing was read; 0: from the begin
+    bool opened; // with TLS: the buffer is plaintext, and more records may wait behind it
 };
 
-// Peers that wait, or have had more than their share.
+// A peer whose arrivals wait, or that has used more than its share.
 struct deficit {
     struct list link; // of share.fresh or share.in_deficit
     struct peer *peer;
     int64_t credit_ns;
-    uint32_t spread_passes; // when it last had events spread
-    uint64_t spread_bytes;  // of them, in that pass
-    bool publishes;         // what was read last went to many
-    struct put_off *events; // a ring: `few`, or memory of its own
+    uint32_t spread_passes; // the pass in which the peer's events were last spread
+    uint64_t spread_bytes;  // the bytes of these events
+    bool publishes;         // the last arrival had messages to many
+    struct put_off *events; // a ring: `few`, or allocated memory
     uint32_t first, count, capacity;
-    uint32_t waits_ms; // since when what is there has waited without its sender's being excused; a tick
+    uint32_t waits_ms; // since when arrivals wait for which the peer wasn't excused; a tick
     struct put_off few[EVENTS_MIN];
 };
 
-// --- Who waits
+// --- Peers that wait
 
-// Whether deficit_of finds memory.
+// Returns whether there is memory for deficit_of.
 static bool may_note(struct shard *shard) {
     if (!shard->share.spare)
         shard->share.spare = memory_take_zeroed(1, sizeof(struct deficit));
@@ -95,7 +95,7 @@ static bool make_room(struct deficit *deficit) {
     return true;
 }
 
-// Excuses a peer: it was as quick as it could be while its arrivals waited.
+// Excuses a peer: the time for which its arrivals waited doesn't count as the peer's slowness.
 static void excuse(struct shard *shard, struct deficit *deficit) {
     struct peer *peer = deficit->peer;
     uint32_t waited_ms = shard_since(shard, deficit->waits_ms),
@@ -122,7 +122,7 @@ static void note_waiting(struct shard *shard, struct deficit *deficit) {
     shard->share.waiting++;
 }
 
-// The rest of what was taken out: there is room for it.
+// Puts the rest of an arrival back to the front. There is room, since take_first has taken it out.
 static void put_back(struct shard *shard, struct deficit *deficit, const struct put_off *rest) {
     assert(deficit->count < deficit->capacity);
     deficit->first = (deficit->first + deficit->capacity - 1) % deficit->capacity;
@@ -132,7 +132,7 @@ static void put_back(struct shard *shard, struct deficit *deficit, const struct 
 
 // --- Reading
 
-// Whether it was cut short: what is left of it is in *rest then.
+// Reads an arrival. Returns whether reading was cut short; then *rest is the rest.
 static bool read_arrival(struct shard *shard, struct peer *peer, const struct put_off *arrival, bool cuts,
                          struct put_off *rest) {
     assert(!shard->run.count);
@@ -149,8 +149,8 @@ static bool read_arrival(struct shard *shard, struct peer *peer, const struct pu
     return rest->at;
 }
 
-// Copies what is left of an arrival to a buffer of its size, so that it doesn't hold a receive buffer until its sender
-// reads. Without memory it stays where it is.
+// Copies the rest of an arrival to a buffer of its size, so that the arrival doesn't hold a receive buffer while it
+// waits. Without memory nothing changes.
 static void make_small(struct shard *shard, const struct peer *peer, struct put_off *arrival) {
     struct buffer *old = arrival->event.buffer;
     uint32_t from = arrival->at ? arrival->at : RECEIVE_HEAD_BYTES;
@@ -251,8 +251,8 @@ void read_fairness_take(struct shard *shard, struct peer *peer, const struct io_
 
 // --- Going on
 
-// Returns whether reading from a peer must wait. Reading waits while the peer's messages to many haven't gone out, while many
-// of the peer's requests are under way, and while messages of the peer, or for the peer, wait.
+// Returns whether reading from a peer must wait. Reading waits while the peer's messages to many haven't gone out,
+// while many of the peer's requests are under way, and while messages of the peer, or for the peer, wait.
 static bool is_blocked(const struct shard *shard, const struct deficit *deficit) {
     if (queue_limit_pauses_reads(deficit->peer))
         return true;
@@ -263,7 +263,7 @@ static bool is_blocked(const struct shard *shard, const struct deficit *deficit)
            deficit->peer->admission.orders >= shard->bounds.orders;
 }
 
-// Whether anything was done for it; its place is another one then.
+// Serves a peer. Returns whether anything was done; then the peer's place in the lists has changed.
 static bool visit(struct shard *shard, struct deficit *deficit) {
     struct share *share = &shard->share;
     if (deficit->count && is_blocked(shard, deficit)) {

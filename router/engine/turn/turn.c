@@ -38,14 +38,11 @@ static bool same_times(const struct limits *limits, const struct limits *others)
            limits->frame_timeout_ns == others->frame_timeout_ns;
 }
 
-// Times of the new settings hold for open connections, too, from now on.
-//
-// Buffers that are lent to the kernel, or lie at rest, were right for the bound before: where nothing
-// arrives, nothing else would win them back.
+// Takes new settings. New limits of time hold for open connections, too. If --max-memory has fallen, buffers at the
+// kernel and unused buffers are given back, since without arrivals nothing else would do that.
 static void follow_settings(struct shard *shard) {
-    const struct limits before =
-        *shard_limits(shard);                     // its edition may go as soon as another one is taken up
-    account_leases_empty(&shard->account_leases); // they refer to limits of the users file
+    const struct limits before = *shard_limits(shard); // the edition may be freed once another one is taken
+    account_leases_empty(&shard->account_leases);      // the leases refer to the former users file
     if (!shard_take_settings(shard))
         return;
     rights_review_all(shard);
@@ -309,7 +306,7 @@ bool turn_take(struct shard *shard) {
     journal_turn(shard);
     if (shard->settings->users)
         identity_publish(shard);
-    account_leases_empty(&shard->account_leases); // of those who have gone since
+    account_leases_empty(&shard->account_leases); // a user may be freed before the next turn
     stats_gauge(&shard->stats, GAUGE_PENDING, shard->pending.count);
     stats_gauge(&shard->stats, GAUGE_BUFFERS, shard->buffers.made);
     post_publish(shard);
