@@ -10,7 +10,7 @@
 #include "router/registry/subscribe.h"
 #include "router/rights/authz.h"
 
-// `bytes`: how many of offer->agent_id were read; SIZE_MAX: they aren't what it could hold.
+// Checks offer->agent_id, of which `bytes` were read; SIZE_MAX: the value is no string, or too long.
 static bool check_agent_id(struct shard *shard, const struct message *message, const char *field,
                            size_t bytes, struct agent_params *offer) {
     if (bytes == SIZE_MAX || !agent_id_valid(offer->agent_id, bytes)) {
@@ -145,8 +145,8 @@ static bool is_empty_list(const uint8_t *text, struct span list) {
     return false;
 }
 
-// No peer can mean the empty name: it is a slip. (Methods and events are judged by themselves.) Returns the
-// field that has it, or NULL.
+// Returns the field with an empty name, or NULL. An empty name is never meant. Methods and events are checked
+// elsewhere.
 static const char *find_empty(const uint8_t *text, struct span capabilities) {
     static const struct {
         const char *member, *field;

@@ -33,7 +33,8 @@ static void put_where(struct text *out, const struct shard *shard, const struct 
         text_put(out, "null");
 }
 
-// ,"latency":… as text; what it has may grow while a list is made, and then the list may be a little longer.
+// The most bytes of a member `latency`. Its numbers may grow while a list is made, so that the list becomes a little
+// longer.
 enum { LATENCY_BYTES_MAX = 160 };
 
 static size_t write_latency(const struct shard *shard, const struct agent *agent,
@@ -77,13 +78,12 @@ static void put_agent(struct text *out, const struct shard *shard, const struct 
     text_put(out, "}");
 }
 
-// The agents that hub/agents asks for: all, or the members of one group; and how far they have been gone
-// through.
+// An iteration over the agents that hub/agents asks for: all, or the members of one group.
 struct selection {
     const struct list *agents;
     const struct list *node;
-    const struct user *user; // who asks; NULL: users aren't on
-    bool for_remote;         // at another hub
+    const struct user *user; // of the peer that asks; NULL: there is no users file
+    bool for_remote;         // another hub asks
     bool is_group;
     const struct group *group; // or NULL
     size_t position;
@@ -303,7 +303,7 @@ static void answer_query(struct shard *shard, struct peer *peer, struct reply_to
     text_put(&result, query->partial ? ",\"complete\":false}" : ",\"complete\":true}");
     if (result.failed || query->remote_agents.failed)
         reply_failed(shard, peer, to);
-    else if (result.length > room) // what agents owe may have grown
+    else if (result.length > room) // the numbers of pending requests may have grown
         reply_too_large(shard, peer, to);
     else
         reply_result(shard, peer, to, result.bytes, result.length);

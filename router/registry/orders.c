@@ -44,7 +44,7 @@ static bool save_request_id(struct shard *shard, struct order *order, const stru
 }
 
 struct order *order_for_message(struct shard *shard, const struct message *message, enum order_kind kind) {
-    assert(kind != ORDER_LEAVE); // nobody asks for it
+    assert(kind != ORDER_LEAVE); // no message asks for that
     struct order *order = order_create(shard, kind, message->peer->name);
     if (order && save_request_id(shard, order, message))
         return order;
@@ -56,7 +56,7 @@ struct order *order_for_message(struct shard *shard, const struct message *messa
 
 void order_send(struct shard *shard, struct order *order) {
     assert(order->stage == ORDER_SUBMITTED && connection_shard(order->mail.connection) == shard->index);
-    // Never at once: whoever submits may be in the middle of what the order takes away.
+    // Never at once: the caller may be working on what the order removes.
     if (shard->index == 0)
         post_defer(shard, &order->mail);
     else
@@ -130,7 +130,7 @@ static void admit(struct shard *shard, struct peer *peer, struct order *order) {
     order_send(shard, order);
 }
 
-// Whether there is room for what it lists, whatever becomes of the orders under way.
+// Returns whether the peer has room for the order's patterns, whatever the end of the orders under way.
 static bool admission_has_room(struct shard *shard, const struct peer *peer, const struct order *order) {
     const struct agent *old = agents_find(&shard->agents, order->agent_id, order->agent_id_bytes);
     if (order->kind != ORDER_REGISTER)
@@ -159,11 +159,11 @@ static struct order *dequeue(struct admission *admission) {
     return list_entry(mail, struct order, mail);
 }
 
-// A peer that can't get events any more subscribes to nothing.
+// A peer that isn't open any more gets no subscriptions, so its orders need no room.
 void admission_submit(struct shard *shard, struct order *order) {
     struct peer *peer = peer_find(shard, order->mail.connection);
     assert(order->stage == ORDER_SUBMITTED && connection_shard(order->mail.connection) == shard->index);
-    assert(!peer || !peer->admission.waiting || peer->admission.orders); // or nobody would let them go on
+    assert(!peer || !peer->admission.waiting || peer->admission.orders); // orders wait for others alone
     if (order->kind == ORDER_REGISTER)
         order->patterns = (uint32_t)topics_listed(order->capabilities);
     if (!peer)
@@ -186,7 +186,8 @@ void admission_applied(struct shard *shard, struct order *order) {
     order->patterns = 0;
 }
 
-// Nothing is under way: the first one goes out or is refused, and those behind it as far as they have room.
+// Sends or refuses the first order that waits, when no order is under way, and then sends further orders as far as
+// these have room.
 static void admit_waiting(struct shard *shard, struct peer *peer) {
     struct admission *admission = &peer->admission;
     assert(admission->orders == 0);

@@ -25,7 +25,7 @@ static bool is_last(const struct shard *shard) {
     return shard->index + 1 == shard->hub->settings.shard_count;
 }
 
-// Here, or at other hubs.
+// Returns whether this hub or another hub has subscribers to presence.
 static bool has_subscribers(const struct shard *shard) {
     return atomic_load_explicit(&shard->hub->presence_subscriptions, memory_order_acquire) > 0 ||
            atomic_load_explicit(&shard->hub->presence_hubs, memory_order_acquire) > 0;
@@ -59,8 +59,8 @@ bool presence_is_seen(const struct presence_change *change, const struct user *u
                                          capabilities ? capabilities_span(capabilities) : (struct span){0});
 }
 
-// Returns what a change needs of the agent's capabilities, without a reference: to tell them, or, where users are on, to judge
-// who may see the agent. NULL: nothing.
+// Returns the agent's capabilities, without a reference, if a change needs them: to tell them, or to decide with a
+// users file who may see the agent. Otherwise returns NULL.
 static struct capabilities *capabilities_needed(const struct shard *shard, const struct agent *agent,
                                                 enum presence_reason reason) {
     bool has_subscribers =
@@ -72,7 +72,8 @@ void presence_miss(struct shard *shard, enum presence_reason reason) {
     *(reason == PRESENCE_REGISTERED ? &shard->presence.missed_came : &shard->presence.missed_went) += 1;
 }
 
-// Keeps a copy of a change. NULL without room or memory: subscribers to such changes are told that they have missed one.
+// Keeps a copy of a change. NULL without room or memory: subscribers to such changes are told that they have missed
+// one.
 static struct presence_change *keep(struct shard *shard, const struct presence_change *noted) {
     struct presence_queue *queue = &shard->presence;
     size_t bytes = queue->capabilities_bytes + (noted->capabilities ? noted->capabilities->bytes : 0);
@@ -116,7 +117,7 @@ static struct presence_change *note(struct shard *shard, const struct agent *age
 
 // --- Children
 
-// Digests what subscribers know of a child; never 0. Two children with one digest have said the same.
+// Returns a digest of a child's description, never 0. Equal digests stand for equal descriptions.
 static uint64_t digest(const struct shard *shard, const struct agent *agent) {
     const struct capabilities *capabilities = agent->capabilities;
     assert(agent->child && agent->governance < GOVERNANCE_COUNT);
@@ -125,7 +126,7 @@ static uint64_t digest(const struct shard *shard, const struct agent *agent) {
     return (of_text << 3 | (uint64_t)agent->governance << 1) | 1;
 }
 
-// Whether subscribers know of another instance of its pool.
+// Returns whether subscribers were told of another instance of the agent's pool.
 static bool is_known_by_others(const struct shard *shard, const struct agent *agent) {
     const struct group *pool =
         agent->pool_bytes ? groups_find(&shard->agents.groups, GROUP_POOL, agent->id, agent->pool_bytes)
@@ -172,7 +173,7 @@ static bool is_unchanged(const struct agent *agent, const struct order *order) {
            memcmp(previous->text, now->text, now->bytes) == 0;
 }
 
-// The link is no agent.
+// Returns whether the order is the link's, which is no agent.
 static bool is_of_link(const struct order *order) {
     return order->absent && !order->child;
 }
@@ -194,7 +195,7 @@ void presence_prepare(struct shard *shard, const struct order *order, struct pre
 void presence_follow(struct shard *shard, const struct order *order, const struct presence_state *previous) {
     if (!is_last(shard) || is_of_link(order))
         return;
-    if (order->error) { // it is still there
+    if (order->error) { // the former agent stays
         if (previous->replaced)
             presence_drop(shard, previous->replaced);
         return;

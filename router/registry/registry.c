@@ -13,9 +13,7 @@
 #include "router/registry/orders.h"
 #include "router/registry/registry_apply.h"
 
-// --- Judging
-
-// Whether what an order asks for may be, as far as is known on shard 0.
+// --- Checks of an order on shard 0
 
 static size_t agents_at(struct shard *shard, uint64_t connection) {
     struct home *home = agents_home(&shard->agents, connection);
@@ -26,19 +24,22 @@ static size_t agents_at(struct shard *shard, uint64_t connection) {
     return count;
 }
 
-// Each of them is asked of all hubs, and each of those answers.
+// Returns how many registrations of the order's connection wait for other hubs. Each costs a question to every hub, so
+// each counts.
 static size_t waiting_at(const struct shard *shard, const struct order *order) {
     return shard->claims ? claim_table_count(shard->claims, order->mail.connection) : 0;
 }
 
-// Whether a registration may take a name from whoever has it, or asks for it. Where users are on, nobody takes another one's.
+// Returns whether a registration may take the name of another connection (--takeover). With a users file both must be
+// of one user.
 static bool registry_check_may_follow(const struct shard *shard, const struct order *order,
                                       const struct user *owner) {
     assert(order->kind == ORDER_REGISTER);
     return shard->settings->takeover && (!shard->settings->users || identity_same(owner, order->owner));
 }
 
-// ERROR_NONE, or why it may not, with the limit in the order that it is for.
+// Returns ERROR_NONE if the order may be applied. Otherwise returns the error, and sets order->limit if a limit is the
+// reason.
 static enum error registry_check_order(struct shard *shard, struct order *order) {
     const struct agent *agent = registry_apply_find(shard, order);
     bool own = agent && agent->home->connection == order->mail.connection;
@@ -65,7 +66,7 @@ static enum error registry_check_order(struct shard *shard, struct order *order)
     }
 }
 
-// --- Telling
+// --- Notifications of lost names
 
 static void notify_replaced(struct shard *shard, struct peer *peer, const struct order *order) {
     assert(peer->name != order->mail.connection || order->revoked);
@@ -77,8 +78,8 @@ static void notify_replaced(struct shard *shard, struct peer *peer, const struct
     reply_notify(shard, peer, &body);
 }
 
-// The old holder of an agentId that it lost to another connection is told, by its own shard. A holder that
-// has registered the name anew since, and been answered so, isn't told: it would take that for another loss.
+// Tells a connection, on its own shard, that another connection has taken its name. A connection that has registered
+// the name anew since, and has the answer, isn't told: it would take that for another loss.
 static void notify_loser(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_NOTIFYING && connection_shard(order->replaced) == shard->index);
     struct peer *peer = peer_find(shard, order->replaced);
@@ -86,7 +87,7 @@ static void notify_loser(struct shard *shard, const struct order *order) {
         notify_replaced(shard, peer, order);
 }
 
-// The same of one that its user may not have any more.
+// Tells a connection that its user may not have the agent any more.
 static void notify_revoked(struct shard *shard, const struct order *order) {
     assert(order->stage == ORDER_SETTLED && order->kind == ORDER_UNREGISTER);
     struct peer *peer = order->error ? NULL : peer_find(shard, order->mail.connection);
@@ -94,7 +95,7 @@ static void notify_revoked(struct shard *shard, const struct order *order) {
         notify_replaced(shard, peer, order);
 }
 
-// --- Going round
+// --- The round over all shards
 
 static void pass_on(struct shard *shard, struct order *order, uint32_t to) {
     assert(to < shard->hub->settings.shard_count);
@@ -111,12 +112,11 @@ static void registry_settle(struct shard *shard, struct order *order) {
     pass_on(shard, order, connection_shard(order->mail.connection));
 }
 
-// A peer that gets the answer may ask for the agent on another hub at once, and must find it there. The link
-// to the other hubs therefore sends shard 0's orders on when the server knows the agent
-// (features/cluster/name_claim.c). Only the reader of the answer waits for that: the connection's next
-// orders go out before.
+// Settles an order that all shards have applied. In a cluster, the answer to a registration waits until the NATS server
+// knows the agent (features/cluster/name_claim.c), so that a peer with the answer finds the agent from every hub. The
+// connection's later orders don't wait.
 static void confirm(struct shard *shard, struct order *order) {
-    assert(order->stage == ORDER_APPLIED); // with an error it is an unregistration by now
+    assert(order->stage == ORDER_APPLIED); // a failed registration is an unregistration by now
     if (order->kind != ORDER_REGISTER || !order->request_id || !shard->hub->settings.cluster) {
         registry_settle(shard, order);
         return;
@@ -133,7 +133,7 @@ static void admit_next(struct shard *shard, struct order *order) {
     pass_on(shard, order, 0);
 }
 
-// No peer is to find an agent that is lost again already: the answer isn't to come behind the word of that.
+// Returns whether the connection has lost the name again. The answer must come before hub/replaced.
 static bool is_lost(struct shard *shard, const struct order *order) {
     return !registry_apply_is_of(shard, order, order->mail.connection);
 }
@@ -155,7 +155,7 @@ void registry_confirmed(struct shard *shard, struct order *order) {
     registry_settle(shard, order);
 }
 
-// A registration of the name that waits to be confirmed, and that this ends, or gives to another connection; or NULL.
+// Returns a registration in shard->barrier for the name that the order ends or takes; or NULL.
 static struct order *find_unconfirmed(const struct shard *shard, const struct order *order) {
     for (struct list *node = shard->barrier.next; node != &shard->barrier; node = node->next) {
         struct order *unconfirmed = list_entry(node, struct order, by_barrier);
@@ -168,7 +168,8 @@ static struct order *find_unconfirmed(const struct shard *shard, const struct or
     return NULL;
 }
 
-// A peer that is about to lose a name, and hasn't given it up, is told first that it has the name.
+// Answers the registration of a peer that is about to lose the name against its will, so that the answer comes before
+// hub/replaced.
 static void confirm_before(struct shard *shard, const struct order *order) {
     bool is_voluntary = order->kind == ORDER_UNREGISTER && !order->revoked;
     if (is_voluntary || !order->agent_id_bytes || !registry_apply_find(shard, order))
@@ -177,15 +178,15 @@ static void confirm_before(struct shard *shard, const struct order *order) {
         registry_confirmed(shard, unconfirmed);
 }
 
-// Whether shard 0 need not undo what was turned back: somebody, be it the same connection, has registered the
-// id since, which all shards apply after it.
+// Returns whether shard 0 need not undo a failed registration: a later registration has the agentId, and all shards
+// apply that one later.
 static bool is_undone(struct shard *shard, const struct order *order) {
     const struct agent *agent = registry_apply_find(shard, order);
     assert(shard->index == 0 && order->error && order->serial);
     return agent && agent->serial != order->serial;
 }
 
-// False: there is more to do.
+// Applies an order on this shard and passes it on. Returns false if the work goes on in the next turn.
 static bool apply_here(struct shard *shard, struct order *order) {
     enum error previous = order->error;
     if (previous && shard->index == 0 && is_undone(shard, order)) {
@@ -194,9 +195,9 @@ static bool apply_here(struct shard *shard, struct order *order) {
     }
     if (!registry_apply_order(shard, order))
         return false;
-    if (order->error != previous && shard->index == 0) { // nothing has come of it
+    if (order->error != previous && shard->index == 0) { // no shard has applied the order
         registry_settle(shard, order);
-    } else if (order->error != previous) { // undo it everywhere
+    } else if (order->error != previous) { // the opposite goes to all shards
         order->stage = ORDER_APPLIED;
         pass_on(shard, order, 0);
     } else if (shard->index + 1 < shard->hub->settings.shard_count) {
@@ -207,10 +208,10 @@ static bool apply_here(struct shard *shard, struct order *order) {
     return true;
 }
 
-// --- Deciding, where others have a word in it
+// --- The decision, with the answers of other hubs
 
-// No hub is asked about a child's own name: it is the child's wherever it runs. The hubs are told, as of all
-// names that came to be held without their word. False: there is more to do, as ORDER_APPLIED.
+// Decides an order on shard 0, and begins to apply it. `is_taken`: another hub has the name. Returns false if applying
+// goes on in the next turn.
 static bool decide(struct shard *shard, struct order *order, bool is_taken) {
     order->error = is_taken ? ERROR_AGENT_ID_TAKEN : registry_check_order(shard, order);
     if (order->error) {
@@ -225,16 +226,16 @@ static bool decide(struct shard *shard, struct order *order, bool is_taken) {
     return apply_here(shard, order);
 }
 
-// An order that is refused here anyway needs no hub's word, nor does one for a name that its connection has
-// already.
+// Returns whether other hubs must be asked about the name of a registration. They aren't asked if this hub refuses the
+// registration anyway, if the connection has the name already, or for a child, which has its name at every hub.
 static bool must_claim(struct shard *shard, struct order *order) {
     assert(order->kind == ORDER_REGISTER && shard->claims);
     return shard->claims->open && !order->child && !order->absent && !registry_apply_find(shard, order) &&
            registry_check_order(shard, order) == ERROR_NONE;
 }
 
-// Releases an order that has waited. Later orders of the connection for the same name are judged behind it, or wait
-// in turn unless the order is `hurried`.
+// Decides an order that has waited for other hubs. Then the connection's later orders for the same name are decided, or
+// wait in turn unless `now`.
 static void release(struct shard *shard, struct order *order, bool is_taken, bool now) {
     struct order *next = order->next_same, *last = order->next_same_last;
     assert(!next == !last);
@@ -268,7 +269,8 @@ static void wait_behind(struct order *first, struct order *order) {
     first->next_same_last = order;
 }
 
-// Whether a registration waits, or has been refused, for one that does.
+// Lets a registration wait behind an earlier one for the same name that waits for other hubs, or refuses it. Returns
+// whether it did.
 static bool wait_or_refuse(struct shard *shard, struct order *order) {
     struct order *first = claim_table_find(shard->claims, order->agent_id, order->agent_id_bytes);
     if (!first)
@@ -285,7 +287,7 @@ static bool wait_or_refuse(struct shard *shard, struct order *order) {
     return !may_take;
 }
 
-// An order that ends agents of a connection comes behind the connection's earlier registrations.
+// Decides the connection's earlier registrations before an order that ends agents of the connection.
 static void release_earlier(struct shard *shard, const struct order *order) {
     struct order *first;
     assert(order->kind != ORDER_REGISTER);
@@ -323,7 +325,7 @@ bool registry_yield(struct shard *shard, uint64_t link, const struct agent *agen
     return true;
 }
 
-// A peer that has half-closed stays until the orders that it asked for have been answered.
+// Counts an order that must be answered for its peer: a peer that has half-closed stays until then.
 static void count_for_peer(struct shard *shard, const struct order *order, int change) {
     struct peer *peer = order->request_id ? peer_find(shard, order->mail.connection) : NULL;
     if (!peer)
@@ -375,8 +377,8 @@ static void registry_end(struct shard *shard, struct order *order) {
     order_destroy(shard, order);
 }
 
-// A connection that has lost the name to this one is told by way of the last shard. The word comes behind the
-// answer to that peer's own registration, which went there before, and isn't followed by it.
+// Ends an order on its connection's shard: answers the request. A connection that has lost the name is told by way of
+// the last shard, so that hub/replaced comes behind the answer to that connection's own registration.
 static void registry_return(struct shard *shard, struct order *order) {
     if (order->error && !order->request_id && !order->revoked && order->kind != ORDER_YIELD)
         refuse_unreported(shard, order->mail.connection, order->error, 0);
@@ -389,7 +391,7 @@ static void registry_return(struct shard *shard, struct order *order) {
     if (order->awaiting_count)
         --*order->awaiting_count;
     if (order->kind == ORDER_LINK && shard->across.home.connection == order->mail.connection)
-        stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 1); // all shards know it
+        stats_gauge(&shard->stats, GAUGE_REMOTE_LINK, 1); // all shards know the link
     count_for_peer(shard, order, -1);
     if (!order->replaced) {
         registry_end(shard, order);

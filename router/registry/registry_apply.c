@@ -25,7 +25,7 @@ static struct subscriber *subscriber_of_order(const struct shard *shard, const s
     return peer && peer->state == PEER_OPEN ? &peer->subscriber : NULL;
 }
 
-// Turns an order into its opposite, for lack of memory.
+// Turns a registration into its opposite, with this error.
 static void undo(struct shard *shard, struct order *order, enum error error) {
     assert(order->kind == ORDER_REGISTER && error != ERROR_NONE);
     order->error = error;
@@ -34,7 +34,7 @@ static void undo(struct shard *shard, struct order *order, enum error error) {
     order->reserved_bytes = 0;
 }
 
-// Accepts the memory that shard 0 has set aside for this one.
+// Accepts this shard's part of the quota that shard 0 has reserved.
 static void accept_share(struct shard *shard, struct order *order) {
     uint64_t share =
         shard->index ? order->reserved_bytes / (shard->hub->settings.shard_count - shard->index) : 0;
@@ -43,7 +43,7 @@ static void accept_share(struct shard *shard, struct order *order) {
     assert(shard->index + 1 < shard->hub->settings.shard_count || order->reserved_bytes == 0);
 }
 
-// Rights have changed since it was judged.
+// Has the shard review its peers if rights have changed since the registration was checked.
 static void review_later(struct shard *shard, const struct order *order) {
     bool here = order->owner && connection_shard(order->mail.connection) == shard->index;
     const struct peer *peer = here ? peer_find(shard, order->mail.connection) : NULL;
@@ -51,7 +51,7 @@ static void review_later(struct shard *shard, const struct order *order) {
                                   order->users_number != shard->settings->users->number);
 }
 
-// Shard 0 judges for all.
+// Applies a registration. Shard 0 has checked the quota for all shards.
 static void apply_register(struct shard *shard, struct order *order) {
     const struct agent *old = registry_apply_find(shard, order);
     uint64_t holder = old ? old->home->connection : order->mail.connection;
@@ -103,8 +103,9 @@ static void remove_agent(struct shard *shard, struct agent *agent, enum presence
     agents_remove(&shard->agents, agent);
 }
 
-// An order that was turned back takes the id from its holder here. Where the order hadn't come yet, that may
-// be the connection that lost the id elsewhere.
+// Applies an unregistration. A failed registration, which is one now, removes the name from whichever connection has it
+// on this shard: on a shard that the registration hasn't reached that is the former holder, which has lost the name on
+// the other shards.
 static void apply_unregister(struct shard *shard, struct order *order) {
     struct agent *agent = registry_apply_find(shard, order);
     uint64_t holder = agent ? agent->home->connection : 0;
@@ -114,7 +115,7 @@ static void apply_unregister(struct shard *shard, struct order *order) {
     remove_agent(shard, agent, holder == order->mail.connection ? reason : PRESENCE_REPLACED);
 }
 
-// On shard 0, for all: the one that was meant, and no later one.
+// Applies ORDER_YIELD: removes the registration with this serial, and no later one.
 static void apply_yield(struct shard *shard, struct order *order) {
     struct agent *agent = registry_apply_find(shard, order);
     if (!agent || agent->serial != order->serial)
@@ -124,7 +125,7 @@ static void apply_yield(struct shard *shard, struct order *order) {
     remove_agent(shard, agent, PRESENCE_REPLACED);
 }
 
-// A child's own name stays. Agents that the program has registered go with the program.
+// Removes a connection's agents, but for a child's own name, which stays.
 static void apply_resign(struct shard *shard, struct order *order) {
     struct home *home = agents_home(&shard->agents, order->mail.connection);
     bool restarts = order->kind == ORDER_REST;
@@ -153,7 +154,7 @@ static void apply_rest(struct shard *shard, struct order *order) {
     apply_resign(shard, order);
 }
 
-// Removes a connection's agents, as many as there is time for. False: there are more.
+// Removes agents of a connection, as many as there is time for. Returns whether all are removed.
 static bool remove_agents(struct shard *shard, struct home *home) {
     uint64_t until_ns = io_clock(shard->io) + shard->bounds.orders_ns;
     while (!list_empty(&home->agents)) {
@@ -164,7 +165,8 @@ static bool remove_agents(struct shard *shard, struct home *home) {
     return true;
 }
 
-// Subscribers may have missed events of other hubs since.
+// Ends the link on this shard: subscribers may have missed events of other hubs, and requests there end. Returns false
+// if requests are left.
 static bool apply_link_lost(struct shard *shard, enum error error) {
     struct home *home = &shard->across.home;
     if (!home->leaving)
@@ -177,7 +179,7 @@ static bool apply_link_lost(struct shard *shard, enum error error) {
     return true;
 }
 
-// False: there is more to do.
+// Applies ORDER_LEAVE. Returns false if the work goes on in the next turn.
 static bool apply_leave(struct shard *shard, struct order *order) {
     if (order->mail.connection == shard->across.home.connection)
         return apply_link_lost(shard, ERROR_TARGET_DISCONNECTED);

@@ -8,15 +8,15 @@
 
 struct remote_agent {
     struct list link;
-    struct capabilities
-        *capabilities; // one reference; NULL: neither told nor needed to judge who may see the agent
+    // One reference; NULL: neither told nor needed to judge who may see the agent
+    struct capabilities *capabilities;
     enum governance governance;
-    bool is_told; // as it is
+    bool is_told; // subscribers were told of the agent as it is now
     uint32_t bytes;
     char id[];
 };
 
-// --- Who is known
+// --- Known agents
 
 static void forget_one(struct shard *shard, struct remote_presence *presence, struct remote_agent *agent) {
     name_map_remove(&presence->by_id, agent->id, agent->bytes);
@@ -43,7 +43,7 @@ static struct remote_agent *add(struct shard *shard, struct remote_presence *pre
     return agent;
 }
 
-// Takes over what the agent says of itself now. Whether that is what it said before, as far as anybody can know.
+// Takes the agent's new description. Returns whether it is surely equal to the former one.
 static bool update(struct shard *shard, struct remote_agent *agent, const struct presence_change *change) {
     const struct capabilities *old = agent->capabilities, *now = change->capabilities;
     bool same = old && now && agent->governance == change->governance && old->bytes == now->bytes &&

@@ -13,11 +13,12 @@ void subscribe_note(struct shard *shard) {
                           memory_order_release);
 }
 
-// By what one to a pattern of some length takes, if nobody else has that pattern.
+// The memory of a subscription, as counted: to a pattern of common length that no other peer has.
 enum { SUBSCRIPTION_BYTES = 512 };
 
-// Counts a peer's subscriptions for its holder. False where the holder would have more than its share; then those that
-// were counted before are counted still. Without users an address may be that of many programs: little isn't refused.
+// Counts a peer's subscriptions for their holder. Returns false, and keeps the former count, if the holder would have
+// more than half of the quota. Without a users file a holder is an address, which many programs may share, so a small
+// count always passes.
 static bool settle(struct shard *shard, struct peer *peer) {
     uint64_t bytes = (uint64_t)peer->subscriber.count * SUBSCRIPTION_BYTES;
     bool is_little = !shard->settings->users && bytes <= shard->quota.little_bytes;
@@ -141,13 +142,13 @@ static bool is_within_share(const struct shard *shard, uint32_t count) {
     return quota_is_fair(&shard->quota, (uint64_t)count * SUBSCRIPTION_BYTES);
 }
 
-// Whether a connection may have so many, with what registrations under way list.
+// Returns whether a connection may have so many subscriptions, beside the patterns of registrations under way.
 static bool is_few(const struct peer *peer, uint32_t count) {
     return count + peer->admission.patterns <= SUBSCRIPTIONS_PER_CONNECTION_MAX;
 }
 
-// Makes an entry for each pattern; none of them has a reason yet. False when memory, the connection's limit
-// or its share of what is kept doesn't suffice; they are then taken out again: they are the last ones.
+// Makes a subscription for each pattern, without a reason yet. Without memory or quota, or past the connection's limit,
+// removes them again, refuses the message and returns false. The new subscriptions are the last of the list.
 static bool make_entries(struct shard *shard, const struct message *message, struct span list) {
     struct topics *topics = &shard->agents.topics;
     struct subscriber *subscriber = &message->peer->subscriber;
@@ -177,7 +178,7 @@ static bool make_entries(struct shard *shard, const struct message *message, str
     return is_made;
 }
 
-// Gives each entry its reason, or takes it.
+// Sets or clears the reason "hub/subscribe" of each subscription. A subscription without any reason is removed.
 static void set_asked(struct shard *shard, const struct message *message, struct span list,
                       bool is_requested) {
     struct topics *topics = &shard->agents.topics;
@@ -230,7 +231,7 @@ void subscribe(struct shard *shard, const struct message *message) {
         return;
     set_asked(shard, message, list, true);
     if (shard->hub->settings.cluster && shard->index)
-        shard_wake(shard, 0); // it says to other hubs that somebody listens to presence
+        shard_wake(shard, 0); // shard 0 tells the other hubs that this hub has subscribers to presence
     answer_in_force(shard, message);
 }
 
@@ -239,7 +240,7 @@ void unsubscribe(struct shard *shard, const struct message *message) {
     if (!read_list(shard, message, &list))
         return;
     set_asked(shard, message, list, false);
-    if (!refuse_result(shard, message)) // done all the same: who falls behind may well want less
+    if (!refuse_result(shard, message)) // done also for a slow reader, which may want fewer events
         answer_in_force(shard, message);
 }
 
