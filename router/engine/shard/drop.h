@@ -1,5 +1,4 @@
-// Messages that aren't delivered: counted under their reason, and shown to a tracer that has switched the
-// probe on.
+// Counts messages that aren't delivered, by reason, and fires a probe.
 #pragma once
 
 #include <assert.h>
@@ -8,8 +7,8 @@
 #include "router/engine/shard/probe.h"
 #include "router/engine/shard/shard.h"
 
-// `connection` is whom it was for, or, where that isn't known, whom it came from; `bytes` those of the frame
-// or its body, all of them together where `count` is more than one. 0: what stands before others is no message itself.
+// Counts `count` messages that weren't delivered. `connection`: their target or, if that isn't known, their source.
+// `bytes`: of all their frames or bodies together.
 static inline void drop_several(struct shard *shard, unsigned counter, uint64_t connection, size_t bytes,
                                 uint32_t count) {
     assert(counter >= COUNT_DROP_EVENT_OVERLOADED);

@@ -1,14 +1,12 @@
-// The way from one shard to another: a ring with one producer and one consumer that carries pointers, first
-// in, first out, without a lock. Mail that doesn't fit waits in a list at the producer, linked through the
-// mail itself, so that posting never fails and never allocates. Mail that may be refused instead is refused
-// while other mail waits (mailbox_crowded).
+// A mailbox carries mail from one shard to another: a ring of pointers with one producer and one consumer, in order,
+// without a lock. Mail that doesn't fit waits in a list at the producer, linked through the mail itself, so posting
+// never fails and never allocates. Mail that may be refused is refused while other mail waits (mailbox_crowded).
 //
-// The producer shows its posts once a turn (mailbox_publish), not once a piece: one store for all of them.
-// Mail that only comes home (mailbox_post_idle) is read at the consumer's next turn, whatever that is for:
-// waking a core costs more than a message.
+// The producer publishes its mail once a turn (mailbox_publish), by one store. Mail that only gives memory back
+// (mailbox_post_idle) waits for the consumer's next turn, since waking a core costs more than a message.
 //
-// A shard that is about to sleep says so and then looks once more. A shard that has published looks whether
-// the other sleeps. Both sides use sequentially consistent operations, so one of them always sees the other.
+// A shard that is about to sleep sets its flag and then looks for mail once more. A shard that has published looks at
+// the other's flag. Both sides use sequentially consistent operations, so at least one of them sees the other.
 #pragma once
 
 #include <stdalign.h>
@@ -23,34 +21,33 @@
 
 struct mailbox {
     // The producer's side.
-    alignas(CACHE_LINE_BYTES) uint32_t next; // where the next goes; published by way of tail
-    uint32_t head_seen;                      // what the producer last saw of head
-    struct mail *waiting, **waiting_last;    // what found no room
-    bool pressing; // what was posted since the last wake, or found no room, isn't all idle
+    alignas(CACHE_LINE_BYTES) uint32_t next; // the index of the next mail; published as tail
+    uint32_t head_seen;                      // the value of head that the producer last read
+    struct mail *waiting, **waiting_last;    // mail that found no room in the ring
+    bool pressing; // mail that isn't idle was posted since the last wake, or waits for room
     // Shared: how far the producer has published, how far the consumer has taken.
     alignas(CACHE_LINE_BYTES) _Atomic uint32_t tail;
     alignas(CACHE_LINE_BYTES) _Atomic uint32_t head;
     alignas(CACHE_LINE_BYTES) struct mail *ring[MAILBOX_MESSAGES];
 };
 
-// A mailbox holds no memory of its own.
+// Initialises a mailbox, which owns no memory.
 void mailbox_init(struct mailbox *mailbox);
 
-// Producer. Posts a piece of mail, which is the consumer's once published.
+// Producer. Posts mail, which belongs to the consumer once it is published.
 void mailbox_post(struct mailbox *mailbox, struct mail *mail);
-// Posts likewise, but a consumer that sleeps isn't woken for it alone, unless MAILBOX_IDLE_MAX pieces lie
-// there.
+// Producer. Posts idle mail: a consumer that sleeps isn't woken for less than MAILBOX_IDLE_MAX pieces of it.
 void mailbox_post_idle(struct mailbox *mailbox, struct mail *mail);
-// Producer. From now on nothing that lies there is idle: it is published once more as if it had been posted.
+// Producer. Makes all mail in the ring urgent: the next mailbox_publish wakes the consumer.
 void mailbox_press(struct mailbox *mailbox);
-// Producer. Whether mail waits because the ring is full.
+// Producer. Returns whether mail waits because the ring is full.
 static inline bool mailbox_crowded(const struct mailbox *mailbox) {
     return mailbox->waiting != NULL;
 }
-// Producer. Shows the consumer what was posted; true if it is to be woken for that.
+// Producer. Publishes the mail that was posted. Returns whether the consumer must be woken.
 bool mailbox_publish(struct mailbox *mailbox);
 
-// Consumer. The next piece, or NULL.
+// Consumer. Takes the next mail; or NULL.
 struct mail *mailbox_take(struct mailbox *mailbox);
-// Consumer. Whether there is none, in one order with the flag of a shard that falls asleep.
+// Consumer. Returns whether there is no mail, in one order with the flag of a shard that is about to sleep.
 bool mailbox_quiet(struct mailbox *mailbox);

@@ -1,8 +1,8 @@
-// Requests of other shards that a full queue here didn't take, until the shards that asked know it. Meanwhile
-// such a shard may cancel them: its cancel travels towards the target while the refusal travels back.
+// Requests of other shards that a full queue of this shard has refused, until the source's shard knows. A cancel from
+// that shard may still be under way here while the refusal is under way there.
 //
-// The parcel itself is what is remembered, on its way to its owner and back once more, so that this takes no
-// memory and can't fail.
+// The parcel itself is kept in the table while it goes to its owner and back, so no memory is needed, and adding can't
+// fail.
 #pragma once
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@ struct rejects {
 };
 
 void rejects_init(struct rejects *rejects);
-// Puts in a request that is about to go home refused; it stays until rejects_remove, wherever it travels.
+// Adds a request that is about to go back refused. The parcel stays in the table until rejects_remove.
 void rejects_put(struct rejects *rejects, struct parcel *parcel);
 void rejects_remove(struct rejects *rejects, struct parcel *parcel);
-// Whether this request is one of them.
+// Returns whether the request was refused here.
 bool rejects_has(const struct rejects *rejects, uint64_t hub_id);

@@ -10,8 +10,8 @@
 #include "core/base/log_histogram.h"
 #include "router/engine/shard/feature.h"
 
-// X(counter, its name in hub/stats, its metric behind `patchbay_`, its labels there, what the metric counts).
-// Rows of one metric stand together, and the first of them says what it counts.
+// X(counter, name in hub/stats, metric without `patchbay_`, labels of the metric, help text of the metric). Rows of one
+// metric stand together, and the first row has the help text.
 #define COUNTERS(X)                                                                                          \
     X(COUNT_CONNECTIONS_OPENED, "connections_opened", "connections_opened_total", NULL,                      \
       "Connections that were taken in.")                                                                     \
@@ -155,7 +155,8 @@
     X(COUNT_WAITS_HELD, "waits_held", "waits_held_total", NULL,                                              \
       "Waits for work that were held so that more came of them.")
 
-// Values that rise and fall, likewise. Those of connections, by how they speak (struct transport.gauge), have one metric.
+// Values that rise and fall, likewise. Those of connections, by how they speak (struct transport.gauge), have one
+// metric.
 #define GAUGES(X)                                                                                            \
     X(GAUGE_FRAMED, "framed", "connections", "transport=\"framed\"", "Connections, by how they speak.")      \
     X(GAUGE_LINES, "lines", "connections", "transport=\"lines\"", NULL)                                      \
@@ -188,7 +189,8 @@ struct stats_row {
     const char *metric; // behind `patchbay_`
     const char *labels; // or NULL
     const char *help;   // NULL: as the row before it
-    // Of a feature's row: the row of the engine's table that the feature's row stands behind (STATS_AFTER), or STATS_LAST.
+    // Of a feature's row: the row of the engine's table that the feature's row stands behind (STATS_AFTER), or
+    // STATS_LAST.
     unsigned after;
 };
 enum { STATS_LAST = 0 };
@@ -215,8 +217,8 @@ struct stats {
     struct log_histogram depth;
 };
 
-// Adds to a counter of one's own shard, the engine's or a feature's (FEATURE_COUNTER): there is one writer, so no locked
-// instruction is needed.
+// Adds to a counter of one's own shard, the engine's or a feature's (FEATURE_COUNTER): there is one writer, so no
+// locked instruction is needed.
 static inline void stats_add(struct stats *stats, unsigned counter, uint64_t count) {
     assert(counter < STATS_COUNTERS_MAX);
     uint64_t value = atomic_load_explicit(&stats->values[counter], memory_order_relaxed);

@@ -1,4 +1,4 @@
-// Results of a look at all connections of a shard (survey_scan.h), published for all shards to read.
+// Surveys: the results of a scan of all connections of a shard (survey_scan.h), which all shards may read.
 #pragma once
 
 #include <stdatomic.h>
@@ -11,7 +11,7 @@ enum { SURVEY_ROWS_MAX = 10 };
 
 struct survey_row {
     uint64_t connection;
-    uint64_t value; // by which rows are ranked, the highest first
+    uint64_t value; // the rank, highest first
     uint64_t count;
 };
 
@@ -20,10 +20,10 @@ struct survey_list {
     struct survey_row rows[SURVEY_ROWS_MAX];
 };
 
-// A session of HCS. The session's name isn't here: a client that knows the name may join.
+// A session of HCS, without its name: a client that knows the name may join.
 struct survey_session {
-    uint64_t producer;   // connection
-    uint64_t flow_state; // enum hcs_flow_state: what the producer has been told
+    uint64_t producer;   // the producer's connection
+    uint64_t flow_state; // the enum hcs_flow_state that the producer was told last
     uint64_t clients, over, stuck;
     uint64_t seq; // of the last chunk
     uint64_t history_bytes;
@@ -35,35 +35,35 @@ struct survey_sessions {
 };
 
 struct survey_page {
-    uint64_t at_ms;                  // when it was finished
-    struct survey_sessions sessions; // those that most clients don't keep up with
-    struct survey_list deepest;      // bytes and frames that wait for a connection
-    struct survey_list
-        slowest; // ms since the oldest request came that it owes this shard, and how many it owes
+    uint64_t at_ms;                  // when the survey was finished
+    struct survey_sessions sessions; // the sessions with the most clients that don't keep up
+    struct survey_list deepest;      // the connections with the longest queues: bytes and frames
+    // The connections with the oldest pending requests of this shard: age in ms, and count
+    struct survey_list slowest;
 };
 
 enum { SURVEY_WORDS = sizeof(struct survey_page) / sizeof(uint64_t) };
 
 struct survey {
-    // The shard's own.
-    struct timer timer; // armed while it is wanted
+    // Of the shard's thread alone.
+    struct timer timer; // armed while surveys are wanted
     uint64_t began_ms;
-    uint64_t looked_ns;             // when the processor was last looked at
-    bool looking;                   // one is under way
-    uint32_t next_slot, next_chain; // where to go on
-    uint64_t bytes, frames;         // that wait, so far
-    struct survey_page page;        // so far
-    // The last two that were finished; the edition says which is the last one.
+    uint64_t looked_ns;             // when the shard's use of the processor was last read
+    bool looking;                   // a survey is under way
+    uint32_t next_slot, next_chain; // where the survey goes on
+    uint64_t bytes, frames;         // in queues, so far
+    struct survey_page page;        // the page so far
+    // The last two pages; `edition` tells which is the last.
     _Atomic uint32_t edition;
     _Atomic uint64_t words[2][SURVEY_WORDS];
 };
 
-// `kind` is its timer's.
+// Initialises a survey. `kind` is the kind of its timer.
 void survey_init(struct survey *survey, uint8_t kind);
-// Puts a row in its place; the least one falls out where there are too many.
+// Adds a row by its rank. The lowest row of a full list is dropped.
 void survey_rank(struct survey_list *list, struct survey_row row);
 void survey_rank_session(struct survey_sessions *list, const struct survey_session *row);
-// Publishes its page, as finished now. On the thread of its shard.
+// Publishes the page, finished now, on the shard's thread.
 void survey_publish(struct survey *survey, uint64_t now_ms);
-// Reads the last one, on any thread; false when there is none.
+// Reads the last page, on any thread. Returns false if there is none.
 bool survey_read(const struct survey *survey, struct survey_page *page);
