@@ -1,9 +1,10 @@
 // MCP over HTTP where users are on: who may call a server, or a tool of it alone, on every transport.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OPENING, send, sendModern, Session } from './mcp_web.mjs';
+import { BOTH, META, OPENING, send, sendModern, Session, VERSION } from './mcp_web.mjs';
 import { assertError, WAIT_MS } from './peer.mjs';
 import { directoryOfUsers, known, reload, tokenOf, withUsers } from './users.mjs';
 
@@ -254,4 +255,22 @@ withUsers('a call that is refused at once has one line, and counts once', USERS,
   const boss = await known(hub, 'boss', 'tcp');
   assert.equal((await boss.ask('hub/stats')).result.mcp_tool_calls_error, 1);
   assert.equal((await toolLines(hub, 1)).length, 1);
+});
+
+const validating = join(directoryOfUsers, 'validating.ini');
+const mute = (validate) => writeFileSync(validating, `validate = ${validate}\n[child mute]\ncommand = python3 -S -E ${program} mute b --mute\nprotocol = mcp\n`);
+mute('lazy');
+withUsers('a call that waits for its server is noted though a body like it would be refused now', USERS, { transport: 'http', options: ['--config', validating] }, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp');
+  const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"b","arguments":{"a":nope},"_meta":{"${META}protocolVersion":"${VERSION}","${META}clientCapabilities":{}}}}`;
+  const headers = { Host: 'localhost', 'Content-Type': 'application/json', Accept: BOTH, ...bearer('all'), 'MCP-Protocol-Version': VERSION, 'Mcp-Method': 'tools/call', 'Mcp-Name': 'b' };
+  const request = http.request({ host: '127.0.0.1', port: Number(new URL(hub.uri('http')).port), method: 'POST', path: '/mcp/mute', headers, agent: false });
+  request.on('error', () => {}); // it is given up below
+  request.end(body);
+  while ((await boss.ask('hub/stats')).result.pending < 1); // the hub's own question
+  mute('strict');
+  await reload(hub, USERS);
+  request.destroy();
+  const [line] = await toolLines(hub, 1);
+  assert.deepEqual([line.target, line.tool, line.outcome], ['mute', 'b', 'cancelled']);
 });
