@@ -287,6 +287,12 @@ bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppress
     return (uint32_t)after <= ACCOUNT_JOURNAL_LINES;
 }
 
+bool account_reports(const struct account *account, uint64_t now_ns) {
+    uint64_t refusals = atomic_load_explicit(&account->refusals, memory_order_relaxed);
+    return second_of(refusals) != (uint32_t)(now_ns / SECOND_NS) ||
+           (uint32_t)refusals <= ACCOUNT_JOURNAL_LINES;
+}
+
 uint32_t account_suppressed(struct account *account, uint64_t now_ns) {
     uint32_t second = (uint32_t)(now_ns / SECOND_NS);
     uint64_t before = atomic_load_explicit(&account->refusals, memory_order_relaxed);

@@ -89,6 +89,8 @@ void account_release_bytes(struct account *account, uint64_t bytes);
 // A refusal of this user's: whether it has a line of the journal of its own (ten a second have). Where an earlier
 // second had more, *suppressed is how many, told once: they have one line together; else 0.
 bool account_refuse(struct account *account, uint64_t now_ns, uint32_t *suppressed);
+// Whether the user's latest refusal, if it was in this second, has such a line.
+bool account_reports(const struct account *account, uint64_t now_ns);
 // How many refusals of an earlier second are still to be told, likewise: for a timer, when no more come.
 uint32_t account_suppressed(struct account *account, uint64_t now_ns);
 

@@ -290,6 +290,11 @@ bool audit_may_report(struct shard *shard, const struct user *user) {
     return may_report;
 }
 
+bool audit_reports(const struct shard *shard, const struct user *user) {
+    const struct account *account = user ? user->account : shard->hub->strangers;
+    return !shard->settings->users || account_reports(account, io_now(shard->io));
+}
+
 static void report_suppressed(struct shard *shard) {
     const struct users *users = shard->settings->users;
     uint64_t now_ns = io_now(shard->io);
@@ -355,8 +360,9 @@ void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "refusal");
         audit_put_user(shard, &entry->line, request->source, request->user);
-        journal_line_string(&entry->line, "target", request->target_bytes ? request->target : NULL,
-                            request->target_bytes);
+        journal_line_string(
+            &entry->line, "target", request->target_bytes ? request->target : NULL,
+            json_cut_at_character(request->target, request->target_bytes, AGENT_ID_BYTES_MAX));
         journal_line_string(&entry->line, "method", request->method_bytes ? request->method : NULL,
                             request->method_bytes);
         journal_line_number(&entry->line, "code", error_code(error));

@@ -60,6 +60,8 @@ void audit_refused_unrouted(struct shard *shard, const struct unrouted_request *
                             const struct text *data);
 // Whether a refusal of this user's (NULL: of whom it isn't known who they are) has a line of its own; else it is counted.
 bool audit_may_report(struct shard *shard, const struct user *user);
+// Whether the refusal of this user's that was noted last has a line of its own. Nothing is counted.
+bool audit_reports(const struct shard *shard, const struct user *user);
 // One of the shard's two timers went off: for refusals that have not been told, or for entries that could not be written.
 void audit_expired(struct shard *shard, const struct timer *timer);
 

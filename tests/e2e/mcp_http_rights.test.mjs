@@ -162,7 +162,7 @@ withUsers('a tool that is forbidden, and one that isn’t there', FORM_USERS, FO
     }
     if (code === -31001) assert.deepEqual(legacy.json.error.data, { rule: 'call' }, what);
     if (path !== '/mcp') assertError(await (await known(hub, user, 'tcp')).ask('tools/call', { targetAgent: path.slice(5), name: tool }), code === -31001 ? -32001 : code);
-    const due = path === '/mcp' ? 2 : 3;
+    const due = code === -31001 ? 0 : path === '/mcp' ? 2 : 3; // ten a second of a user's calls without a right have lines
     for (const line of (await toolLines(hub, before + due)).slice(before)) assert.equal(line.outcome, 'error', what);
   }
 });
@@ -273,4 +273,21 @@ withUsers('a call that waits for its server is noted though a body like it would
   request.destroy();
   const [line] = await toolLines(hub, 1);
   assert.deepEqual([line.target, line.tool, line.outcome], ['mute', 'b', 'cancelled']);
+});
+
+withUsers('who may not call fills no journal', USERS, HOW, async (hub) => {
+  const COUNT = 200, long = 'x'.repeat(5000);
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a' } };
+  const post = (user, path) => send(hub, 'POST', path, { body, fields: bearer(user) });
+  for (const answer of await Promise.all(Array.from({ length: COUNT }, () => post('none', '/mcp/one')))) assert.equal(answer.status, 403);
+  assert.equal((await post('none', `/mcp/${long}`)).status, 403);
+  assert.equal((await post('all', `/mcp/${long}`)).status, 404);
+  const told = () => lines(hub, 'refusal').length + lines(hub, 'refusals').reduce((sum, { count }) => sum + count, 0);
+  for (const end = Date.now() + WAIT_MS; told() < COUNT + 1 && Date.now() < end;) await new Promise(setImmediate);
+  assert.equal(told(), COUNT + 1);
+  const none = lines(hub, 'tool').filter(({ source }) => source.user === 'none');
+  assert.equal(none.length, lines(hub, 'refusal').length);
+  assert.ok(none.length < COUNT / 2, none.length); // ten a second
+  const [missing] = lines(hub, 'tool').filter(({ source }) => source.user === 'all');
+  assert.equal(missing.target, long.slice(0, 255));
 });

@@ -315,9 +315,14 @@ static void sift_list(struct shard *shard, const struct pending *pending, struct
 
 // --- Calls that no server gets
 
-// A user who is over a limit must not fill the journal: lines of such calls are bounded as those of refusals are.
+// A user who is over a limit, or who has no right to the call, must not fill the journal: lines of such calls are bounded as
+// those of refusals are. A call without a right was noted as a refusal before, and has a line if that one has.
 static bool has_line(struct shard *shard, const struct user *user, enum error error) {
-    return journal_is_on(shard) && (error != ERROR_OVERLOADED || audit_may_report(shard, user));
+    if (!journal_is_on(shard))
+        return false;
+    return error == ERROR_OVERLOADED    ? audit_may_report(shard, user)
+           : error == ERROR_NOT_ALLOWED ? audit_reports(shard, user)
+                                        : true;
 }
 
 // Ends a call. `lined`: the call has a line, which is `entry`, or NULL without memory for the line.
@@ -340,8 +345,9 @@ void tool_calls_refused(struct shard *shard, const struct tool_refusal *refusal)
     if (entry) {
         journal_line_begin(&entry->line, io_wall_ms(shard->io), "tool");
         audit_put_user(shard, &entry->line, refusal->connection, refusal->user);
-        journal_line_string(&entry->line, "target", refusal->server_bytes ? refusal->server : NULL,
-                            refusal->server_bytes);
+        journal_line_string(
+            &entry->line, "target", refusal->server_bytes ? refusal->server : NULL,
+            json_cut_at_character(refusal->server, refusal->server_bytes, AGENT_ID_BYTES_MAX));
         put_tool(&entry->line, refusal->tool, refusal->tool_bytes);
     }
     uint64_t now_ms = shard_now_ms(shard); // which may lie behind that of another shard
