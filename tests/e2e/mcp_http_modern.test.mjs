@@ -176,7 +176,7 @@ web('SIGHUP takes a server away while the hub asks of its era', { ...HUB, option
   await until('the question', () => new Promise((done) => setImmediate(() => done(existsSync(`${SHUT}.asked`)))));
   writeFileSync(join(directory, 'shut.ini'), LEGACY);
   hub.process.kill('SIGHUP');
-  await errorOf(await early, 503, -31052);
+  assert.equal((await errorOf(await early, 404, -31010)).data.agent, 'server');
   writeFileSync(SHUT, '');
   writeFileSync(join(directory, 'shut.ini'), shut);
   hub.process.kill('SIGHUP');
@@ -188,6 +188,21 @@ web('SIGHUP takes a server away while the hub asks of its era', { ...HUB, option
   await errorOf(await late, 200, -31050);
   for (const file of [SHUT, `${SHUT}.asked`]) rmSync(file, { force: true }); // for the next hub
   writeFileSync(join(directory, 'shut.ini'), shut);
+});
+
+const slow = join(directory, 'slow'), slowly = `[child server]\ncommand = sh -c 'python3 -S -E ${program} --both; echo > ${slow}; exec sleep 60'\nprotocol = mcp\n`;
+writeFileSync(join(directory, 'slowly.ini'), slowly);
+web('a server whose section was removed is unknown at once, though its program has not ended', { ...HUB, options: ['--config', join(directory, 'slowly.ini')] }, async (hub) => {
+  const session = await Session.open(hub);
+  await ask(hub, 'where');
+  writeFileSync(join(directory, 'slowly.ini'), LEGACY);
+  hub.process.kill('SIGHUP');
+  await until('the end of its input', () => new Promise((done) => setImmediate(() => done(existsSync(slow)))));
+  await errorOf(await modern(hub, 'where'), 404, -31010);
+  await errorOf(await session.call('where'), 404, -31010);
+  await errorOf(await send(hub, 'POST', '/mcp/server', { body: { jsonrpc: '2.0', id: 1, method: 'initialize', params: OPENING } }), 404, -31010);
+  rmSync(slow); // for the next hub
+  writeFileSync(join(directory, 'slowly.ini'), slowly);
 });
 
 const lists = fileURLToPath(new URL('mcp_lists.py', import.meta.url));

@@ -28,6 +28,7 @@
 #include "router/features/mcp_http/mcp_owner.h"
 #include "router/features/mcp_http/mcp_post.h"
 #include "router/features/mcp_http/mcp_reply.h"
+#include "router/features/mcp_http/mcp_server.h"
 #include "router/features/mcp_http/mcp_session.h"
 #include "router/features/mcp_http/mcp_stream.h"
 #include "router/features/mcp_http/mcp_table.h"
@@ -44,7 +45,7 @@ struct place {
 
 static bool is_there(const struct shard *shard, const struct place *place) {
     const struct child_record *record = child_record_find(shard->hub, place->name, place->bytes);
-    return record && child_record_is_mcp(record);
+    return record && child_record_is_mcp(record) && mcp_server_section(shard, place->name, place->bytes);
 }
 
 static bool reaches_any(const struct shard *shard, const struct user *user) {
@@ -453,14 +454,6 @@ static void turn(struct shard *shard) {
         close_all(shard);
 }
 
-static const struct child_settings *section_of(const struct shard *shard, const struct mcp_client *client) {
-    const struct child_settings *child = shard->settings->children;
-    while (child && (strlen(child->name) != client->name_bytes ||
-                     memcmp(child->name, client->name, client->name_bytes) != 0))
-        child = child->next;
-    return child && child->protocol == CHILD_MCP ? child : NULL;
-}
-
 // Which servers there are, in their order.
 static uint64_t server_set(const struct shard *shard) {
     uint64_t hash = 1;
@@ -504,7 +497,7 @@ static void review_clients(struct shard *shard, bool is_changed) {
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct mcp_client *client = list_entry(node, struct mcp_client, link);
         next = node->next;
-        if (client->name_bytes && !section_of(shard, client)) {
+        if (client->name_bytes && !mcp_server_section(shard, client->name, client->name_bytes)) {
             fail_calls(shard, client);
             mcp_table_close(shard, client);
         } else if (!client->name_bytes && is_changed) {

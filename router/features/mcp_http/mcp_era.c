@@ -112,15 +112,17 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     quota_give(&shard->quota, wait);
 }
 
-// Serves those that wait; `refuses`: or refuses them, where nobody knows the server's era.
+// Serves those that wait; `refuses`: or refuses them, where nobody knows the server's era. One whose server's section was removed
+// is served, since serving refuses it for that.
 static void settle(struct shard *shard, struct mcp_server *server, bool refuses) {
     struct list waits;
     assert(!server->is_asked);
     list_init(&waits);
     list_move_all(&server->waits, &waits); // what waits anew isn't among these
+    refuses &= server->era == MCP_ERA_UNKNOWN && mcp_server_section(shard, server->name, server->name_bytes);
     while (!list_empty(&waits)) {
         struct mcp_wait *wait = list_entry(waits.next, struct mcp_wait, link);
-        if (refuses && server->era == MCP_ERA_UNKNOWN && !wait->is_for_all)
+        if (refuses && !wait->is_for_all)
             refuse_one(shard, wait, server);
         else
             serve_one(shard, wait);

@@ -3,7 +3,16 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/child/child_settings.h"
 #include "router/features/mcp_http/mcp_table.h"
+
+const struct child_settings *mcp_server_section(const struct shard *shard, const char *name, size_t bytes) {
+    assert(shard->index == 0);
+    const struct child_settings *child = shard->settings->children;
+    while (child && (strlen(child->name) != bytes || memcmp(child->name, name, bytes) != 0))
+        child = child->next;
+    return child && child->protocol == CHILD_MCP ? child : NULL;
+}
 
 struct mcp_server *mcp_server_find(const struct shard *shard, const char *name, size_t bytes) {
     assert(shard->index == 0);

@@ -47,6 +47,8 @@ struct mcp_server {
     char name[];
 };
 
+// The section of the server of this name; NULL: there is none, or it was removed, though its program may be ending still.
+const struct child_settings *mcp_server_section(const struct shard *shard, const char *name, size_t bytes);
 // The server of this name; NULL: nothing was ever asked of it, or all is forgotten.
 struct mcp_server *mcp_server_find(const struct shard *shard, const char *name, size_t bytes);
 // The same, made if there is none; NULL without memory.
