@@ -171,9 +171,11 @@ static void lines_of_refusals(void **state) {
     uint32_t suppressed = 99;
     for (int count = 0; count < 25; count++) {
         assert_int_equal(account_refuse(account, START + (uint64_t)count, &suppressed), count < 10);
+        assert_int_equal(account_reports(account, START + (uint64_t)count), count < 10);
         assert_int_equal(suppressed, 0);
     }
     assert_int_equal(account_suppressed(account, START + 999 * MS), 0); // the second isn't over
+    assert_true(account_reports(account, START + SECOND));
     assert_true(account_refuse(account, START + SECOND, &suppressed));
     assert_int_equal(suppressed, 15);
     assert_true(account_refuse(account, START + SECOND, &suppressed));
