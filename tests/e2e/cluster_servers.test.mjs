@@ -176,7 +176,7 @@ test('who looks names up has ended: that is said at once, and who is here is ser
   const source = await hub.peer();
   await until('it was asked', async () => (await source.ask('hub/stats')).result.cluster_dials_failed > 0);
   process.kill(Number(resolver()), 'SIGKILL');
-  await until('that is said', async () => /patchbayd: cluster: the process that looks names up has ended: restart the hub/.test(hub.stderr));
+  await until('that is said', async () => /patchbayd: cluster: server \S+: the process that looks names up has ended: restart the hub/.test(hub.stderr));
   (await hub.agent('a')).serve(() => 1);
   assert.equal((await source.ask('work', { targetAgent: 'a' })).result, 1);
   await hub.stop();

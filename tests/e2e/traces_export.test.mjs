@@ -416,6 +416,22 @@ test('a name that means nothing is in the log, and the spans wait', async () => 
   }
 });
 
+test('a resolver that has ended is in the log at once, and the spans wait', async () => {
+  const hub = await start('http://no-such-host.invalid:4318', ['--insecure'], 1);
+  try {
+    const { pid } = hub.process, comm = (child) => readFileSync(`/proc/${child}/comm`, 'utf8').trim();
+    const resolver = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').find((child) => comm(child) === 'patchbay-names');
+    process.kill(Number(resolver), 'SIGKILL');
+    await ask(hub, 3);
+    await within((async () => {
+      while (!/collector no-such-host\.invalid:4318: the process that looks names up has ended: restart the hub/.test(hub.stderr)) await sleep(20);
+    })(), 'the line', 5_000);
+    assert.deepEqual(await counted(hub), { exported: 0, queue: 0, rate: 0, refused: 0 });
+  } finally {
+    await hub.stop();
+  }
+});
+
 test('SIGHUP changes the part, the rate and whose span stands in what is forwarded', async () => {
   const collector = await Collector.open(), elsewhere = await Collector.open();
   const directory = mkdtempSync(join(tmpdir(), 'patchbay-traces-')), file = join(directory, 'hub.ini');

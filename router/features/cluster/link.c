@@ -1,8 +1,6 @@
 #include "router/features/cluster/link.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,61 +49,6 @@ void link_note_error(struct link *link, const uint8_t *bytes, uint32_t count) {
     link_note_fault(link, text);
 }
 
-// --- Where a server is that is known by its name
-
-static void listen_to_resolver(struct link_resolver *resolving, struct io *io) {
-    if (resolving->receives || !resolving->resolver)
-        return;
-    resolving->receives = true;
-    io_receive(io, resolving->resolver->socket, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER),
-               false);
-}
-
-// Forgets what was answered, and what may come.
-static void forget_addresses(struct link_resolver *resolving) {
-    resolving->answer.count = resolving->next = 0;
-    resolving->number++;
-}
-
-// False where nobody is there to be asked.
-static bool ask_resolver(struct link_resolver *resolving, struct io *io, const struct nats_url *url) {
-    struct resolver_question question = {.port = url->port};
-    static_assert(sizeof question.host == sizeof url->host, "a name fits");
-    if (!resolving->resolver)
-        return false;
-    forget_addresses(resolving);
-    question.number = resolving->number;
-    memcpy(question.host, url->host, sizeof question.host);
-    listen_to_resolver(resolving, io);
-    io_send_now(io, resolving->resolver->socket, &question, sizeof question);
-    return true;
-}
-
-// A packet comes whole. Whether it is the answer to what was asked last.
-static bool take_addresses(struct link_resolver *resolving, const struct io_event *event) {
-    struct resolver_answer answer;
-    if (event->result != sizeof answer)
-        return false;
-    memcpy(&answer, buffer_arrival(event->buffer), sizeof answer);
-    if (answer.number != resolving->number || answer.count > RESOLVER_ADDRESSES_MAX ||
-        resolving->answer.count)
-        return false;
-    resolving->answer = answer;
-    return true;
-}
-
-static bool read_resolver(struct link_resolver *resolving, struct io *io, const struct io_event *event) {
-    bool fresh = take_addresses(resolving, event);
-    assert(resolving->receives);
-    buffer_drop(event->buffer);
-    resolving->receives = event->more;
-    if (!event->more && (event->result > 0 || event->result == -ENOBUFS || event->result == -EINTR))
-        listen_to_resolver(resolving, io);
-    else if (!event->more && event->result != -ECANCELED)
-        resolving->resolver = NULL; // it has gone
-    return fresh;
-}
-
 // --- Trying
 
 // The next one has its turn after a pause.
@@ -117,9 +60,8 @@ static void rest(struct link *link) {
         return;
     uint32_t pause_ms = reconnect_backoff_next(&link->backoff, &shard->hub->settings.secrets.tables);
     wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + pause_ms);
-    if (++link->resolving.next < link->resolving.answer.count)
+    if (host_lookup_advance(&link->lookup))
         return; // the server is at another address, too
-    forget_addresses(&link->resolving);
     link->server = (link->server + 1) % link->server_count;
 }
 
@@ -129,12 +71,11 @@ void link_fail(struct link *link) {
     rest(link);
 }
 
-static void dial_at(struct link *link, const struct sockaddr_storage *address, uint32_t bytes) {
+static void dial_at(struct link *link, const struct sockaddr *address, uint32_t bytes) {
     struct shard *shard = link->shard;
     assert(!link->peer && link->socket < 0 && bytes > 0);
     link->has_fault = false;
-    int fresh = io_connect(shard->io, (const struct sockaddr *)address, bytes,
-                           FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_LINK));
+    int fresh = io_connect(shard->io, address, bytes, FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_LINK));
     if (fresh < 0) {
         link_note_fault(link, strerror(-fresh));
         link_fail(link);
@@ -146,33 +87,35 @@ static void dial_at(struct link *link, const struct sockaddr_storage *address, u
 }
 
 static void resolve(struct link *link) {
-    struct shard *shard = link->shard;
-    assert(link->shard->index == 0);
-    if (!ask_resolver(&link->resolving, shard->io, &link_server(link)->url)) {
-        link_fail(link); // who looks names up has ended, which was said
+    const struct nats_url *url = &link_server(link)->url;
+    static_assert(sizeof url->host == RESOLVER_HOST_BYTES_MAX + 1, "a name fits");
+    if (!host_lookup_ask(&link->lookup, url->host, url->port)) {
+        link_note_fault(link, host_lookup_fault(&link->lookup));
+        link_fail(link);
         return;
     }
     link->state = LINK_RESOLVING;
-    wheel_arm(&shard->wheel, &link->timer, shard_now_ms(shard) + CLUSTER_GREETING_MS);
+    wheel_arm(&link->shard->wheel, &link->timer, shard_now_ms(link->shard) + CLUSTER_GREETING_MS);
 }
 
 void link_dial(struct link *link) {
-    const struct cluster_server *server = link_server(link);
-    const struct resolver_answer *answer = &link->resolving.answer;
+    const struct address *own = &link_server(link)->address;
+    uint32_t bytes = own->bytes;
     assert(link->state == LINK_RESTING);
     if (link->shard->phase != HUB_SERVING)
         return;
-    if (server->address.bytes)
-        dial_at(link, &server->address.storage, server->address.bytes);
-    else if (answer->count)
-        dial_at(link, &answer->addresses[link->resolving.next].address,
-                answer->addresses[link->resolving.next].bytes);
+    const struct sockaddr *address =
+        bytes ? (const struct sockaddr *)&own->storage : host_lookup_address(&link->lookup, &bytes);
+    if (address)
+        dial_at(link, address, bytes);
     else
         resolve(link);
 }
 
 void link_give_up(struct link *link) {
     if (link->state == LINK_RESOLVING) { // what comes of it is too late
+        if (link->shard->phase == HUB_SERVING)
+            link_note_fault(link, host_lookup_fault(&link->lookup));
         wheel_disarm(&link->timer);
         link_fail(link);
         return;
@@ -181,32 +124,20 @@ void link_give_up(struct link *link) {
     io_shutdown(link->shard->io, link->socket, SHUT_RDWR);
 }
 
-static void note_resolver_gone(struct link *link) {
-    assert(!link->resolving.resolver);
-    log_write(LOG_LINK_FAULT, LOG_FIELDS(log_unknown()),
-              "cluster: the process that looks names up has ended: restart the hub to reach servers by name");
-    if (link->state == LINK_RESOLVING) // not in vain, until its time is up
-        link_give_up(link);
-    else if (link->state == LINK_RESTING && !timer_armed(&link->timer))
-        link_fail(link);
-}
-
 void link_resolved(struct shard *shard, const struct io_event *event) {
     struct link *link = cluster_of(shard);
-    struct link_resolver *resolving = &link->resolving;
-    bool was_there = resolving->resolver != NULL, fresh = read_resolver(resolving, shard->io, event);
-    if (was_there && !resolving->resolver) {
-        note_resolver_gone(link);
-    } else if (fresh && link->state == LINK_RESOLVING) {
-        const struct resolver_answer *answer = &resolving->answer;
-        wheel_disarm(&link->timer);
-        link->state = LINK_RESTING;
-        if (answer->count) {
-            link_dial(link);
+    enum host_lookup_step step = host_lookup_take(&link->lookup, event);
+    uint32_t bytes;
+    if (step != HOST_LOOKUP_OPEN && link->state == LINK_RESOLVING) {
+        if (!host_lookup_address(&link->lookup, &bytes)) {
+            link_give_up(link);
             return;
         }
-        link_note_fault(link, answer->fault ? gai_strerror(answer->fault) : "its name has no address");
-        link_fail(link);
+        wheel_disarm(&link->timer);
+        link->state = LINK_RESTING;
+        link_dial(link);
+    } else if (step == HOST_LOOKUP_GONE) {
+        link_note_fault(link, host_lookup_fault(&link->lookup));
     }
 }
 
@@ -254,7 +185,7 @@ void link_welcomed(struct link *link) {
     const char *server = name_of(link);
     assert(link->state == LINK_JOINING && link->peer);
     link->state = LINK_UP;
-    forget_addresses(&link->resolving); // the next time its name may mean another place
+    host_lookup_forget(&link->lookup); // the next time its name may mean another place
     link->beat_ms = link->up_ms = link->turned_ms = shard_now_ms(shard);
     stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_LINKS_OPENED));
     log_write(LOG_LINK_UP, LOG_FIELDS(log_text(server)), "cluster: link to %s stands, as hub %.*s", server,
@@ -329,7 +260,8 @@ bool link_open(struct shard *shard, const struct transport *transport) {
     }
     memcpy(link->servers, settings->servers, sizeof settings->servers);
     link->server_count = settings->server_count;
-    link->resolving.resolver = settings->resolver;
+    host_lookup_init(&link->lookup, shard->io, settings->resolver,
+                     FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
     shard->claims = claims;
     shard->states[FEATURE_CLUSTER] = link;
     link_dial(link);
@@ -355,10 +287,7 @@ void link_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     if (!link)
         return;
-    if (link->resolving.receives && link->resolving.resolver)
-        io_cancel(shard->io, link->resolving.resolver->socket,
-                  FEATURE_TOKEN(FEATURE_CLUSTER, CLUSTER_TOKEN_RESOLVER));
-    link->resolving.resolver = NULL;
+    host_lookup_stop(&link->lookup);
     if (link->state == LINK_RESTING)
         wheel_disarm(&link->timer);
     if (link->state == LINK_DIALLING || link->state == LINK_RESOLVING)
@@ -367,5 +296,5 @@ void link_stop(struct shard *shard) {
 
 bool link_at_rest(const struct shard *shard) {
     const struct link *link = cluster_of(shard);
-    return !link || (!link->peer && link->state == LINK_RESTING && !link->resolving.receives);
+    return !link || (!link->peer && link->state == LINK_RESTING && !link->lookup.receives);
 }

@@ -7,8 +7,7 @@
 #include "core/base/list.h"
 #include "core/base/reconnect_backoff.h"
 #include "core/base/wheel.h"
-#include "io/io.h"
-#include "io/resolver.h"
+#include "io/host_lookup.h"
 #include "router/engine/message/remote_mail.h"
 #include "router/engine/shard/peer.h"
 #include "router/features/cluster/cluster_members.h"
@@ -130,15 +129,6 @@ struct inbound_requests {
 
 // --- The link
 
-// Where a server is that is known by its name: asked each time anew.
-struct link_resolver {
-    const struct resolver *resolver; // NULL: names aren't looked up
-    bool receives;                   // what it says is received
-    uint32_t number;                 // of what was asked last
-    uint32_t next;                   // of the addresses
-    struct resolver_answer answer;   // its addresses stay as long as they are dialled; count 0: there is none
-};
-
 // The last fault that a server named or showed, and when the fault was logged.
 struct link_fault {
     uint64_t hash, ms;
@@ -151,7 +141,7 @@ struct link {
     // The servers of the settings, and behind them those that a server has named.
     struct cluster_server servers[2 * CLUSTER_SERVERS_MAX];
     uint32_t server_count, server;                 // the one that is dialled, or that the link is to
-    struct link_resolver resolving;                // of a server whose host is a name: where it is
+    struct host_lookup lookup;                     // of a server whose host is a name: where it is
     char server_text[NATS_URL_HOST_BYTES_MAX + 8]; // as the log names it
     int socket;                                    // while it is DIALLING
     struct reconnect_backoff backoff;              // the pause before the next dial

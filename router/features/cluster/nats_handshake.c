@@ -149,7 +149,7 @@ static void learn_server(struct link *link, const char *url, size_t bytes) {
     assert(url || bytes == 0);
     if (!nats_url_place(url, bytes, &fresh.url) ||
         !(address_place(&fresh.address, fresh.url.host, fresh.url.is_v6, fresh.url.port) ||
-          link->resolving.resolver) ||
+          link->lookup.resolver) ||
         is_known(link, &fresh))
         return;
     if (!is_numeric(fresh.url.host) || is_numeric(own->shown))

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -11,8 +10,8 @@
 #include "core/requests/trace_rejection.h"
 #include "core/requests/trace_span.h"
 #include "core/wire/http_answer.h"
+#include "io/host_lookup.h"
 #include "io/log.h"
-#include "io/resolver.h"
 #include "router/engine/shard/feature.h"
 #include "router/features/trace/collector.h"
 
@@ -48,11 +47,10 @@ struct span_exporter {
     struct shard *shard;
     const struct http_url *url;
     struct collector collector;
-    const struct resolver *resolver; // looks the collector's name up; NULL: there is none
+    struct host_lookup lookup; // of the collector, where its URL has a name
     enum exporter_state state;
     int socket;           // below 0: none
     bool sends, receives; // an operation is under way
-    bool is_heard;        // the resolver is listened to
     struct list waiting;  // struct span_record.link, oldest first
     uint32_t count;       // of these
     uint32_t batch;       // of the first of them, which the POST under way has
@@ -68,11 +66,8 @@ struct span_exporter {
     uint64_t fault_ms;      // when the log last told of a fault; 0: not yet
     bool has_fault;         // the last POST had no success
     int error;              // of the connection of the POST under way; 0: none is known
-    struct resolver_answer addresses;
-    uint32_t next_address; // of those
-    uint32_t question;
-    struct text preamble; // what stands before the spans
-    struct text head;     // of the POST under way
+    struct text preamble;   // what stands before the spans
+    struct text head;       // of the POST under way
     struct iovec vectors[VECTORS_MAX];
     unsigned vector, vector_count;
     struct http_answer answer;
@@ -189,7 +184,6 @@ static void settle_taken(struct span_exporter *exporter) {
 
 // Logs why the collector has not taken the spans of the POST under way.
 static void tell_fault(struct span_exporter *exporter, unsigned status) {
-    const struct resolver_answer *found = &exporter->addresses;
     uint64_t least_ms = exporter->has_fault ? LOG_AGAIN_MS : LOG_MS, now = now_ms(exporter);
     const char *text = exporter->answer_bytes ? "its answer isn't HTTP, or isn't whole" : "no answer";
     char server[sizeof exporter->url->host + 8], answer[32];
@@ -201,7 +195,7 @@ static void tell_fault(struct span_exporter *exporter, unsigned status) {
     if (status)
         text = answer;
     else if (exporter->state == EXPORTER_RESOLVING)
-        text = found->fault ? gai_strerror(found->fault) : "its name isn't known in time";
+        text = host_lookup_fault(&exporter->lookup);
     else if (exporter->error && strerrordesc_np(exporter->error))
         text = strerrordesc_np(exporter->error);
     snprintf(server, sizeof server, exporter->url->is_v6 ? "[%s]:%u" : "%s:%u", exporter->url->host,
@@ -224,7 +218,8 @@ static void conclude(struct span_exporter *exporter) {
         tell_fault(exporter, status);
         bool is_asked = status && http_answer_retry_ms(answer, exporter->answer_text,
                                                        io_wall_ms(exporter->shard->io), &asked_ms);
-        exporter->next_address += status == 0;
+        if (status == 0 && exporter->state != EXPORTER_RESOLVING)
+            host_lookup_advance(&exporter->lookup);
         try_again(exporter, is_asked, asked_ms);
     }
     tell_dropped(exporter, false);
@@ -232,20 +227,6 @@ static void conclude(struct span_exporter *exporter) {
 }
 
 // --- A POST
-
-// Where the collector's name was looked up, its addresses are tried in turn. Once all have failed it is looked up again.
-static const struct sockaddr *address_of(struct span_exporter *exporter, uint32_t *bytes) {
-    const struct collector *collector = &exporter->collector;
-    const struct resolver_answer *found = &exporter->addresses;
-    if (collector->bytes) {
-        *bytes = collector->bytes;
-        return (const struct sockaddr *)&collector->address;
-    }
-    if (exporter->next_address >= found->count)
-        return NULL;
-    *bytes = found->addresses[exporter->next_address].bytes;
-    return (const struct sockaddr *)&found->addresses[exporter->next_address].address;
-}
 
 static void put_head(struct span_exporter *exporter, uint64_t body_bytes) {
     const struct http_url *url = exporter->url;
@@ -290,38 +271,22 @@ static bool compose(struct span_exporter *exporter) {
     return !exporter->head.failed;
 }
 
-static void listen_to_resolver(struct span_exporter *exporter) {
-    const struct resolver *resolver = exporter->resolver;
-    if (exporter->is_heard)
-        return;
-    exporter->is_heard = true;
-    io_receive(exporter->shard->io, resolver->socket, FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER),
-               false);
-}
-
-static void resolve(struct span_exporter *exporter) {
-    const struct http_url *url = exporter->url;
-    struct resolver_question question = {.number = ++exporter->question, .port = url->port};
-    static_assert(sizeof question.host == sizeof url->host, "a name fits");
-    exporter->addresses = (struct resolver_answer){.count = 0};
-    exporter->next_address = 0;
-    exporter->state = EXPORTER_RESOLVING;
-    memcpy(question.host, url->host, sizeof question.host);
-    listen_to_resolver(exporter);
-    io_send_now(exporter->shard->io, exporter->resolver->socket, &question, sizeof question);
-}
-
+// Where the collector's name was looked up, its addresses are tried in turn. Once all have failed it is looked up again.
 static void dial(struct span_exporter *exporter) {
-    uint32_t bytes = 0;
-    const struct sockaddr *address = address_of(exporter, &bytes);
+    const struct collector *collector = &exporter->collector;
+    uint32_t bytes = collector->bytes;
+    const struct sockaddr *address =
+        bytes ? (const struct sockaddr *)&collector->address : host_lookup_address(&exporter->lookup, &bytes);
+    static_assert(sizeof exporter->url->host == RESOLVER_HOST_BYTES_MAX + 1, "a name fits");
     assert(exporter->socket < 0 && !exporter->sends && !exporter->receives);
-    if (!address && exporter->resolver && exporter->state != EXPORTER_RESOLVING) {
-        resolve(exporter);
+    if (!address) {
+        exporter->state = EXPORTER_RESOLVING;
+        if (!host_lookup_ask(&exporter->lookup, exporter->url->host, exporter->url->port))
+            conclude(exporter);
         return;
     }
-    int fresh = address ? io_connect(exporter->shard->io, address, bytes,
-                                     FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_CONNECT))
-                        : -EHOSTUNREACH;
+    int fresh =
+        io_connect(exporter->shard->io, address, bytes, FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_CONNECT));
     if (fresh < 0) {
         exporter->error = -fresh;
         conclude(exporter);
@@ -367,9 +332,8 @@ static void schedule(struct span_exporter *exporter) {
     if (exporter->count == 0) {
         wheel_disarm(&exporter->timer);
         tell_dropped(exporter, exporter->hurries);
-        if (exporter->hurries && exporter->is_heard)
-            io_cancel(exporter->shard->io, exporter->resolver->socket,
-                      FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER));
+        if (exporter->hurries)
+            host_lookup_stop(&exporter->lookup);
         return;
     }
     bool is_full = exporter->count >= BATCH_SPANS_MAX || exporter->hurries;
@@ -528,35 +492,15 @@ void span_exporter_received(struct span_exporter *exporter, const struct io_even
         receive_rest(exporter);
 }
 
-// A packet comes whole.
-static bool take_addresses(struct span_exporter *exporter, const struct io_event *event) {
-    struct resolver_answer answer;
-    if (event->result != sizeof answer)
-        return false;
-    memcpy(&answer, buffer_arrival(event->buffer), sizeof answer);
-    if (answer.number != exporter->question || answer.count > RESOLVER_ADDRESSES_MAX)
-        return false;
-    exporter->addresses = answer;
-    exporter->next_address = 0;
-    return true;
-}
-
 void span_exporter_resolved(struct span_exporter *exporter, const struct io_event *event) {
-    assert(exporter->is_heard);
-    bool is_fresh = event->result > 0 && take_addresses(exporter, event);
-    if (event->result > 0)
-        buffer_drop(event->buffer);
-    exporter->is_heard = event->more;
-    if (exporter->state == EXPORTER_RESOLVING) {
-        bool goes_on =
-            event->more || event->result > 0 || event->result == -ENOBUFS || event->result == -EINTR;
-        if (is_fresh)
-            dial(exporter);
-        else if (goes_on)
-            listen_to_resolver(exporter);
-        else
-            conclude(exporter);
-    }
+    enum host_lookup_step step = host_lookup_take(&exporter->lookup, event);
+    uint32_t bytes;
+    if (step == HOST_LOOKUP_OPEN || exporter->state != EXPORTER_RESOLVING)
+        return;
+    if (host_lookup_address(&exporter->lookup, &bytes))
+        dial(exporter);
+    else
+        conclude(exporter);
 }
 
 // --- Its life
@@ -569,7 +513,8 @@ struct span_exporter *span_exporter_create(struct shard *shard) {
     assert(shard->index == 0);
     exporter->shard = shard;
     exporter->url = &shard->hub->settings.collector_url;
-    exporter->resolver = shard->hub->settings.resolvers[FEATURE_TRACE];
+    host_lookup_init(&exporter->lookup, shard->io, shard->hub->settings.resolvers[FEATURE_TRACE],
+                     FEATURE_TOKEN(FEATURE_TRACE, TRACE_TOKEN_RESOLVER));
     collector_place(&exporter->collector, exporter->url);
     exporter->socket = -1;
     exporter->pause_ms = PAUSE_MS;
@@ -587,7 +532,7 @@ struct span_exporter *span_exporter_create(struct shard *shard) {
 }
 
 void span_exporter_destroy(struct span_exporter *exporter) {
-    assert(exporter->state == EXPORTER_IDLE && list_empty(&exporter->waiting) && !exporter->is_heard);
+    assert(exporter->state == EXPORTER_IDLE && list_empty(&exporter->waiting) && !exporter->lookup.receives);
     wheel_disarm(&exporter->timer);
     text_deinit(&exporter->preamble);
     text_deinit(&exporter->head);
@@ -614,5 +559,5 @@ void span_exporter_drain(struct span_exporter *exporter) {
 
 bool span_exporter_holds(const struct span_exporter *exporter) {
     return atomic_load_explicit(&trace_hub_of(exporter->shard)->spans, memory_order_relaxed) > 0 ||
-           exporter->state != EXPORTER_IDLE || exporter->is_heard;
+           exporter->state != EXPORTER_IDLE || exporter->lookup.receives;
 }
