@@ -138,6 +138,13 @@ static int64_t offset_of(const struct message *message, uint32_t fault_at) {
     return (int64_t)message->frame->unit->body_at + fault_at;
 }
 
+// Answers a body as a whole, without an id, and wipes the body: nobody has judged a credential in it.
+static void refuse_whole(struct shard *shard, const struct message *message, struct exchange *exchange,
+                         enum error error, struct text *data) {
+    reply_error(shard, message->peer, (struct reply_to){.exchange = exchange}, error, data);
+    message_erase(message);
+}
+
 void refuse_body(struct shard *shard, const struct message *message) {
     static const char *const faults[] = {
         [LOOKUP_NOT_JSON] = "the body is not JSON",
@@ -164,8 +171,7 @@ void refuse_body(struct shard *shard, const struct message *message) {
     if (verdict == LOOKUP_BAD_ID)
         reply_data_number(&data, "limit", shard_limits(shard)->id_bytes_max);
     enum error error = verdict == LOOKUP_NOT_JSON ? ERROR_PARSE : ERROR_INVALID_REQUEST;
-    reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, error, &data);
-    message_erase(message);
+    refuse_whole(shard, message, message->exchange, error, &data);
 }
 
 void refuse_batch_size(struct shard *shard, const struct message *message) {
@@ -175,9 +181,7 @@ void refuse_batch_size(struct shard *shard, const struct message *message) {
     text_init(&data);
     reply_data_text(&data, "fault", "a batch has one member or more, up to the limit");
     reply_data_number(&data, "limit", shard_limits(shard)->batch_members_max);
-    reply_error(shard, message->peer, (struct reply_to){.exchange = message->exchange}, ERROR_INVALID_REQUEST,
-                &data);
-    message_erase(message);
+    refuse_whole(shard, message, message->exchange, ERROR_INVALID_REQUEST, &data);
 }
 
 void refuse_batch_rest(struct shard *shard, const struct message *batch, struct exchange *exchange) {
@@ -186,8 +190,7 @@ void refuse_batch_rest(struct shard *shard, const struct message *batch, struct 
     reply_data_text(&data, "fault", "so many members of a batch may come before a credential");
     reply_data_number(&data, "limit", UNKNOWN_MEMBERS_MAX);
     exchange_expect(exchange);
-    reply_error(shard, batch->peer, (struct reply_to){.exchange = exchange}, ERROR_NOT_INITIALIZED, &data);
-    message_erase(batch);
+    refuse_whole(shard, batch, exchange, ERROR_NOT_INITIALIZED, &data);
 }
 
 // Results cost the peer nothing. A few bytes from a peer that doesn't read would be megabytes of work, which
