@@ -33,13 +33,12 @@ struct config {
     uint32_t listeners_from; // the source (below) that named them
     struct address http;     // its transport is empty where there is none
     bool has_http;
-    uint32_t hosts_from, origins_from; // as listeners_from
-    uint32_t source;                   // what is being read: 0 the command line, n the n-th file
-    uint32_t line;                     // of that file
-    uint32_t files;                    // that were begun
-    uint32_t faults;                   // that have been named
-    char journal[PATH_MAX];            // where settings.journal points
-    char users[PATH_MAX];              // the file of users; empty: there is none
+    uint32_t source;        // what is being read: 0 the command line, n the n-th file
+    uint32_t line;          // of that file
+    uint32_t files;         // that were begun
+    uint32_t faults;        // that have been named
+    char journal[PATH_MAX]; // where settings.journal points
+    char users[PATH_MAX];   // the file of users; empty: there is none
     char tls_certificate[PATH_MAX], tls_key[PATH_MAX], tls_clients[PATH_MAX]; // empty: not given
     enum config_io io;                                                        // settings.io follows from it
     char user[ACCOUNT_NAME_BYTES]; // who the hub becomes; empty: nobody else

@@ -1,12 +1,9 @@
 #include "router/main/config_values.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/wire/field.h"
-#include "core/wire/http_request.h"
 #include "io/passed_sockets.h"
 #include "router/engine/shard/transport.h"
 #include "router/main/config_cluster.h"
@@ -100,85 +97,6 @@ static bool set_http(struct config *config, const struct option *option, const c
     return refuse(config, option, text, "HOST:PORT, https://HOST:PORT or off, with a port from 0 to 65535");
 }
 
-// --- Allowed names
-
-#define LOWER  "abcdefghijklmnopqrstuvwxyz"
-#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS "0123456789"
-
-// Labels with dots between. Patterns and lists, which bytes of a Host field could spell, are no names.
-static bool is_host_name(const char *name) {
-    return *name && *name != '.' && !strstr(name, "..") && !name[strspn(name, LOWER UPPER DIGITS "-_.")];
-}
-
-static bool is_host_address(const char *address) {
-    char inner[INET6_ADDRSTRLEN];
-    struct in6_addr binary;
-    assert(*address == '[' && strlen(address) > 2);
-    int count = snprintf(inner, sizeof inner, "%.*s", (int)strlen(address) - 2, address + 1);
-    return count < (int)sizeof inner && inet_pton(AF_INET6, inner, &binary) == 1;
-}
-
-// Puts the host of HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes. False: the text is something else.
-static bool read_host(const char *text, char *out) {
-    struct http_authority authority;
-    size_t bytes = strlen(text);
-    if (bytes > ALLOWLIST_BYTES_MAX ||
-        !http_authority_read((const uint8_t *)text, (struct span){0, (uint32_t)bytes}, &authority))
-        return false;
-    uint32_t host = authority.host.bytes;
-    assert(host > 0 && host <= bytes);
-    memcpy(out, text, host);
-    out[host] = '\0';
-    bool is_port_good = host == bytes || authority.port > 0;
-    return is_port_good && (*out == '[' ? is_host_address(out) : is_host_name(out));
-}
-
-// The port that browsers leave out: http and https have one of their own.
-static const char *own_port(const char *origin) {
-    return strncmp(origin, "https://", strlen("https://")) == 0 ? ":443"
-           : strncmp(origin, "http://", strlen("http://")) == 0 ? ":80"
-                                                                : NULL;
-}
-
-// Puts SCHEME://HOST[:PORT] into `out`, of ALLOWLIST_BYTES_MAX + 1 bytes, as browsers send it and compare the hub's answer with it: in
-// lower case, without the scheme's own port. An application's own pages may have a dot as their host: app://. False: the text is
-// something else.
-static bool read_origin(const char *text, char *out) {
-    char host[ALLOWLIST_BYTES_MAX + 1];
-    size_t scheme = strspn(text, LOWER UPPER DIGITS "+-."), bytes = strlen(text);
-    assert(scheme <= bytes);
-    if (bytes > ALLOWLIST_BYTES_MAX || strspn(text, LOWER UPPER) == 0 ||
-        strncmp(text + scheme, "://", strlen("://")) != 0)
-        return false;
-    const char *place = text + scheme + strlen("://");
-    if (strcmp(place, ".") != 0 && !read_host(place, host))
-        return false;
-    for (size_t at = 0; at <= bytes; at++)
-        out[at] = (char)field_lower((uint8_t)text[at]);
-    const char *port = own_port(out);
-    if (port && strcmp(out + bytes - strlen(port), port) == 0)
-        out[bytes - strlen(port)] = '\0';
-    return true;
-}
-
-// One source may name several, which replace what another one named before. The port of a host is of no account: a request may name any.
-static bool set_allowed(struct config *config, const struct option *option, const char *name) {
-    char read[ALLOWLIST_BYTES_MAX + 1];
-    bool hosts = option->offset == offsetof(struct config, settings.hosts);
-    struct allowlist *allowed = hosts ? &config->settings.hosts : &config->settings.origins;
-    uint32_t *from = hosts ? &config->hosts_from : &config->origins_from;
-    if (*from != config->source)
-        allowed->count = 0;
-    *from = config->source;
-    if (hosts && !read_host(name, read))
-        return refuse(config, option, name, "a host such as hub.example, 192.0.2.1 or [2001:db8::1]");
-    if (!hosts && !read_origin(name, read))
-        return refuse(config, option, name, "SCHEME://HOST[:PORT] such as https://app.example");
-    return allowlist_add(allowed, read) ||
-           refuse(config, option, name, hosts ? "16 names at most" : "16 origins at most");
-}
-
 // --- Others
 
 static bool set_extension(struct config *config, const struct option *option, const char *text) {
@@ -189,12 +107,29 @@ static bool set_extension(struct config *config, const struct option *option, co
     return !expected || config_complain(config, option->name, "expected %s", expected);
 }
 
-// The text may hold a credential where none is expected, and so isn't shown.
+// Whether another source than this one has given the option last, before the text that is being set.
+static bool is_replaced(const struct config *config, const struct option *option) {
+    uint32_t source = config->source, before = config->source;
+    for (const struct config_given *given = config->given; given; given = given->next) {
+        if (given->option != option)
+            continue;
+        before = source;
+        source = given->source;
+    }
+    assert(source == config->source);
+    return before != source;
+}
+
+// One source may give several, which replace what another one gave before.
 static bool set_parsed(struct config *config, const struct option *option, const char *text) {
     const struct feature *feature = option_feature(option);
     assert(feature && feature->read_option);
+    if (option->traits & OPTION_REPEATS && is_replaced(config, option))
+        (void)feature->read_option(&config->settings, option->name, NULL);
     const char *expected = feature->read_option(&config->settings, option->name, text);
-    return !expected || config_complain(config, option->name, "expected %s", expected);
+    return !expected ||
+           (option->traits & OPTION_SHOWN ? refuse(config, option, text, expected)
+                                          : config_complain(config, option->name, "expected %s", expected));
 }
 
 bool config_set(struct config *config, const struct option *option, const char *text) {
@@ -203,8 +138,6 @@ bool config_set(struct config *config, const struct option *option, const char *
         return set_listener(config, option, text);
     case OPTION_HTTP:
         return set_http(config, option, text);
-    case OPTION_ALLOW:
-        return set_allowed(config, option, text);
     case OPTION_TEXT:
         return set_text(config, option, text);
     case OPTION_NATS:

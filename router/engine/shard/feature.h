@@ -268,7 +268,8 @@ struct feature {
     // Each stands behind the program's own options of its group.
     const struct option *options;
     // Reads the text of an option of the kind OPTION_PARSED, by the option's name, into the settings. Returns NULL, or what
-    // is expected of the text: static, and without the text itself, which may hold a credential.
+    // is expected of the text: static, and without the text itself, which may hold a credential. A text of NULL, for an
+    // option that repeats, forgets all that was read: another source gives the option from now on.
     const char *(*read_option)(struct hub_settings *settings, const char *name, const char *text);
     // Completes the settings, after all options were read and before there is a hub. `insecure` is --insecure. Returns NULL,
     // or the name of an option that can't be used, and then writes why.

@@ -10,7 +10,6 @@
 enum option_kind {
     OPTION_LISTEN,
     OPTION_HTTP,
-    OPTION_ALLOW,
     OPTION_CHOICE, // one of a closed set of words
     OPTION_TEXT,
     OPTION_NATS,
@@ -48,6 +47,7 @@ enum {
     OPTION_RELOADS = 2,  // SIGHUP takes it up
     OPTION_ARGUMENT = 4, // of the command line alone: it is no key of a file
     OPTION_SECRET = 8,   // its value may hold a credential, and must not be shown
+    OPTION_SHOWN = 16, // of OPTION_PARSED: a value at fault is shown, as nobody would put a credential there
 };
 
 struct option {

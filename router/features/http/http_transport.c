@@ -7,6 +7,7 @@
 #include "router/engine/send/reply.h"
 #include "router/engine/shard/option.h"
 #include "router/engine/shard/peer_cold.h"
+#include "router/features/http/http_allow.h"
 #include "router/features/http/http_authn.h"
 #include "router/features/http/http_response.h"
 #include "router/features/http/http_routes.h"
@@ -256,11 +257,11 @@ static const struct option http_options[] = {
     {"http", OPTION_HTTP, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
      "127.0.0.1:7412, or off where --listen is given",
      "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
-    {"allow-host", OPTION_ALLOW, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS, OPTION_FIELD(hosts), 0,
-     0, NULL, "NAME", NULL, NULL,
+    {"allow-host", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
+     OPTION_FIELD(hosts), 0, 0, NULL, "NAME", NULL, NULL,
      "name that HTTP's Host may be, besides the address served and localhost; repeatable"},
-    {"allow-origin", OPTION_ALLOW, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS, OPTION_FIELD(origins),
-     0, 0, NULL, "ORIGIN", NULL, NULL,
+    {"allow-origin", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
+     OPTION_FIELD(origins), 0, 0, NULL, "ORIGIN", NULL, NULL,
      "SCHEME://HOST[:PORT] whose pages may use the hub, besides its own; repeatable"},
     {.name = NULL},
 };
@@ -271,6 +272,7 @@ const struct feature http_feature = {
     .name = "http",
     .transports = http_transports,
     .options = http_options,
+    .read_option = http_allow_read_option,
     .counters = http_counters,
     .gauges = http_gauges,
     .stats_order = 1,
