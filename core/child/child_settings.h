@@ -32,13 +32,6 @@ struct restart {
 bool restart_ended(struct restart *restart, const struct restart_policy *policy, uint64_t ran_ms, bool failed,
                    uint64_t *delay_ms);
 
-// A command line, split into words as a shell would: blanks separate; '…' keeps what is in it; in "…" a
-// backslash stands before $ ` " and \, outside before anything. Nothing is expanded: no shell runs.
-//
-// Writes the words to `out`, each with a zero byte behind it: never more bytes than the text and one. Returns
-// how many there are; SIZE_MAX when a quotation or an escape has no end.
-size_t argv_split(const char *text, char *out);
-
 enum child_protocol { CHILD_PLAIN, CHILD_HERMES, CHILD_MCP };
 
 enum {

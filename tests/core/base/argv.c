@@ -9,7 +9,7 @@
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
-#include "core/child/child_settings.h"
+#include "core/base/argv.h"
 
 static void the_table(void **state) {
     (void)state;
