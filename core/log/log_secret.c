@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/argv.h"
 #include "core/log/secret_variant.h"
 
 enum { STARS = 3, BEARER_BYTES_MIN = 8, JWT_BYTES_MIN = 20, SEED_BYTES = 58, TOKEN_BYTES_MIN = 40 };
@@ -213,50 +214,123 @@ size_t log_hide_named(char *text, size_t bytes) {
     return bytes;
 }
 
-// --- Arguments of a command
+// --- Words of a command
 
-static bool is_quote(char byte) {
-    return byte == '"' || byte == '\'';
+// Ends of names that tell of a secret in a command, beside secret_names. In what a program says they may be ordinary words.
+static const char *const argument_names[] = {"auth", "bearer", "cookie", "jwt", "pass", "passcode", "pwd"};
+
+static bool ends_with_any(const char *text, size_t end) {
+    size_t count = sizeof secret_names / sizeof *secret_names, index = 0;
+    if (find_name(text, end, count) < count)
+        return true;
+    count = sizeof argument_names / sizeof *argument_names;
+    while (index < count && !ends_with_name(text, end, argument_names[index]))
+        index++;
+    return index < count;
 }
 
-// Whether the value of an argument begins behind `at`: `=` stands there, or the blank behind an option such as --token.
-static bool precedes_argument(const char *text, size_t bytes, size_t word, size_t at) {
-    size_t count = sizeof secret_names / sizeof *secret_names;
-    assert(word <= at && at < bytes);
-    bool is_option = text[at] == ' ' && text[word] == '-' && at + 1 < bytes && text[at + 1] != '-';
-    return (text[at] == '=' || is_option) && find_name(text, at, count) < count;
-}
-
-// Hides the value behind `at`, where these quotes are open; 0: none are. Returns what follows the value.
-static size_t hide_argument(char *text, size_t *bytes, size_t at, char quote) {
-    size_t begin = at + 1;
-    char end_quote = text[at] == '=' ? quote : '\0';
-    assert(at < *bytes);
-    while (text[at] == ' ' && begin < *bytes && text[begin] == ' ')
-        begin++;
-    if (begin < *bytes && is_quote(text[begin]) && text[begin] != quote)
-        end_quote = text[begin++];
-    size_t end = begin;
-    while (end < *bytes && (end_quote ? text[end] != end_quote : !is_blank_or_quote(text[end])))
-        end++;
-    return end - begin >= LOG_SECRET_BYTES_MIN ? put_stars(text, bytes, begin, end - begin) : end;
-}
-
-size_t log_hide_arguments(char *text, size_t bytes) {
-    char quote = '\0'; // that is open
-    for (size_t at = 0, word = 0; at < bytes; at++) {
-        if (quote ? text[at] == quote : is_quote(text[at])) {
-            quote = quote ? '\0' : text[at];
-            word = at + 1;
-        } else if (precedes_argument(text, bytes, word, at)) {
-            at = hide_argument(text, &bytes, at, quote);
-            at -= at < bytes && text[at] == quote; // the end of the quotes is looked at
-            word = at + 1;
-        } else if (text[at] == ' ') {
-            word = at + 1;
-        }
+// Where the value begins that has a name of a secret before it; `bytes`: the word has none. Behind a blank, as in the command of
+// `sh -c`, the name must be an option's. Quotes that belong to the name may stand behind it.
+static size_t find_value(const char *word, size_t bytes) {
+    for (size_t at = 0, option = 0; at < bytes; at++) {
+        bool is_blank = (unsigned char)word[at] <= ' ';
+        size_t end = at, value = at + 1;
+        while (end > 0 && strchr(" \t\"'\\", word[end - 1]))
+            end--;
+        while (value < bytes && (unsigned char)word[value] <= ' ')
+            value++;
+        bool precedes_value = is_blank ? word[option] == '-' : word[at] == '=' || word[at] == ':';
+        if (precedes_value && value < bytes && ends_with_any(word, end))
+            return value;
+        option = is_blank || (option == at && is_blank_or_quote(word[at])) ? at + 1 : option;
     }
     return bytes;
+}
+
+// Whether the next word is the value of this one: of an option, of a header's name, of a scheme of HTTP. `is_value`: this one is the
+// value of the word before, as in `Authorization: Bearer VALUE`.
+static bool awaits_value(const char *word, size_t bytes, bool is_value) {
+    static const char *const schemes[] = {"bearer", "basic", "digest", "token", "apikey", "negotiate"};
+    enum { OWN = 2 }; // so many schemes are no other words
+    bool is_header = bytes > 0 && word[bytes - 1] == ':';
+    bool is_option = bytes > 0 && *word == '-' && !memchr(word, '=', bytes);
+    if ((is_header || is_option) && ends_with_any(word, bytes - is_header))
+        return true;
+    for (size_t index = 0; index < (is_value ? sizeof schemes / sizeof *schemes : OWN); index++)
+        if (strlen(schemes[index]) == bytes && strncasecmp(word, schemes[index], bytes) == 0)
+            return true;
+    return false;
+}
+
+// Adds a word of a command in quotes, if it needs any.
+static void add_quoted(struct text *out, const char *word, size_t bytes) {
+    bool is_plain = bytes > 0;
+    for (size_t at = 0; at < bytes; at++)
+        is_plain &= !is_blank_or_quote(word[at]) && word[at] != '\\';
+    text_add(out, "'", !is_plain);
+    for (size_t at = 0; at < bytes; at++)
+        if (word[at] == '\'')
+            text_put(out, "'\\''");
+        else
+            text_add(out, word + at, 1);
+    text_add(out, "'", !is_plain);
+}
+
+// Adds the word with `***` for its credentials. The user of a URL ends at the last @: in quotes a password may have blanks and quotes.
+static void add_without_credentials(struct text *out, const char *word, size_t bytes) {
+    assert(bytes > 0);
+    const char *scheme = memmem(word, bytes, "://", 3), *user = scheme ? scheme + 3 : NULL;
+    const char *at = user ? memrchr(user, '@', bytes - (size_t)(user - word)) : NULL;
+    size_t shown = at ? (size_t)(user - word) : 0;
+    text_add(out, word, shown);
+    text_put(out, at ? "***" : "");
+    shown = at ? (size_t)(at - word) : 0;
+    text_add(out, word + shown, bytes - shown);
+    out->length = out->failed ? 0 : log_hide_credentials(out->bytes, out->length);
+}
+
+// Adds a word of a command, `raw` bytes of which stand for it, as they are where nothing of the word is hidden.
+static void add_word(struct text *out, const struct text *word, const char *raw, size_t raw_bytes,
+                     bool is_value) {
+    struct text shown = {0};
+    assert(raw_bytes >= word->length);
+    add_without_credentials(&shown, word->bytes, word->length);
+    size_t value = is_value ? 0 : find_value(shown.bytes, shown.length);
+    if (value < shown.length) {
+        shown.length = value;
+        text_put(&shown, "***");
+    }
+    if (shown.length == word->length && memcmp(shown.bytes, word->bytes, word->length) == 0)
+        text_add(out, raw, raw_bytes);
+    else
+        add_quoted(out, shown.bytes, shown.length);
+    out->failed |= shown.failed;
+    text_deinit(&shown);
+}
+
+void log_hide_command(const char *command, struct text *out) {
+    struct argv_reader reader = {.next = command};
+    struct text word = {0};
+    bool is_value = false;
+    char byte;
+    for (enum argv_part part; (part = argv_read(&reader, &byte)) != ARGV_END;) {
+        if (part == ARGV_BYTE) {
+            text_add(&word, &byte, 1);
+            continue;
+        }
+        bool awaits = awaits_value(word.bytes, word.length, is_value);
+        text_add(out, command, (size_t)(reader.word - command));
+        command = reader.word;
+        if (word.length > 0) {
+            add_word(out, &word, reader.word, (size_t)(reader.next - reader.word), is_value);
+            command = reader.next;
+        }
+        is_value = awaits;
+        word.length = 0;
+    }
+    text_put(out, command);
+    out->failed |= word.failed;
+    text_deinit(&word);
 }
 
 // --- One secret

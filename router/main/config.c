@@ -578,27 +578,26 @@ static bool needs_quotes(const char *value) {
     return has_blanks || *value == '"' || *value == ';' || strstr(value, " ;") || strstr(value, "\t;");
 }
 
-// A copy of a command line, for the caller to free, without what is a credential by its form or by its argument's name; NULL: memory
-// is used up.
-static char *hide_in_command(const char *command) {
-    char *shown = strdup(command);
-    if (shown)
-        shown[log_hide_arguments(shown, log_hide_credentials(shown, strlen(shown)))] = '\0';
-    return shown;
+// Puts the command line into `out` without its secrets. Returns what can be shown; the caller must deinit `out`.
+static const char *hide_in_command(const char *command, struct text *out) {
+    text_init(out);
+    log_hide_command(command, out);
+    text_add(out, "", 1);
+    return out->failed ? CONFIG_HIDDEN : out->bytes;
 }
 
 static void print_value(const struct option *option, const char *value, const char *place) {
-    char hidden[VALUE_BYTES], *command = NULL;
+    char hidden[VALUE_BYTES];
+    struct text command = {0};
     if (option->traits & OPTION_SECRET) {
         hide_credentials(value, hidden, sizeof hidden);
         value = hidden;
     } else if (option->kind == OPTION_EXTENSION) {
-        command = hide_in_command(value);
-        value = command ? command : CONFIG_HIDDEN;
+        value = hide_in_command(value, &command);
     }
     const char *quote = needs_quotes(value) ? "\"" : "";
     printf("%s = %s%s%s ; %s\n", option->name, quote, value, quote, place);
-    free(command);
+    text_deinit(&command);
 }
 
 // --- Options
@@ -667,15 +666,17 @@ static void print_key(const struct config *config, const struct child_settings *
                       const char *value) {
     char place[4 * PLACE_BYTES + 16];
     const struct config_given *given = find_key(config, child->name, key);
-    char *command = strcmp(key, "command") == 0 ? hide_in_command(value) : NULL;
+    struct text command = {0};
     const char *quote = !may_have_semicolon(key) && needs_quotes(value) ? "\"" : "";
-    const char *shown = strcmp(key, "command") == 0 ? command : is_variable(key) ? NULL : value;
+    const char *shown = strcmp(key, "command") == 0 ? hide_in_command(value, &command)
+                        : is_variable(key)          ? CONFIG_HIDDEN
+                                                    : value;
     if (given) {
         write_place(config, given->source, given->line, place);
         printf("; %s\n", place);
     }
-    printf("%s = %s%s%s\n", key, quote, shown ? shown : CONFIG_HIDDEN, quote);
-    free(command);
+    printf("%s = %s%s%s\n", key, quote, shown, quote);
+    text_deinit(&command);
 }
 
 // One of --extension is among the options.

@@ -1,0 +1,224 @@
+// Secrets in a command line, whatever quotes they stand in.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+// cmocka.h needs the standard headers before it.
+#include <cmocka.h>
+
+#include "core/base/argv.h"
+#include "core/log/log_secret.h"
+
+// The command without its secrets: a C string, for the caller to deinit.
+static struct text hide(const char *command) {
+    struct text shown = {0};
+    log_hide_command(command, &shown);
+    text_add(&shown, "", 1);
+    assert_false(shown.failed);
+    return shown;
+}
+
+static void the_table(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *after;
+    } table[] = {
+        {"prog --token=abcd -v", "prog --token=*** -v"},
+        {"prog --token abcd -v", "prog --token *** -v"},
+        {"prog --token\t \tabcd\t-v", "prog --token\t \t***\t-v"},
+        {"--token=ab\"x\"", "--token=***"},
+        {"--token se\\ x y", "--token *** y"},
+        {"--token a'b c'\"d\\\"e\"f y", "--token *** y"},
+        {"--to'ken' abcd", "--to'ken' ***"},
+        {"--to\\ken=abcd", "--token=***"},
+        {"\"--token\" abcd", "\"--token\" ***"},
+        {"--token=\\\"abcd\\\" y", "--token=*** y"},
+        {"prog --db-password=\"two words\" x", "prog --db-password=*** x"},
+        {"prog --db-password 'two words' x", "prog --db-password *** x"},
+        {"prog '--api-key=two words' x", "prog --api-key=*** x"},
+        {"-H \"X-Api-Key: x\" y", "-H 'X-Api-Key: ***' y"},
+        {"-H X-Api-Key:x", "-H X-Api-Key:***"},
+        {"-H X-Api-Key: x y", "-H X-Api-Key: *** y"},
+        {"-H 'Authorization: Bearer x y'", "-H 'Authorization: ***'"},
+        {"Authorization: Bearer x y", "Authorization: *** *** y"},
+        {"--auth Token x y", "--auth *** *** y"},
+        {"Bearer abcd\\ efgh y", "Bearer *** y"},
+        {"--bearer x", "--bearer ***"},
+        {"--auth=x --pass x --pwd=x", "--auth=*** --pass *** --pwd=***"},
+        {"--basic-auth u:p --cookie a=b --jwt e", "--basic-auth *** --cookie *** --jwt ***"},
+        {"env SSHPASS=x MYSQL_PWD=x dbPass=x prog", "env SSHPASS=*** MYSQL_PWD=*** dbPass=*** prog"},
+        {"--token -abcd", "--token ***"},
+        {"--token --password abcd", "--token *** ***"},
+        {"--config '{\"token\": \"abcd\"}'", "--config '{\"token\": ***'"},
+        {"--config \"{\\\"it's\\\": 1, \\\"apiKey\\\":\\\"abcd\\\"}\"",
+         "--config '{\"it'\\''s\": 1, \"apiKey\":***'"},
+        {"sh -c \"prog --token abcd; prog -x\" y", "sh -c 'prog --token ***' y"},
+        {"sh -c \"'--token' 'abcd'\" y", "sh -c ''\\''--token'\\'' ***' y"},
+        {"sh -c \"TOKEN=abcd prog\" --secret=abcd", "sh -c TOKEN=*** --secret=***"},
+        {"env TOKEN=abcd,efgh;ijkl prog", "env TOKEN=*** prog"},
+        {"prog --token=\"abcd", "prog --token=***"},
+        {"prog --token abcd\\", "prog --token ***"},
+        {"prog nats://u:p\\ w'x'@host y", "prog nats://***@host y"},
+        {"prog nats://u@host", "prog nats://***@host"},
+        {"prog ht\"tp://u:p@h\"/?token=abcd", "prog http://***@h/?token=***"},
+        // No secret is in these.
+        {"", ""},
+        {" \t", " \t"},
+        {" a\\ b  'c d'\t\"e\\\"f\" '' \n", " a\\ b  'c d'\t\"e\\\"f\" '' \n"},
+        {"prog --token= --verbose", "prog --token= --verbose"},
+        {"prog --mode=token serve", "prog --mode=token serve"},
+        {"prog --token '' x", "prog --token '' x"},
+        {"prog --token-file /etc/token --max-tokens 4096 --tokens=4096",
+         "prog --token-file /etc/token --max-tokens 4096 --tokens=4096"},
+        {"prog print-token hello", "prog print-token hello"},
+        {"sh -c 'print-token hello'", "sh -c 'print-token hello'"},
+        {"--token", "--token"},
+        {"--token ", "--token "},
+        {"'token='", "'token='"},
+        {"'open", "'open"},
+    };
+    for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
+        struct text once = hide(table[row].before), twice = hide(once.bytes);
+        assert_string_equal(once.bytes, table[row].after);
+        assert_string_equal(twice.bytes, table[row].after); // what is hidden stays so
+        text_deinit(&once);
+        text_deinit(&twice);
+    }
+}
+
+// --- Any command
+
+static uint64_t seed;
+
+static uint32_t draw(uint32_t below) {
+    seed = seed * 6364136223846793005 + 1442695040888963407;
+    return (uint32_t)(seed >> 33) % below;
+}
+
+// Adds the bytes as part of a word: each bare, behind a backslash or in quotes, as a shell would have them.
+static void add_spelled(struct text *out, const char *bytes) {
+    for (; *bytes; bytes++) {
+        bool needs_escape = strchr(" \t'\"\\", *bytes) != NULL;
+        uint32_t way = draw(4);
+        if (way == 0 && !needs_escape) {
+            text_add(out, bytes, 1);
+        } else if (way == 1 && *bytes != '\'') {
+            text_put(out, "'");
+            text_add(out, bytes, 1);
+            text_put(out, "'");
+        } else if (way == 2) {
+            text_put(out, "\"");
+            text_add(out, "\\", strchr("\"\\", *bytes) != NULL);
+            text_add(out, bytes, 1);
+            text_put(out, "\"");
+        } else {
+            text_add(out, "\\", 1);
+            text_add(out, bytes, 1);
+        }
+    }
+}
+
+// The secret has blanks and quotes among its bytes, and begins and ends anyhow. Each of its letters is a Z, which nothing else has.
+static void secret_of(char out[16]) {
+    static const char bytes[] = "ZZZZ -'\"\\\t:=";
+    uint32_t count = 1 + draw(14);
+    for (uint32_t at = 0; at < count; at++)
+        out[at] = bytes[draw(sizeof bytes - 1)];
+    out[draw(count)] = 'Z';
+    out[count] = '\0';
+}
+
+static void add_blanks(struct text *out) {
+    for (uint32_t left = 1 + draw(3); left > 0; left--)
+        text_add(out, draw(2) ? " " : "\t", 1);
+}
+
+// However a command with secrets is spelled, none of their bytes is shown, and each other word is as it was.
+static void no_secret_is_shown(void **state) {
+    (void)state;
+    static const char *const heads[] = {
+        "--token=", "--db-password=", "API_KEY=",   "X-Api-Key: ", "Authorization: Bearer ",
+        "--auth=",  "--pwd=",         "sh --pass ", "x://u:",      "--token",
+        "--bearer", "-password",      "Cookie:",    "--oauth"};
+    enum {
+        HEADS = sizeof heads / sizeof *heads,
+        SEPARATE = 9
+    }; // from there on the value is a word of its own
+    static const char *const others[] = {"plain",   "--verbose", "two words",   "it's",
+                                         "a\"b\\c", "-x=1",      "--token-file"};
+    for (seed = 0; seed < 20000;) {
+        uint64_t run = seed;
+        struct text command = {0};
+        struct text kept = {0}; // the words without a secret, as they are spelled
+        for (uint32_t left = 1 + draw(6); left > 0; left--) {
+            uint32_t head = draw(2 * HEADS);
+            size_t begin = command.length;
+            if (head >= HEADS) {
+                add_spelled(&command, others[draw(sizeof others / sizeof *others)]);
+                text_add(&kept, command.bytes + begin, command.length - begin);
+                text_add(&kept, "", 1);
+            } else {
+                char secret[16];
+                secret_of(secret);
+                add_spelled(&command, heads[head]);
+                if (head >= SEPARATE)
+                    add_blanks(&command);
+                add_spelled(&command, secret);
+                text_put(&command, strcmp(heads[head], "x://u:") == 0 ? "@host" : "");
+            }
+            add_blanks(&command);
+        }
+        text_add(&command, "", 1);
+        text_add(&kept, "", 1);
+        struct text shown = hide(command.bytes);
+        if (strchr(shown.bytes, 'Z'))
+            fail_msg("%s\nis shown as\n%s", command.bytes, shown.bytes);
+        const char *at = shown.bytes;
+        for (const char *word = kept.bytes; *word; word += strlen(word) + 1) {
+            at = strstr(at, word);
+            assert_non_null(at);
+            at += strlen(word);
+        }
+        text_deinit(&shown);
+        text_deinit(&command);
+        text_deinit(&kept);
+        seed = run + 1;
+    }
+}
+
+// Whatever bytes a command has: it has as many words afterwards, and each is as it was or has stars.
+static void words_stay_words(void **state) {
+    (void)state;
+    static const char *const parts[] = {"a",     " ",  "'", "\"", "\\", "-",      "=",  ":",
+                                        "token", "\t", "$", "//", "@",  "bearer", "***"};
+    for (seed = 0; seed < 50000;) {
+        uint64_t run = seed;
+        char command[256] = "", before[256], after[1024];
+        for (uint32_t left = draw(24); left > 0; left--)
+            strcat(command, parts[draw(sizeof parts / sizeof *parts)]);
+        struct text shown = hide(command);
+        size_t count = argv_split(command, before);
+        assert_true(shown.length <= sizeof after);
+        assert_true(count == SIZE_MAX || argv_split(shown.bytes, after) == count);
+        const char *one = before, *other = after;
+        for (; count != SIZE_MAX && count > 0; count--) {
+            assert_true(strcmp(one, other) == 0 || strchr(other, '*'));
+            one += strlen(one) + 1;
+            other += strlen(other) + 1;
+        }
+        text_deinit(&shown);
+        seed = run + 1;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table),
+        cmocka_unit_test(no_secret_is_shown),
+        cmocka_unit_test(words_stay_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
