@@ -442,8 +442,9 @@ scenario('the client records it, with whole bodies, for nobody else', { shards: 
   (await hub.agent('b')).serve(() => 1);
   const source = await hub.agent('asker');
   const file = join(hub.directory, 'recording');
-  const run = (args) => {
-    const child = spawn(program, ['--hub', hub.uri('tcp'), 'record', ...args]);
+  const run = (args, ...before) => {
+    const [first, ...rest] = [...before, program, '--hub', hub.uri('tcp'), 'record', ...args];
+    const child = spawn(first, rest);
     const run = { child, told: '', exit: new Promise((resolve) => child.on('close', resolve)) };
     run.open = new Promise((resolve) => child.stderr.setEncoding('utf8').on('data', (text) => { run.told += text; if (run.told.includes('open at')) resolve(); }));
     return run;
@@ -471,6 +472,15 @@ scenario('the client records it, with whole bodies, for nobody else', { shards: 
     assert.equal(await within(ended.exit, 'its end'), 0);
     assert.deepEqual(JSON.parse(readFileSync(`${file}-${signal}`, 'utf8').trim().split('\n').at(-1)), { recorded: 0, missed: 0 });
   }
+  const kept = run([`${file}-nohup`], 'nohup');
+  await within(Promise.race([kept.open, kept.exit]), 'the tap to open');
+  kept.child.kill('SIGHUP');
+  await source.ask('work', { targetAgent: 'b' });
+  while (kept.child.exitCode === null && readFileSync(`${file}-nohup`, 'utf8').split('\n').length < 4) await sleep(5);
+  assert.equal(kept.child.exitCode, null, 'a hangup that nohup has ignored');
+  kept.child.kill('SIGINT');
+  assert.equal(await within(kept.exit, 'its end'), 0);
+  assert.deepEqual(JSON.parse(readFileSync(`${file}-nohup`, 'utf8').trim().split('\n').at(-1)), { recorded: 2, missed: 0 });
   const timed = run([`${file}2`, '--for', '100ms']);
   assert.equal(await within(timed.exit, 'its time'), 0);
   for (const args of [[], ['a', 'b'], [`${file}3`, '--for', 'x'], [`${file}3`, '--other']]) assert.equal(await within(run(args).exit, 'usage'), 2, args.join(' '));
