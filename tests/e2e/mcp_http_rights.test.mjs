@@ -291,3 +291,22 @@ withUsers('who may not call fills no journal', USERS, HOW, async (hub) => {
   const [missing] = lines(hub, 'tool').filter(({ source }) => source.user === 'all');
   assert.equal(missing.target, long.slice(0, 255));
 });
+
+const late = join(directoryOfUsers, 'late.ini');
+writeFileSync(late, section('one', 'a --late') + section('two', 'c --late'));
+withUsers('the time of a call counts from its arrival', { ...USERS, held: { call: ['*'], hold: ['tool:a'] } }, { transport: 'http', options: ['--config', late, '--gate', 'manual'] }, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp'), bare = { fields: bearer('all') };
+  // Which waits until the hub knows the server's era, and at /mcp those of all.
+  assert.equal((await (await sendModern(hub, '/mcp/one', 'tools/call', { name: 'a' }, bare)).end()).status, 200);
+  assert.equal((await (await sendModern(hub, '/mcp', 'tools/call', { name: 'nobody' }, bare)).end()).status, 200);
+  const peer = await known(hub, 'held', 'tcp');
+  const waiting = peer.ask('tools/call', { targetAgent: 'one', name: 'a' });
+  let approvals = [];
+  while (!approvals.length) ({ approvals } = (await boss.ask('hub/approvals')).result);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await boss.ask('governance/approval', { checkpoint: approvals[0].checkpoint, artifact: {}, approver: 'x', decision: 'approved' });
+  assert.equal(textOf(await waiting), 'one:a');
+  const found = await toolLines(hub, 3);
+  assert.deepEqual(found.map(({ tool, outcome }) => [tool, outcome]), [['a', 'ok'], ['nobody', 'error'], ['a', 'ok']]);
+  for (const { ms, tool } of found) assert.ok(ms >= 290, `${tool}: ${ms}`);
+});

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """An MCP server for the tests, over lines, that has lists: of tools, one a page, and resources.
 
-usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute]
+usage: mcp_lists.py NAME TOOL,… [--legacy | --modern | --mute] [--late]
 
-It speaks both eras in one process, or the one that is named. With --mute it answers nothing. Tools answer with NAME:TOOL; the tool `slow` never does, the
+It speaks both eras in one process, or the one that is named. With --mute it answers nothing, with --late server/discover after 300 ms. Tools answer with NAME:TOOL; the tool `slow` never does, the
 tool `changed` says that the list is another one, `listed` how often it was asked for each list, and which calls of `slow` have come and been cancelled, and `grow` adds the tool
 `late`, which it tells where its argument `tell` says so. Clients mirror arguments of `mirrored` in fields of the head.
 `told` logs a message first, and `process` tells its process.
@@ -12,6 +12,7 @@ tool `changed` says that the list is another one, `listed` how often it was aske
 import json
 import os
 import sys
+import time
 
 name, tools = sys.argv[1], sys.argv[2].split(",")
 asked = {}
@@ -48,6 +49,7 @@ for line in sys.stdin:
         result({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}, "resources": {"subscribe": name == "two"}},
                 "serverInfo": {"name": name, "version": "1"}})
     elif method == "server/discover" and "--legacy" not in sys.argv:
+        time.sleep(0.3 if "--late" in sys.argv else 0)
         result({"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}})
     elif method == "tools/list":
         page = int(params.get("cursor") or 0)

@@ -37,7 +37,8 @@ struct exchange {
     struct list link;    // in shard.exchanges, oldest first
     struct list by_peer; // of the transport: the peer's exchanges in the order in which the requests came
     uint64_t opened_ms;
-    uint64_t connection;        // of the peer that asked
+    uint64_t arrived_ms; // when what came over HTTP for MCP arrived, which may be long before; 0: otherwise
+    uint64_t connection; // of the peer that asked
     struct parcel_list answers; // without the wire's frame (exchange_dress)
     size_t bytes;               // of the answers
     uint32_t count;

@@ -171,13 +171,23 @@ static void put_tool(struct text *line, const char *tool, size_t bytes) {
     journal_line_string(line, "tool", bytes == SIZE_MAX ? NULL : tool, bytes);
 }
 
-static struct tool_call *add_call(struct shard *shard, const struct pending *pending, const char *server,
-                                  size_t server_bytes) {
+// When a call arrived: a call may have waited for its server's era, or have been held, before it goes to the server.
+static uint64_t arrival_of(const struct shard *shard, const struct message *message) {
+    uint64_t now_ms = shard_now_ms(shard), arrived_ms = now_ms;
+    if (message->exchange && message->exchange->arrived_ms)
+        arrived_ms = message->exchange->arrived_ms;
+    else if (message->hold)
+        arrived_ms = message->hold->since_ms;
+    return arrived_ms < now_ms ? arrived_ms : now_ms; // the former may be another shard's time
+}
+
+static struct tool_call *add_call(struct shard *shard, const struct message *message,
+                                  const struct pending *pending, const char *server, size_t server_bytes) {
     struct tool_call *call = quota_take(&shard->quota, sizeof *call + server_bytes);
     if (!call)
         return NULL;
     *call = (struct tool_call){.hub_id = pending_hub_id(&shard->pending, pending),
-                               .began_ms = shard_now_ms(shard),
+                               .began_ms = arrival_of(shard, message),
                                .server_bytes = (uint32_t)server_bytes};
     memcpy(call->server, server, server_bytes);
     if (hash_table_add(&calls_of(shard)->calls, &call->by_id))
@@ -190,7 +200,7 @@ static void begin_call(struct shard *shard, const struct message *message, const
                        const struct pending *pending) {
     char tool[METHOD_BYTES_MAX];
     size_t bytes = read_tool(message, tool, sizeof tool);
-    struct tool_call *call = add_call(shard, pending, "", 0);
+    struct tool_call *call = add_call(shard, message, pending, "", 0);
     if (call && journal_is_on(shard))
         call->entry = audit_entry(shard, message, "tool", agent);
     if (journal_is_on(shard) && (!call || !call->entry))
@@ -207,7 +217,7 @@ static void begin_list(struct shard *shard, const struct message *message, const
     if (message->peer->transport->filters_lists ||
         !tool_list_may_hide(shard, pending->user, agent->child->name, strlen(agent->child->name)))
         return;
-    if (add_call(shard, pending, agent->child->name, strlen(agent->child->name)))
+    if (add_call(shard, message, pending, agent->child->name, strlen(agent->child->name)))
         pending_mark_rare(pending);
 }
 
@@ -381,8 +391,7 @@ static void tool_call_refused(struct shard *shard, const struct message *message
     struct journal_entry *entry = lined ? audit_entry(shard, message, "tool", NULL) : NULL;
     if (entry)
         put_tool(&entry->line, tool, read_tool(message, tool, sizeof tool));
-    end_refused(shard, lined, entry, (enum error)error,
-                message->hold ? shard_now_ms(shard) - message->hold->since_ms : 0);
+    end_refused(shard, lined, entry, (enum error)error, shard_now_ms(shard) - arrival_of(shard, message));
 }
 
 // --- hub/stats

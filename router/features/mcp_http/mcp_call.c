@@ -42,6 +42,7 @@ struct mcp_call *mcp_call_begin(struct shard *shard, struct mcp_client *client, 
     if (http) {
         assert(!http->call && !http->listener);
         http->call = call;
+        exchange->arrived_ms = http->sent_ms; // nothing was sent yet
     }
     client->used_ms = call->began_ms;
     mcp_call_watch(shard, client);

@@ -111,7 +111,7 @@ static void note_refused(struct shard *shard, const struct mcp_gather *gather) {
                                    .user = call->client->user,
                                    .tool = tool,
                                    .tool_bytes = bytes,
-                                   .began_ms = call->began_ms,
+                                   .began_ms = call->exchange->arrived_ms,
                                    .error = gather->error};
     tool_calls_refused(shard, &refusal);
 }

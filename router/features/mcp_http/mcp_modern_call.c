@@ -65,6 +65,7 @@ struct mcp_call *mcp_modern_call_move(struct shard *shard, struct mcp_call *call
     moved->takes_json = call->takes_json;
     moved->takes_events = call->takes_events;
     moved->logs = call->logs;
+    moved->exchange->arrived_ms = call->exchange->arrived_ms;
     moved->http = http;
     call->http = NULL;
     if (http)
