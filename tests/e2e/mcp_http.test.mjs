@@ -373,3 +373,16 @@ web('a slow reader loses notifications, and is closed for what can’t be droppe
     assert.ok(n < 2000, `${n} questions of 30,000 bytes, and the reader isn't closed`);
   }
 });
+
+// The section has one process at most.
+web('a session past the processes of its server', { ...SHARED, options: [...config('one.ini', `${SECTION}instances = each\nmax-instances = 1\n`), ...ENDS] }, async (hub) => {
+  const session = await Session.open(hub);
+  const opening = { jsonrpc: '2.0', id: 1, method: 'initialize', params: OPENING };
+  const { data } = (await errorOf(await send(hub, 'POST', '/mcp/server', { body: opening }), 503, -31052)).error;
+  assert.deepEqual(data, { agent: 'server', limit: 1 });
+  const refused = await send(hub, 'POST', '/mcp/server', { body: opening });
+  assert.match(refused.fields['retry-after'], /^[1-9]/);
+  assert.equal(refused.fields['mcp-session-id'], undefined);
+  await session.close();
+  await until('room for another one', async () => (await (await send(hub, 'POST', '/mcp/server', { body: opening })).end()).status === 200);
+});

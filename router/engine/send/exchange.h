@@ -51,6 +51,7 @@ struct exchange {
     bool is_limited;      // the message was refused for a limit of its user
     bool is_targets;      // the call was refused in the place of its target, which would have refused it
     uint8_t error;        // enum error of the hub's last own answer; 0: none
+    bool is_unsent;       // so it was, though forwarded: its target's program never got it
     uint32_t wait_ms;     // with is_limited: after which time the message would pass; 0: unknown
     bool is_ended;        // all answers have come
     // A member of the batch was `exit`, which takes effect when the whole batch has been routed

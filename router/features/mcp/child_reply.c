@@ -58,12 +58,11 @@ void child_reply_answer(struct shard *shard, struct child *child, uint64_t hub_i
     child_reply_send(shard, child, &body);
 }
 
-// In the numbers of whoever asked: all who speak MCP over HTTP are known here.
-static int32_t child_reply_code(const struct shard *shard, uint64_t hub_id, enum error error) {
+// The exchange of MCP over HTTP that waits for a request; or NULL. All of these are known here.
+static struct exchange *exchange_of(const struct shard *shard, uint64_t hub_id) {
     const struct pending *pending =
         hub_id_shard(hub_id) == shard->index ? pending_find(&shard->pending, hub_id) : NULL;
-    bool is_mcp = pending && pending->exchange && pending->exchange->is_mcp;
-    return is_mcp ? error_code_mcp(error) : error_code(error);
+    return pending && pending->exchange && pending->exchange->is_mcp ? pending->exchange : NULL;
 }
 
 void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_id, enum error error,
@@ -72,7 +71,7 @@ void child_reply_refuse(struct shard *shard, struct child *child, uint64_t hub_i
     assert(error > ERROR_NONE && error < ERRORS_COUNT);
     text_init(&value);
     text_put(&value, "{\"code\":");
-    text_number(&value, child_reply_code(shard, hub_id, error));
+    text_number(&value, exchange_of(shard, hub_id) ? error_code_mcp(error) : error_code(error));
     text_put(&value, ",\"message\":\"");
     text_put(&value, error_text(error));
     text_put(&value, "\",\"data\":");
@@ -108,7 +107,12 @@ void child_reply_refuse_parcel(struct shard *shard, struct child *child, struct 
     send_release(shard, parcel);
     if (!hub_id)
         return;
+    struct exchange *exchange = exchange_of(shard, hub_id);
     struct text data;
+    if (exchange) {
+        exchange->error = (uint8_t)error;
+        exchange->is_unsent = true;
+    }
     text_init(&data);
     if (error != ERROR_METHOD_NOT_FOUND)
         reply_data_string(&data, "agent", child->settings->name, strlen(child->settings->name));

@@ -42,7 +42,8 @@ static unsigned modern_status(struct shard *shard, const struct parcel *answer) 
 
 unsigned mcp_answer_status(struct shard *shard, const struct mcp_call *call, const struct parcel *answer) {
     const struct exchange *exchange = call->exchange;
-    unsigned status = exchange->error && !exchange->hub_id ? refused_status(exchange) : 200;
+    bool is_refused = exchange->error && (!exchange->hub_id || exchange->is_unsent);
+    unsigned status = is_refused ? refused_status(exchange) : 200;
     assert(answer);
     return status == 200 && call->is_modern && exchange->is_error ? modern_status(shard, answer) : status;
 }
