@@ -235,10 +235,11 @@ async function withHub(options, use) {
   }
 }
 
-test('each metric that alerts and the dashboard ask for is one that a hub has', async () => {
+test('each metric that alerts, the dashboard and the runbook ask for is one that a hub has', async () => {
   await withHub([], async (_, http) => {
     const metrics = await (await fetch(`${http}/metrics`)).text();
-    const asked = new Set((read(share, 'patchbay/alerts.yml') + read(share, 'patchbay/grafana.json')).match(/patchbay_[a-z_]+/g));
+    const queries = read(share, 'patchbay/alerts.yml') + read(share, 'patchbay/grafana.json');
+    const asked = new Set((queries + read(share, 'doc/patchbay/OPERATE.md')).match(/patchbay_[a-z_]+/g));
     assert.ok(asked.size > 20);
     for (const name of asked) assert.match(metrics, new RegExp(`^${name}[{ ]`, 'm'), name);
     // The labels, too: a reason that no hub counts would never fire an alert.
@@ -246,6 +247,11 @@ test('each metric that alerts and the dashboard ask for is one that a hub has', 
     assert.ok(selected.length >= 4);
     for (const [, name, label, values] of selected)
       for (const value of values.split('|')) assert.match(metrics, new RegExp(`^${name}\\{.*\\b${label}="${value}"`, 'm'), `${name} ${label} ${value}`);
+    // A label that no metric has makes one line of what should be many.
+    const grouped = [...queries.matchAll(/sum by \(([^)]+)\) \((?:rate|increase)?\(?(patchbay_[a-z_]+)/g)];
+    assert.ok(grouped.length >= 20);
+    for (const [, labels, name] of grouped)
+      for (const label of labels.split(', ').filter((one) => one !== 'instance')) assert.match(metrics, new RegExp(`^${name}\\{.*\\b${label}="`, 'm'), `${name} by ${label}`);
   });
 });
 
