@@ -160,11 +160,15 @@ static const char *set_command(struct child_settings *settings, const char *valu
         return "a command that fits memory";
     settings->command_words = argv_split(value, words);
     bool good = settings->command_words > 0 && settings->command_words != SIZE_MAX;
+    size_t name = good ? strcspn(words, "=/") : 0;
+    bool sets_variable = name > 0 && words[name] == '=';
     text_deinit(&settings->command);
     const char *at = words;
     for (size_t left = good ? settings->command_words : 0; left > 0; left--, at += strlen(at) + 1)
         text_add(&settings->command, at, strlen(at) + 1);
     memory_give(words);
+    if (sets_variable) // its value, which may be a secret, would be shown as the name of a program that isn't there
+        return "a program first: no shell runs, and the key set NAME sets a variable";
     return good ? NULL : "a command with its quotations closed";
 }
 

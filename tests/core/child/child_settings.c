@@ -49,7 +49,7 @@ static void of_mcp(void **state) {
     (void)state;
     struct child_settings *settings = fresh();
     assert_null(child_settings_set(settings, "protocol", "mcp"));
-    assert_null(child_settings_set(settings, "command", "x"));
+    assert_null(child_settings_set(settings, "command", "x/a=b c=d"));
     assert_null(child_settings_finish(settings));
     assert_true(settings->lines);
     assert_int_equal(settings->start_ms, 60000);
@@ -86,12 +86,31 @@ static void variables_and_lists(void **state) {
 static void what_is_refused(void **state) {
     (void)state;
     static const char *const table[][2] = {
-        {"comand", "x"},          {"command", ""},           {"command", "'x"},   {"protocol", "lsp"},
-        {"framing", "json"},      {"start", "later"},        {"instances", "0"},  {"instances", "65"},
-        {"instances", "many"},    {"max-instances", "-1"},   {"idle", "5"},       {"start-timeout", "off"},
-        {"start-timeout", "0ms"}, {"restart-limit", "8.5"},  {"level", "strict"}, {"set", "x"},
-        {"set A B", "x"},         {"set A=B", "x"},          {"secret A", ""},    {"pass", "A=B"},
-        {"settle", "x"},          {"restart-delay", "20us"}, {"directory", ""},   {"max-instances", "256"},
+        {"comand", "x"},
+        {"command", ""},
+        {"command", "'x"},
+        {"command", "A='x y' z"},
+        {"protocol", "lsp"},
+        {"framing", "json"},
+        {"start", "later"},
+        {"instances", "0"},
+        {"instances", "65"},
+        {"instances", "many"},
+        {"max-instances", "-1"},
+        {"idle", "5"},
+        {"start-timeout", "off"},
+        {"start-timeout", "0ms"},
+        {"restart-limit", "8.5"},
+        {"level", "strict"},
+        {"set", "x"},
+        {"set A B", "x"},
+        {"set A=B", "x"},
+        {"secret A", ""},
+        {"pass", "A=B"},
+        {"settle", "x"},
+        {"restart-delay", "20us"},
+        {"directory", ""},
+        {"max-instances", "256"},
     };
     for (size_t row = 0; row < sizeof table / sizeof *table; row++) {
         struct child_settings *settings = fresh();
