@@ -13,7 +13,6 @@ enum {
     QUESTIONS_MAX = 400,
     SERVERS_MAX = 16,
     DELAYED_MAX = 32,
-    HELD_MAX = 64,
     ACTS = 250,
     ROOM = 1 << 18,
     ID_BYTES = 80,
