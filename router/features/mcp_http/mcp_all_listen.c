@@ -114,7 +114,7 @@ static void listen_ended(struct shard *shard, struct mcp_gather *gather) {
 void mcp_all_listen_begin(struct shard *shard, struct mcp_gather *gather) {
     gather->call->is_listen = true;
     gather->put = mcp_gather_put_same;
-    gather->take_notice = take_acknowledgement;
+    gather->take_notification = take_acknowledgement;
     gather->late = acknowledge_late;
     gather->part_ended = acknowledge_all;
     gather->ended = listen_ended;

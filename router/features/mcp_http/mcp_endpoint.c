@@ -57,12 +57,9 @@ static bool reaches_any(const struct shard *shard, const struct user *user) {
 }
 
 // Returns whether the user may call the server. Refuses the request otherwise, whether or not there is such a server.
-static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
-                     const struct place *place) {
+static bool may_call(struct shard *shard, const struct mcp_post *post, const struct place *place) {
     assert(shard->index == 0);
-    const struct mcp_post *post = mcp_http_of(shard)->serving; // NULL: a GET or DELETE
-    const char *method = post ? post->message.method : NULL;
-    size_t method_bytes = post ? post->message.method_bytes : 0;
+    const struct mcp_exchange *exchange = post->exchange;
     struct text data;
     if (!exchange->user || (place->bytes ? authz_calls_server(exchange->user, place->name, place->bytes)
                                          : reaches_any(shard, exchange->user)))
@@ -70,25 +67,25 @@ static bool may_call(struct shard *shard, struct mcp_exchange *exchange, struct 
     text_init(&data);
     reply_data_text(&data, "rule", rule_text(RULE_CALL));
     stats_count(&shard->stats, COUNT_REFUSED_CALL);
-    struct unrouted_request request = {exchange->connection, exchange->user, place->name,
-                                       place->bytes,         method,         method_bytes};
+    struct unrouted_request request = {exchange->connection, exchange->user,
+                                       place->name,          place->bytes,
+                                       post->message.method, post->message.method_bytes};
     audit_refused_unrouted(shard, &request, ERROR_NOT_ALLOWED, &data);
-    mcp_reply_error(shard, exchange, 403, to, ERROR_NOT_ALLOWED, &data);
+    mcp_reply_error(shard, post, 403, ERROR_NOT_ALLOWED, &data);
     return false;
 }
 
 // Returns whether there is such a server, and the user may call it. Otherwise the request was answered.
-static bool find(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
-                 const struct place *place) {
+static bool find(struct shard *shard, const struct mcp_post *post, const struct place *place) {
     assert(shard->index == 0);
     struct text data;
-    if (!may_call(shard, exchange, to, place))
+    if (!may_call(shard, post, place))
         return false;
     if (!place->bytes || is_there(shard, place))
         return true;
     text_init(&data);
     reply_data_string(&data, "agent", place->name, place->bytes);
-    mcp_reply_error(shard, exchange, 404, to, ERROR_AGENT_NOT_FOUND, &data);
+    mcp_reply_error(shard, post, 404, ERROR_AGENT_NOT_FOUND, &data);
     return false;
 }
 
@@ -105,10 +102,11 @@ static struct place place_of(const struct mcp_arrival *arrival) {
 static void refuse_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
                           const char *fault) {
     assert(shard->index == 0);
+    const struct mcp_post unread = {.exchange = exchange};
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
-    mcp_reply_error(shard, exchange, status, (struct reply_to){0}, ERROR_INVALID_REQUEST, &data);
+    mcp_reply_error(shard, &unread, status, ERROR_INVALID_REQUEST, &data);
 }
 
 static bool is_json(const struct mcp_arrival *arrival) {
@@ -122,7 +120,7 @@ static void refuse_era(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the server speaks no version without sessions");
-    mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_NOT_INITIALIZED, &data);
+    mcp_reply_error(shard, post, 400, ERROR_NOT_INITIALIZED, &data);
 }
 
 static void refuse_end(struct shard *shard, const struct mcp_post *post) {
@@ -130,7 +128,7 @@ static void refuse_end(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", "the hub is ending");
-    mcp_reply_later(shard, post->exchange, 503, post->to, 1000, &data);
+    mcp_reply_later(shard, post, 503, 1000, &data);
 }
 
 // Returns whether all servers have the modern era. Asks those of which that is unknown. False: the arrival waits, or was refused.
@@ -143,7 +141,7 @@ static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arriva
             continue;
         enum mcp_knowledge era = mcp_era_known(shard, child->name, bytes);
         if (era == MCP_ERA_UNKNOWN)
-            mcp_era_wait(shard, arrival, post->to, child->name, bytes);
+            mcp_era_wait(shard, arrival, post, child->name, bytes);
         else if (era == MCP_ERA_LACKING)
             refuse_era(shard, post);
         if (era == MCP_ERA_UNKNOWN || era == MCP_ERA_LACKING)
@@ -161,7 +159,7 @@ static bool waits_for_tools(struct shard *shard, const struct mcp_arrival *arriv
         arrival->exchange->tool_waits == TOOL_WAITS_MAX)
         return false;
     mcp_era_ask_tools(shard, arrival->exchange->user, name, bytes);
-    if (!mcp_era_wait_for_tools(shard, arrival, post->to, name, bytes))
+    if (!mcp_era_wait_for_tools(shard, arrival, post, name, bytes))
         return false;
     arrival->exchange->tool_waits++;
     return true;
@@ -228,7 +226,7 @@ static void serve_modern_all(struct shard *shard, const struct mcp_arrival *arri
     if (client)
         mcp_all_ask(shard, post, client);
     else if (is_request)
-        mcp_reply_error(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, NULL);
+        mcp_reply_error(shard, post, 503, ERROR_OVERLOADED, NULL);
     else // a notification has no server at /mcp in this era
         mcp_reply_status(shard, post->exchange, 202, NULL);
 }
@@ -245,7 +243,7 @@ static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival,
     switch (mcp_era_known(shard, name, bytes)) {
     case MCP_ERA_UNKNOWN:
     case MCP_ERA_DOWN:
-        mcp_era_wait(shard, arrival, post->to, name, bytes);
+        mcp_era_wait(shard, arrival, post, name, bytes);
         break;
     case MCP_ERA_LACKING:
         refuse_era(shard, post);
@@ -260,7 +258,7 @@ static void serve_modern(struct shard *shard, const struct mcp_arrival *arrival,
 static void serve_message(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post) {
     struct place place = {post->server, post->server_bytes};
     char name[AGENT_ID_BYTES_MAX];
-    if (!find(shard, arrival->exchange, post->to, &place))
+    if (!find(shard, post, &place))
         return;
     memcpy(name, place.name, place.bytes); // the head goes
     place.name = post->server = name;
@@ -286,11 +284,8 @@ static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
     }
     if (!mcp_post_read(shard, arrival, &post))
         return;
-    mcp_post_name_server(&post, arrival);
-    const struct mcp_post *before = mcp_http_of(shard)->serving;
-    mcp_http_of(shard)->serving = &post;
+    mcp_post_read_server(&post, arrival);
     serve_message(shard, arrival, &post);
-    mcp_http_of(shard)->serving = before;
 }
 
 // Whether the head names a version, and none of sessions.
@@ -304,8 +299,9 @@ static bool names_modern(const struct mcp_arrival *arrival) {
 static void serve_stream(struct shard *shard, const struct mcp_arrival *arrival, bool ends) {
     assert(shard->index == 0);
     struct place place = place_of(arrival);
+    const struct mcp_post none = {.exchange = arrival->exchange};
     bool json, events;
-    if (!find(shard, arrival->exchange, (struct reply_to){0}, &place))
+    if (!find(shard, &none, &place))
         return;
     if (!http_has_field(&arrival->request, HTTP_MCP_SESSION_ID) || names_modern(arrival)) {
         mcp_reply_status(shard, arrival->exchange, 405, "Allow: POST\r\n");

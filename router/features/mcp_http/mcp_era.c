@@ -7,7 +7,6 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/features/mcp_calls/mcp_body.h"
-#include "router/features/mcp_calls/tool_calls.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_client.h"
 #include "router/features/mcp_http/mcp_inventory.h"
@@ -19,15 +18,9 @@
 // An arrival that waits. Its buffer is held.
 struct mcp_wait {
     struct list link;
-    struct mcp_exchange *exchange;
-    struct frame frame;
-    struct unit unit;
-    struct reply_to to; // of what the buffer holds
-    bool is_for_all;    // it goes on without the server
-    // For the journal's line of a tools/call.
-    bool is_tool_call;
-    struct tool_refusal call; // without the server's name, which the head has
-    char tool[METHOD_BYTES_MAX];
+    struct mcp_post
+        post; // as it was read when the wait began; the settings by which that was may have changed since
+    bool is_for_all; // it goes on without the server
 };
 
 static mcp_exchange_serve *serve_again;
@@ -52,36 +45,22 @@ enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, si
 static void give_wait(struct shard *shard, struct mcp_wait *wait) {
     assert(shard->index == 0);
     list_remove(&wait->link);
-    wait->exchange->wait = NULL;
-    buffer_drop(wait->frame.buffer);
+    wait->post.exchange->wait = NULL;
+    buffer_drop(wait->post.frame.buffer);
     quota_give(&shard->quota, wait);
 }
 
 static struct mcp_arrival arrival_of(const struct mcp_wait *wait) {
-    struct mcp_arrival arrival = {.exchange = wait->exchange, .frame = &wait->frame};
-    arrival.head = wait->frame.buffer->bytes + wait->frame.at;
-    http_read(arrival.head, wait->frame.unit, &arrival.request);
+    struct mcp_arrival arrival = {.exchange = wait->post.exchange, .frame = &wait->post.frame};
+    arrival.head = wait->post.head;
+    http_read(arrival.head, wait->post.frame.unit, &arrival.request);
     return arrival;
-}
-
-// Notes the end of a call that no server gets. The bytes aren't judged again: the settings may have changed since.
-static void note_refused(struct shard *shard, struct mcp_wait *wait, enum error error) {
-    if (!wait->is_tool_call)
-        return;
-    struct mcp_arrival arrival = arrival_of(wait);
-    struct mcp_post post = {.exchange = wait->exchange};
-    mcp_post_name_server(&post, &arrival);
-    wait->call.server = post.server;
-    wait->call.server_bytes = post.server_bytes;
-    wait->call.user = wait->exchange->user;
-    wait->call.error = error;
-    tool_calls_refused(shard, &wait->call);
 }
 
 void mcp_era_leave(struct shard *shard, struct mcp_exchange *exchange) {
     if (!exchange->wait)
         return;
-    note_refused(shard, exchange->wait, ERROR_NONE);
+    mcp_reply_note_refused(shard, &exchange->wait->post, ERROR_NONE);
     give_wait(shard, exchange->wait);
 }
 
@@ -89,26 +68,22 @@ static void serve_one(struct shard *shard, struct mcp_wait *wait) {
     assert(shard->index == 0);
     struct mcp_arrival arrival = arrival_of(wait);
     list_remove(&wait->link);
-    wait->exchange->wait = NULL;
+    wait->post.exchange->wait = NULL;
     serve_again(shard, &arrival);
-    buffer_drop(wait->frame.buffer);
+    buffer_drop(wait->post.frame.buffer);
     quota_give(&shard->quota, wait);
 }
 
 static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct mcp_server *server) {
     assert(shard->index == 0);
-    struct mcp_exchange *exchange = wait->exchange;
     struct text data;
     text_init(&data);
     reply_data_string(&data, "agent", server->name, server->name_bytes);
     reply_data_text(&data, "fault", "the server doesn't say whether it speaks this era");
-    const struct mcp_post *post = mcp_http_of(shard)->serving;
-    if (!post || post->exchange != exchange) // else the reply notes it
-        note_refused(shard, wait, ERROR_OVERLOADED);
-    wait->exchange->wait = NULL;
-    mcp_reply_error(shard, exchange, 503, wait->to, ERROR_OVERLOADED, &data);
+    wait->post.exchange->wait = NULL;
+    mcp_reply_error(shard, &wait->post, 503, ERROR_OVERLOADED, &data);
     list_remove(&wait->link);
-    buffer_drop(wait->frame.buffer);
+    buffer_drop(wait->post.frame.buffer);
     quota_give(&shard->quota, wait);
 }
 
@@ -298,43 +273,48 @@ void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char 
 
 // --- Waiting
 
+// Keeps what was read of an arrival, as long as its buffer is held.
+static void keep_post(struct mcp_wait *wait, const struct mcp_arrival *arrival, const struct mcp_post *post) {
+    struct mcp_post *kept = &wait->post;
+    *kept = *post;
+    kept->http = NULL;
+    kept->frame.unit = &kept->unit;
+    kept->message.frame = &kept->frame;
+    mcp_post_read_server(kept, arrival);
+    buffer_hold(kept->frame.buffer);
+}
+
 // False: it was refused.
-static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
+static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, const struct mcp_post *post,
                     struct mcp_server *server) {
     struct mcp_exchange *exchange = arrival->exchange;
     struct mcp_wait *wait = server ? quota_take(&shard->quota, sizeof *wait) : NULL;
-    assert(!exchange->wait && !exchange->call);
+    assert(!exchange->wait && !exchange->call && post->head == arrival->head);
     if (!wait) {
-        mcp_reply_error(shard, exchange, 503, to, ERROR_OVERLOADED, NULL);
+        mcp_reply_error(shard, post, 503, ERROR_OVERLOADED, NULL);
         return false;
     }
-    *wait = (struct mcp_wait){.exchange = exchange, .frame = *arrival->frame, .unit = *arrival->frame->unit};
-    wait->frame.unit = &wait->unit;
-    wait->to = to;
+    keep_post(wait, arrival, post);
     wait->is_for_all = arrival->request.line.path.bytes == sizeof "/mcp" - 1;
-    const struct mcp_post *post = mcp_http_of(shard)->serving;
-    assert(post && post->exchange == exchange);
-    wait->is_tool_call = post && mcp_reply_describe_call(post, &wait->call, wait->tool);
-    buffer_hold(wait->frame.buffer);
     exchange->wait = wait;
     list_append(&server->waits, &wait->link);
     return true;
 }
 
-void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
+void mcp_era_wait(struct shard *shard, const struct mcp_arrival *arrival, const struct mcp_post *post,
                   const char *name, size_t bytes) {
     struct mcp_server *server = mcp_server_take(shard, name, bytes);
-    if (wait_at(shard, arrival, to, server) && !server->is_asked &&
+    if (wait_at(shard, arrival, post, server) && !server->is_asked &&
         !ask(shard, server, arrival->exchange->user))
         settle(shard, server, true);
 }
 
-bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival, struct reply_to to,
-                            const char *name, size_t bytes) {
+bool mcp_era_wait_for_tools(struct shard *shard, const struct mcp_arrival *arrival,
+                            const struct mcp_post *post, const char *name, size_t bytes) {
     struct mcp_server *server = mcp_server_find(shard, name, bytes);
     if (!server || !server->is_listing)
         return false;
-    (void)wait_at(shard, arrival, to, server);
+    (void)wait_at(shard, arrival, post, server);
     return true;
 }
 

@@ -26,7 +26,7 @@ struct mcp_gather {
     // Writes the question, with this id and, where bytes isn't 0, this cursor, a JSON string.
     void (*put)(const struct mcp_gather *gather, struct text *body, const char *cursor, size_t bytes);
     // Takes a notification about a part that listens; false: it isn't taken. NULL: none is taken.
-    bool (*take_notice)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
+    bool (*take_notification)(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel);
     // A part has been answered, and others haven't. NULL: nothing is to be done.
     void (*part_ended)(struct shard *shard, struct mcp_gather *gather);
     // Returns the client that asks the server of this name, or NULL where there is no room. NULL as a function: the call's own.

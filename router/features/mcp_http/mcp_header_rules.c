@@ -134,7 +134,7 @@ bool mcp_header_refuse(struct shard *shard, const struct mcp_post *post, const c
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
-    mcp_reply_code(shard, post->exchange, post->to, MCP_HEADER_MISMATCH, "header mismatch", &data);
+    mcp_reply_code(shard, post, MCP_HEADER_MISMATCH, "header mismatch", &data);
     return false;
 }
 
@@ -143,7 +143,7 @@ static bool refuse_meta(struct shard *shard, const struct mcp_post *post) {
     text_init(&data);
     reply_data_text(&data, "field", "params._meta");
     reply_data_text(&data, "expected", "io.modelcontextprotocol/protocolVersion and clientCapabilities");
-    mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_INVALID_PARAMS, &data);
+    mcp_reply_error(shard, post, 400, ERROR_INVALID_PARAMS, &data);
     return false;
 }
 
@@ -153,8 +153,7 @@ static bool refuse_version(struct shard *shard, const struct mcp_post *post) {
     text_init(&data);
     reply_data_string(&data, "requested", post->head + version.at, version.bytes);
     text_put(&data, ",\"supported\":[\"" MCP_MODERN_VERSION "\"]");
-    mcp_reply_code(shard, post->exchange, post->to, MCP_UNSUPPORTED_VERSION, "unsupported protocol version",
-                   &data);
+    mcp_reply_code(shard, post, MCP_UNSUPPORTED_VERSION, "unsupported protocol version", &data);
     return false;
 }
 
@@ -197,7 +196,7 @@ bool mcp_header_judge(struct shard *shard, const struct mcp_post *post) {
         struct text data;
         text_init(&data);
         reply_data_text(&data, "fault", "a response answers nothing in this era");
-        mcp_reply_error(shard, post->exchange, 400, post->to, ERROR_INVALID_REQUEST, &data);
+        mcp_reply_error(shard, post, 400, ERROR_INVALID_REQUEST, &data);
         return false;
     }
     bool is_request = message->lookup.kind == BODY_REQUEST;
@@ -213,6 +212,6 @@ bool mcp_header_judge(struct shard *shard, const struct mcp_post *post) {
     struct text data;
     text_init(&data);
     reply_data_text(&data, "method", "initialize");
-    mcp_reply_error(shard, post->exchange, 404, post->to, ERROR_METHOD_NOT_FOUND, &data);
+    mcp_reply_error(shard, post, 404, ERROR_METHOD_NOT_FOUND, &data);
     return false;
 }

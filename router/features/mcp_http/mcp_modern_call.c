@@ -93,9 +93,9 @@ static void refuse(struct shard *shard, const struct mcp_post *post, unsigned st
     text_init(&data);
     reply_data_text(&data, "fault", fault);
     if (status == 503)
-        mcp_reply_later(shard, post->exchange, status, post->to, 1000, &data);
+        mcp_reply_later(shard, post, status, 1000, &data);
     else
-        mcp_reply_error(shard, post->exchange, status, post->to, ERROR_INVALID_REQUEST, &data);
+        mcp_reply_error(shard, post, status, ERROR_INVALID_REQUEST, &data);
 }
 
 static void set_source(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {

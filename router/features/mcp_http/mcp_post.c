@@ -157,7 +157,7 @@ static bool refuse(struct shard *shard, struct mcp_post *post, enum error error,
     reply_data_text(&data, "fault", fault);
     if (key)
         reply_data_text(&data, "key", key);
-    mcp_reply_error(shard, post->exchange, 400, post->to, error, &data);
+    mcp_reply_error(shard, post, 400, error, &data);
     return false;
 }
 
@@ -194,9 +194,10 @@ bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struc
     post->frame.unit = &post->unit;
     post->method = MCP_OTHER;
     mcp_post_accepts(arrival, &post->takes_json, &post->takes_events);
+    message_begin(message, NULL, NULL);
+    message->lookup.kind = BODY_UNKNOWN;
     if (post->unit.body_bytes == 0)
         return refuse(shard, post, ERROR_PARSE, "there is no body", NULL);
-    message_begin(message, NULL, NULL);
     message->frame = &post->frame;
     message->body = frame_body(&post->frame);
     validate_look_up(shard, message);
@@ -214,7 +215,7 @@ bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struc
     return true;
 }
 
-void mcp_post_name_server(struct mcp_post *post, const struct mcp_arrival *arrival) {
+void mcp_post_read_server(struct mcp_post *post, const struct mcp_arrival *arrival) {
     struct span path = arrival->request.line.path;
     uint32_t before = sizeof "/mcp/" - 1;
     post->server_bytes = path.bytes > before ? path.bytes - before : 0;

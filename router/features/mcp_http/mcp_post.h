@@ -8,7 +8,7 @@ bool mcp_post_accepts(const struct mcp_arrival *arrival, bool *json, bool *event
 // Begins with an arrival, whose content is read. False where it was refused, which ends the exchange.
 bool mcp_post_read(struct shard *shard, const struct mcp_arrival *arrival, struct mcp_post *post);
 // Reads which server the path of the message's request names: /mcp/NAME, or all at /mcp.
-void mcp_post_name_server(struct mcp_post *post, const struct mcp_arrival *arrival);
+void mcp_post_read_server(struct mcp_post *post, const struct mcp_arrival *arrival);
 // Makes it a frame to be routed: the header fields that pass stand before the body. The head is lost.
 void mcp_post_frame(struct mcp_post *post);
 // The exact text of a string of the body, decoded into `out`; SIZE_MAX: it doesn't fit, or is none.

@@ -68,27 +68,25 @@ void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, en
     tool_calls_refused(shard, &refusal);
 }
 
-static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                   enum error error, int code, const char *message, char *lines, struct text *data) {
+static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
+                   int code, const char *message, char *lines, struct text *data) {
     struct text body;
     assert(status >= 400 && code < 0);
-    const struct mcp_post *post = mcp_http_of(shard)->serving;
-    if (post && post->exchange == exchange)
-        mcp_reply_note_refused(shard, post, error);
-    put_error(&body, to, code, message, data);
+    mcp_reply_note_refused(shard, post, error);
+    put_error(&body, post->to, code, message, data);
     if (data)
         text_deinit(data);
     stats_count(&shard->stats, COUNT_ERRORS_BY_HUB);
-    answer(shard, exchange, status, lines, &body);
+    answer(shard, post->exchange, status, lines, &body);
 }
 
-void mcp_reply_error(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                     enum error error, struct text *data) {
-    refuse(shard, exchange, status, to, error, error_code_mcp(error), error_text(error), NULL, data);
+void mcp_reply_error(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
+                     struct text *data) {
+    refuse(shard, post, status, error, error_code_mcp(error), error_text(error), NULL, data);
 }
 
-void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                     uint64_t ms, struct text *data) {
+void mcp_reply_later(struct shard *shard, const struct mcp_post *post, unsigned status, uint64_t ms,
+                     struct text *data) {
     assert(shard->index == 0);
     struct text lines;
     text_init(&lines);
@@ -97,13 +95,13 @@ void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigne
     text_add(&lines, "\r\n", sizeof "\r\n");
     if (lines.failed)
         text_deinit(&lines);
-    refuse(shard, exchange, status, to, ERROR_OVERLOADED, error_code_mcp(ERROR_OVERLOADED),
+    refuse(shard, post, status, ERROR_OVERLOADED, error_code_mcp(ERROR_OVERLOADED),
            error_text(ERROR_OVERLOADED), lines.failed ? NULL : lines.bytes, data);
 }
 
-void mcp_reply_code(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to, int code,
-                    const char *text, struct text *data) {
-    refuse(shard, exchange, 400, to, ERROR_INVALID_REQUEST, code, text, NULL, data);
+void mcp_reply_code(struct shard *shard, const struct mcp_post *post, int code, const char *text,
+                    struct text *data) {
+    refuse(shard, post, 400, ERROR_INVALID_REQUEST, code, text, NULL, data);
 }
 
 void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,

@@ -14,15 +14,16 @@ enum { MCP_HEADER_MISMATCH = -32020, MCP_UNSUPPORTED_VERSION = -32022 };
 
 // Each ends the exchange.
 
-// Answers with an error of the hub's and this status. `data` is taken, as by reply_error, and may be NULL.
-void mcp_reply_error(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                     enum error error, struct text *data);
+// Answers with an error of the hub's and this status. `data` is taken, as by reply_error, and may be NULL. `post` has the exchange
+// and, of a request that was read to its end, all else: then the request is noted as refused.
+void mcp_reply_error(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
+                     struct text *data);
 // Answers ERROR_OVERLOADED, with the time in milliseconds after which the client may retry.
-void mcp_reply_later(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                     uint64_t ms, struct text *data);
+void mcp_reply_later(struct shard *shard, const struct mcp_post *post, unsigned status, uint64_t ms,
+                     struct text *data);
 // Answers 400 with a code of MCP's own.
-void mcp_reply_code(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to, int code,
-                    const char *text, struct text *data);
+void mcp_reply_code(struct shard *shard, const struct mcp_post *post, int code, const char *text,
+                    struct text *data);
 // Answers 200 with a result, which is JSON.
 void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct reply_to to,
                       const char *result, size_t bytes);

@@ -20,16 +20,16 @@
 
 enum { RETRY_MS = 1000 };
 
-static void refuse(struct shard *shard, struct mcp_exchange *exchange, unsigned status, struct reply_to to,
-                   enum error error, const char *fault) {
+static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
+                   const char *fault) {
     assert(shard->index == 0);
     struct text data;
     text_init(&data);
     reply_data_text(&data, "fault", fault);
     if (error == ERROR_OVERLOADED)
-        mcp_reply_later(shard, exchange, status, to, RETRY_MS, &data);
+        mcp_reply_later(shard, post, status, RETRY_MS, &data);
     else
-        mcp_reply_error(shard, exchange, status, to, error, &data);
+        mcp_reply_error(shard, post, status, error, &data);
 }
 
 // --- Finding it
@@ -49,24 +49,24 @@ static bool has_legacy_version(const uint8_t *head, const struct http_request *r
 }
 
 // The session that a request names; NULL: there is none, and the request was answered.
-static struct mcp_client *find(struct shard *shard, struct mcp_exchange *exchange, const uint8_t *head,
-                               const struct http_request *request, struct reply_to to, const char *name,
+static struct mcp_client *find(struct shard *shard, const struct mcp_post *post, const char *name,
                                size_t bytes) {
+    const struct http_request *request = post->http;
     struct span id = request->fields[HTTP_MCP_SESSION_ID];
     assert(shard->index == 0 && (name || bytes == 0));
     if (!http_has_field(request, HTTP_MCP_SESSION_ID) || http_repeated(request, HTTP_MCP_SESSION_ID)) {
-        refuse(shard, exchange, 400, to, ERROR_NOT_INITIALIZED,
+        refuse(shard, post, 400, ERROR_NOT_INITIALIZED,
                "Mcp-Session-Id must be there, once: the answer to initialize has it");
         return NULL;
     }
-    struct mcp_client *session = mcp_table_find(shard, head + id.at, id.bytes);
-    if (!session || is_elsewhere(session, exchange, name, bytes)) {
-        refuse(shard, exchange, 404, to, ERROR_NOT_INITIALIZED,
+    struct mcp_client *session = mcp_table_find(shard, post->head + id.at, id.bytes);
+    if (!session || is_elsewhere(session, post->exchange, name, bytes)) {
+        refuse(shard, post, 404, ERROR_NOT_INITIALIZED,
                "there is no such session: initialize opens a new one");
         return NULL;
     }
-    if (!has_legacy_version(head, request)) {
-        refuse(shard, exchange, 400, to, ERROR_INVALID_REQUEST,
+    if (!has_legacy_version(post->head, request)) {
+        refuse(shard, post, 400, ERROR_INVALID_REQUEST,
                "MCP-Protocol-Version must be one from 2024-11-05 to 2025-11-25 in a session");
         return NULL;
     }
@@ -112,7 +112,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     assert(shard->index == 0);
     struct mcp_call *call = mcp_call_begin(shard, session, post->exchange);
     if (!call) {
-        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, "there is no memory for the request");
+        refuse(shard, post, 503, ERROR_OVERLOADED, "there is no memory for the request");
         if (is_initialize)
             mcp_table_close(shard, session);
         return;
@@ -141,8 +141,7 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
     assert(shard->index == 0);
     struct mcp_client *session = NULL;
     if (http_has_field(post->http, HTTP_MCP_SESSION_ID) || post->message.lookup.kind != BODY_REQUEST) {
-        refuse(shard, post->exchange, 400, post->to, ERROR_INVALID_REQUEST,
-               "initialize is a request that opens a session");
+        refuse(shard, post, 400, ERROR_INVALID_REQUEST, "initialize is a request that opens a session");
         return;
     }
     if (mcp_table_has_room(shard, post->exchange->user))
@@ -152,8 +151,7 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
         session = NULL;
     }
     if (!session) {
-        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED,
-               "there is no room for one more session");
+        refuse(shard, post, 503, ERROR_OVERLOADED, "there is no room for one more session");
         return;
     }
     session->primes = asks_for_primed(post);
@@ -165,7 +163,7 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
 }
 
 // Routes a response or notification. The client gets 202, whatever becomes of the message.
-static void take_notice(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
+static void forward_unanswered(struct shard *shard, struct mcp_post *post, struct mcp_client *session) {
     assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;
     struct message *message = &post->message;
@@ -191,7 +189,7 @@ static void answer_ping(struct shard *shard, const struct mcp_post *post, struct
     }
     struct mcp_call *call = mcp_call_begin(shard, session, post->exchange);
     if (!call) {
-        refuse(shard, post->exchange, 503, post->to, ERROR_OVERLOADED, "there is no memory for the request");
+        refuse(shard, post, 503, ERROR_OVERLOADED, "there is no memory for the request");
         return;
     }
     call->takes_events = true;
@@ -218,7 +216,7 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
         open_session(shard, post, name, bytes);
         return;
     }
-    struct mcp_client *session = find(shard, post->exchange, post->head, post->http, post->to, name, bytes);
+    struct mcp_client *session = find(shard, post, name, bytes);
     if (!session)
         return;
     if (is_request && post->method == MCP_PING)
@@ -228,18 +226,23 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
     else if (is_request)
         ask(shard, post, session, false);
     else if (bytes || post->message.lookup.kind == BODY_RESPONSE)
-        take_notice(shard, post, session);
+        forward_unanswered(shard, post, session);
     else
         mcp_all_notify(shard, post, session);
 }
 
 // --- GET and DELETE
 
+// Such a request bears no message.
+static struct mcp_post unread_of(const struct mcp_arrival *arrival) {
+    return (struct mcp_post){.exchange = arrival->exchange, .head = arrival->head, .http = &arrival->request};
+}
+
 void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
     assert(shard->index == 0);
-    struct mcp_client *session =
-        find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
+    const struct mcp_post none = unread_of(arrival);
+    struct mcp_client *session = find(shard, &none, name, bytes);
     const struct http_request *request = &arrival->request;
     struct span place = request->fields[HTTP_LAST_EVENT_ID];
     if (!session)
@@ -248,15 +251,15 @@ void mcp_session_listen(struct shard *shard, const struct mcp_arrival *arrival, 
         mcp_stream_open(shard, session, arrival->exchange);
     else if (http_repeated(request, HTTP_LAST_EVENT_ID) ||
              !mcp_stream_resume(shard, session, arrival->exchange, arrival->head + place.at, place.bytes))
-        refuse(shard, arrival->exchange, 400, (struct reply_to){0}, ERROR_INVALID_REQUEST,
+        refuse(shard, &none, 400, ERROR_INVALID_REQUEST,
                "Last-Event-ID must be the id of an event behind which all is kept");
 }
 
 void mcp_session_delete(struct shard *shard, const struct mcp_arrival *arrival, const char *name,
                         size_t bytes) {
     assert(shard->index == 0);
-    struct mcp_client *session =
-        find(shard, arrival->exchange, arrival->head, &arrival->request, (struct reply_to){0}, name, bytes);
+    const struct mcp_post none = unread_of(arrival);
+    struct mcp_client *session = find(shard, &none, name, bytes);
     if (!session)
         return;
     mcp_table_close(shard, session);

@@ -223,7 +223,7 @@ static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client
                                           struct parcel **parcel) {
     struct mcp_call *call = modern_call(client, (*parcel)->note ? (*parcel)->source : 0);
     struct mcp_gather *gather = call ? call->part_of : NULL;
-    if (gather && gather->take_notice && gather->take_notice(shard, gather, *parcel)) {
+    if (gather && gather->take_notification && gather->take_notification(shard, gather, *parcel)) {
         *parcel = NULL;
         return NULL;
     }

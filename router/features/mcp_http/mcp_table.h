@@ -24,16 +24,15 @@ static inline uint64_t mcp_option(const struct shard *shard, enum mcp_option opt
 enum mcp_http_gauge { MCP_HTTP_GAUGE_CLIENTS, MCP_HTTP_GAUGE_SESSIONS, MCP_HTTP_GAUGES };
 
 struct mcp_http {
-    struct list clients;            // struct mcp_client.link
-    struct hash_table by_id;        // struct mcp_client.by_id
-    struct list servers;            // of which something is known (mcp_era.c)
-    struct siphash_key names;       // of session ids, which are published
-    struct list events;             // struct mcp_event.by_age: what all sessions keep (mcp_history.h)
-    uint64_t history_bytes;         // of memory for these
-    uint64_t made;                  // how many there have been
-    uint64_t server_set;            // a hash of all servers' names, in their order
-    uint32_t count;                 // of clients
-    const struct mcp_post *serving; // the message that mcp_endpoint.c serves now; or NULL
+    struct list clients;      // struct mcp_client.link
+    struct hash_table by_id;  // struct mcp_client.by_id
+    struct list servers;      // of which something is known (mcp_era.c)
+    struct siphash_key names; // of session ids, which are published
+    struct list events;       // struct mcp_event.by_age: what all sessions keep (mcp_history.h)
+    uint64_t history_bytes;   // of memory for these
+    uint64_t made;            // how many there have been
+    uint64_t server_set;      // a hash of all servers' names, in their order
+    uint32_t count;           // of clients
 };
 
 // The feature's state on a shard.
