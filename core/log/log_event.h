@@ -34,6 +34,7 @@ enum log_event {
     LOG_IO_FALLBACK,
     LOG_WALL_MISSING,
     LOG_JOURNAL_FAILED,
+    LOG_JOURNAL_RESTORED,
     LOG_DESCRIPTORS_EXHAUSTED,
     LOG_NOTICE, // what has no name of its own
     // Children.

@@ -19,6 +19,7 @@ struct journal {
     uint32_t lost;       // entries that failed, of which no entry tells yet
     bool reopen;         // after the group under way
     int stale; // why the file can't be opened by its name, an errno, while it is another one's; 0: it can
+    int told;  // the last errno that the log has told; 0: none since the journal was well
     struct journal_entry *waiting, **waiting_last;
     struct journal_entry *group; // under way
     struct journal_entry *at;    // the first of its entries that isn't wholly written, or NULL
@@ -132,16 +133,22 @@ static void arm_lost(struct shard *shard) {
         wheel_arm(&shard->wheel, &shard->journal_timer, shard_now_ms(shard) + LOST_PAUSE_MS);
 }
 
+// An operator is told when the journal is written again.
 static void set_failing(struct shard *shard, bool failing) {
+    if (!failing && atomic_load_explicit(&shard->hub->journal_failing, memory_order_relaxed))
+        log_write(LOG_JOURNAL_RESTORED, LOG_NO_FIELDS, "the journal %s can be written again",
+                  shard->hub->settings.journal);
+    shard->journal->told = failing ? shard->journal->told : 0;
     atomic_store_explicit(&shard->hub->journal_failing, failing, memory_order_relaxed);
     arm_lost(shard);
 }
 
-// An operator is told when it begins.
+// An operator is told when it begins, and when the reason changes.
 static void begin_failing(struct shard *shard, const char *cause, int error) {
     assert(error > 0);
-    if (!journal_is_failing(shard))
+    if (error != shard->journal->told)
         journal_log_fault(shard, cause, error);
+    shard->journal->told = error;
     set_failing(shard, true);
 }
 
@@ -200,6 +207,7 @@ void journal_reopen(struct shard *shard) {
     struct journal *journal = shard->journal;
     if (!journal)
         return;
+    journal->told = 0; // whoever asks for it is told again
     if (journal->group)
         journal->reopen = true;
     else

@@ -2,6 +2,7 @@
 // the disk is full, or the hub is drained or killed.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -267,7 +268,11 @@ test('a file that can not be opened again: nothing is written until it can', asy
   await logged(source);
   renameSync(path, `${path}.old`);
   execFileSync('mkdir', [path]);
-  hub.process.kill('SIGHUP');
+  const fault = /^patchbayd: the journal \S+ can't be opened again: Is a directory$/gm;
+  for (const times of [1, 2]) { // each reload says so
+    hub.process.kill('SIGHUP');
+    await within((async () => { while (hub.stderr.match(fault)?.length !== times) await once(hub.process.stderr, 'data'); })(), `fault ${times}`);
+  }
   await untilReady(hub, 503);
   assert.deepEqual(assertError(await source.ask('audit/log', ENTRY), -32003).data, { fault: 'Is a directory' });
   assert.deepEqual(assertError(await source.ask('governance/approval', approval), -32003).data, { fault: "the journal can't be written" });
@@ -277,7 +282,8 @@ test('a file that can not be opened again: nothing is written until it can', asy
   assert.equal(lines(`${path}.old`).length, 1);
   assert.deepEqual(kinds(path), ['lost', 'audit']);
   await hub.stop();
-  assert.match(hub.stderr, /^patchbayd: the journal \S+ can't be opened again: Is a directory$/m);
+  assert.equal(hub.stderr.match(fault).length, 2, 'no line while nothing changes');
+  assert.equal(hub.stderr.match(/^patchbayd: the journal \S+ can be written again$/gm)?.length, 1, hub.stderr);
 });
 
 test('a folder that is removed while the hub runs: it is not ready, and nothing is approved, until the folder is back', async () => {
