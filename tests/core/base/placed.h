@@ -1,6 +1,5 @@
-// Texts for the tests of json.c and lookup.c, laid so that exactly their slack lies between them and an
-// unreadable page: a read past the slack is a crash. Bytes of the slack would mislead a parser that takes
-// them for text.
+// Texts for tests of parsers, laid before an unreadable page, so that a read past the text is a crash. A text of `placed`
+// has exactly its slack between; bytes of the slack would mislead a parser that takes them for text.
 #pragma once
 
 #include <stdint.h>
@@ -30,7 +29,7 @@ static int placed_unmap(void **state) {
 }
 
 // The text's copy, with `slack` behind it again and again.
-static const uint8_t *placed_with(const void *text, size_t bytes, const char *slack) {
+static inline const uint8_t *placed_with(const void *text, size_t bytes, const char *slack) {
     uint8_t *at = placed_end - BUFFER_SLACK_BYTES - bytes;
     if (bytes > PLACED_BYTES_MAX - BUFFER_SLACK_BYTES)
         abort();

@@ -8,41 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
 #include "core/wire/frame.h"
+#include "tests/core/base/placed.h"
 #include "tests/core/wire/frame_blocks.h"
 
-enum { INPUT_BYTES_MAX = 64 * 1024, PAGE_BYTES = 4096 };
-
 static const struct unit_limits usual_limits = {.header_bytes_max = 8192, .body_bytes_max = 1 << 24};
-static uint8_t *input_end; // the unreadable page starts here
-
-static int map_input(void **state) {
-    (void)state;
-    uint8_t *map =
-        mmap(NULL, INPUT_BYTES_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + INPUT_BYTES_MAX, PAGE_BYTES, PROT_NONE) != 0)
-        return -1;
-    input_end = map + INPUT_BYTES_MAX;
-    return 0;
-}
-
-static int unmap_input(void **state) {
-    (void)state;
-    return munmap(input_end - INPUT_BYTES_MAX, INPUT_BYTES_MAX + PAGE_BYTES);
-}
 
 // Goes on with the scan, the frame's first `bytes` lying right before the unreadable page; so they move at
 // each call.
 static enum unit_result go_on(struct unit *scan, const void *text, size_t bytes,
                               const struct unit_limits *limits) {
-    assert_true(bytes <= INPUT_BYTES_MAX);
-    memcpy(input_end - bytes, text, bytes);
-    return frame_scan(scan, input_end - bytes, bytes, limits);
+    assert_true(bytes <= PLACED_BYTES_MAX);
+    memcpy(placed_end - bytes, text, bytes);
+    return frame_scan(scan, placed_end - bytes, bytes, limits);
 }
 
 static enum unit_result scan_whole(struct unit *scan, const void *text, size_t bytes,
@@ -439,5 +421,5 @@ int main(void) {
         cmocka_unit_test(a_fault_is_for_ever),
         cmocka_unit_test(every_fault_has_a_text),
     };
-    return cmocka_run_group_tests(tests, map_input, unmap_input);
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
 }

@@ -7,33 +7,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
 #include "core/wire/http.h"
+#include "tests/core/base/placed.h"
 #include "tests/core/wire/http_requests.h"
 
-enum { INPUT_BYTES_MAX = 64 * 1024, PAGE_BYTES = 4096, SHORT_BYTES = 100 };
+enum { INPUT_BYTES_MAX = 64 * 1024, SHORT_BYTES = 100 };
 
 static const struct unit_limits usual_limits = {.header_bytes_max = 8192, .body_bytes_max = 100};
-static uint8_t *input_end; // the unreadable page starts here
-
-static int map_input(void **state) {
-    (void)state;
-    uint8_t *map =
-        mmap(NULL, INPUT_BYTES_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + INPUT_BYTES_MAX, PAGE_BYTES, PROT_NONE) != 0)
-        return -1;
-    input_end = map + INPUT_BYTES_MAX;
-    return 0;
-}
-
-static int unmap_input(void **state) {
-    (void)state;
-    return munmap(input_end - INPUT_BYTES_MAX, INPUT_BYTES_MAX + PAGE_BYTES);
-}
 
 // A request that comes in, as whoever reassembles it has it.
 struct incoming {
@@ -73,7 +57,7 @@ static void go_on(struct incoming *in, const char *text, size_t come, const stru
     in->count += come - in->come;
     in->come = come;
     do {
-        uint8_t *bytes = input_end - in->count;
+        uint8_t *bytes = placed_end - in->count;
         memcpy(bytes, in->bytes, in->count);
         in->result = http_scan(&in->unit, bytes, in->count, limits);
         memcpy(in->bytes, bytes, in->count);
@@ -209,5 +193,5 @@ int main(void) {
         cmocka_unit_test(refuses_bad_chunks),
         cmocka_unit_test(refuses_a_zero_byte_anywhere_but_in_a_body),
     };
-    return cmocka_run_group_tests(tests, map_input, unmap_input);
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
 }

@@ -5,35 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
 #include "core/wire/lines.h"
-
-enum { PAGE_BYTES = 4096 };
-
-static uint8_t *input_end; // the unreadable page starts here
-
-static int map_input(void **state) {
-    (void)state;
-    uint8_t *map = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + PAGE_BYTES, PAGE_BYTES, PROT_NONE) != 0)
-        return -1;
-    input_end = map + PAGE_BYTES;
-    return 0;
-}
-
-static int unmap_input(void **state) {
-    (void)state;
-    return munmap(input_end - PAGE_BYTES, 2 * PAGE_BYTES);
-}
+#include "tests/core/base/placed.h"
 
 static enum unit_result go_on(struct unit *unit, const char *text, size_t bytes,
                               const struct unit_limits *limits) {
-    memcpy(input_end - bytes, text, bytes);
-    return lines_scan(unit, input_end - bytes, bytes, limits);
+    memcpy(placed_end - bytes, text, bytes);
+    return lines_scan(unit, placed_end - bytes, bytes, limits);
 }
 
 // Takes the units of a text, of which the first `first` bytes come before the rest; the bodies' lines with a
@@ -168,7 +150,7 @@ static void the_last_line_needs_no_end(void **state) {
         unit_begin(&unit);
         size_t bytes = strlen(cases[i].text);
         assert_int_equal(go_on(&unit, cases[i].text, bytes, &limits), UNIT_OPEN);
-        assert_int_equal(lines_end(&unit, input_end - bytes, bytes), UNIT_WHOLE);
+        assert_int_equal(lines_end(&unit, placed_end - bytes, bytes), UNIT_WHOLE);
         assert_int_equal(unit.body_bytes, cases[i].body_bytes);
         assert_int_equal(unit.bytes, bytes);
     }
@@ -183,5 +165,5 @@ int main(void) {
         cmocka_unit_test(a_request_line_of_http_is_refused),
         cmocka_unit_test(the_last_line_needs_no_end),
     };
-    return cmocka_run_group_tests(tests, map_input, unmap_input);
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
 }

@@ -6,36 +6,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
 
 #include "core/wire/nats.h"
+#include "tests/core/base/placed.h"
 
-enum { INPUT_BYTES_MAX = 128 * 1024, PAGE_BYTES = 4096 };
-
-static uint8_t *input_end; // the unreadable page starts here
 static const struct unit_limits limits = {.header_bytes_max = 64, .body_bytes_max = 64};
 
-static int map_input(void **state) {
-    (void)state;
-    uint8_t *map =
-        mmap(NULL, INPUT_BYTES_MAX + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + INPUT_BYTES_MAX, PAGE_BYTES, PROT_NONE) != 0)
-        return -1;
-    input_end = map + INPUT_BYTES_MAX;
-    return 0;
-}
-
-static int unmap_input(void **state) {
-    (void)state;
-    return munmap(input_end - INPUT_BYTES_MAX, INPUT_BYTES_MAX + PAGE_BYTES);
-}
-
 static enum unit_result go_on(struct unit *unit, const char *text, size_t bytes) {
-    memcpy(input_end - bytes, text, bytes);
-    return nats_scan(unit, input_end - bytes, bytes, &limits);
+    memcpy(placed_end - bytes, text, bytes);
+    return nats_scan(unit, placed_end - bytes, bytes, &limits);
 }
 
 static void put_span(char *out, const char *text, struct span span) {
@@ -164,8 +146,8 @@ static void a_line_has_its_bound(void **state) {
 
 static uint32_t status_of(const char *headers) {
     size_t bytes = strlen(headers);
-    memcpy(input_end - bytes, headers, bytes);
-    return nats_status(input_end - bytes, (struct span){0, (uint32_t)bytes});
+    memcpy(placed_end - bytes, headers, bytes);
+    return nats_status(placed_end - bytes, (struct span){0, (uint32_t)bytes});
 }
 
 static void a_status_is_read(void **state) {
@@ -188,5 +170,5 @@ int main(void) {
         cmocka_unit_test(a_line_has_its_bound),
         cmocka_unit_test(a_status_is_read),
     };
-    return cmocka_run_group_tests(tests, map_input, unmap_input);
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
 }

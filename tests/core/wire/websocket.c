@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 // cmocka.h needs the standard headers before it.
 #include <cmocka.h>
@@ -15,25 +14,9 @@
 #include "core/wire/websocket.h"
 #include "core/wire/websocket_mask.h"
 #include "core/wire/wire.h"
+#include "tests/core/base/placed.h"
 
-enum { MAP_BYTES = 256 * 1024, PAGE_BYTES = 4096, STREAM_BYTES = 200 * 1024, LOG_BYTES = 210 * 1024 };
-
-static uint8_t *input_end; // the unreadable page starts here
-
-static int map_input(void **state) {
-    (void)state;
-    uint8_t *map =
-        mmap(NULL, MAP_BYTES + PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED || mprotect(map + MAP_BYTES, PAGE_BYTES, PROT_NONE) != 0)
-        return -1;
-    input_end = map + MAP_BYTES;
-    return 0;
-}
-
-static int unmap_input(void **state) {
-    (void)state;
-    return munmap(input_end - MAP_BYTES, MAP_BYTES + PAGE_BYTES);
-}
+enum { STREAM_BYTES = 200 * 1024, LOG_BYTES = 210 * 1024 };
 
 // --- Streams
 
@@ -112,11 +95,11 @@ static char kind_of(enum websocket_opcode opcode) {
 }
 
 static enum unit_result scan_elsewhere(struct reader *reader) {
-    memcpy(input_end - reader->count, reader->bytes, reader->count);
+    memcpy(placed_end - reader->count, reader->bytes, reader->count);
     enum unit_result result =
-        websocket_scan(&reader->unit, input_end - reader->count, reader->count, &reader->limits);
-    memcpy(reader->bytes, input_end - reader->count, reader->count);
-    memset(input_end - reader->count, '?', reader->count);
+        websocket_scan(&reader->unit, placed_end - reader->count, reader->count, &reader->limits);
+    memcpy(reader->bytes, placed_end - reader->count, reader->count);
+    memset(placed_end - reader->count, '?', reader->count);
     return result;
 }
 
@@ -579,5 +562,5 @@ int main(void) {
         cmocka_unit_test(control_frames_are_written),
         cmocka_unit_test(a_mask_is_taken_off_everywhere),
     };
-    return cmocka_run_group_tests(tests, map_input, unmap_input);
+    return cmocka_run_group_tests(tests, placed_map, placed_unmap);
 }
