@@ -259,7 +259,7 @@ static bool is_same(const struct option *option, const struct config *now, const
     switch (option->kind) {
     case OPTION_LISTEN:
         return are_same_listeners(now, fresh);
-    case OPTION_HTTP:
+    case OPTION_ADDRESS:
         return is_same_http(now, fresh);
     case OPTION_TEXT:
         return strcmp((const char *)now + option->offset, (const char *)fresh + option->offset) == 0;
@@ -642,7 +642,7 @@ static void print_default(const struct config *config, const struct option *opti
         print_listeners(config, option);
         return;
     }
-    if (option->kind == OPTION_HTTP) {
+    if (option->kind == OPTION_ADDRESS) {
         value = "off";
         if (config->http.transport[0]) {
             address_format(&config->http, text, sizeof text);

@@ -136,7 +136,7 @@ bool config_set(struct config *config, const struct option *option, const char *
     switch (option->kind) {
     case OPTION_LISTEN:
         return set_listener(config, option, text);
-    case OPTION_HTTP:
+    case OPTION_ADDRESS:
         return set_http(config, option, text);
     case OPTION_TEXT:
         return set_text(config, option, text);

@@ -9,8 +9,8 @@
 
 enum option_kind {
     OPTION_LISTEN,
-    OPTION_HTTP,
-    OPTION_CHOICE, // one of a closed set of words
+    OPTION_ADDRESS, // of the transport that names the option (transport.h), or off
+    OPTION_CHOICE,  // one of a closed set of words
     OPTION_TEXT,
     OPTION_NATS,
     OPTION_CLUSTER,

@@ -254,7 +254,7 @@ static const struct stats_row http_gauges[HTTP_GAUGES + 1] = {
 };
 
 static const struct option http_options[] = {
-    {"http", OPTION_HTTP, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
+    {"http", OPTION_ADDRESS, OPTIONS_LISTENERS, 0, 0, 0, 0, 0, NULL, "HOST:PORT", NULL,
      "127.0.0.1:7412, or off where --listen is given",
      "address of HTTP and WebSocket, or https://HOST:PORT, or off"},
     {"allow-host", OPTION_PARSED, OPTIONS_LISTENERS, OPTION_REPEATS | OPTION_RELOADS | OPTION_SHOWN,
