@@ -14,6 +14,7 @@
 #include "core/wire/ini.h"
 #include "io/log.h"
 #include "io/plain_file.h"
+#include "router/features/children/child_sections.h"
 #include "router/main/config_cluster.h"
 #include "router/main/config_fault.h"
 #include "router/main/config_options.h"
@@ -217,7 +218,10 @@ void config_deinit(struct config *config) {
     }
     config->given = NULL;
     config->given_last = &config->given;
-    config_children_deinit(&config->children);
+    child_settings_drop(config->section);
+    child_settings_drop_all(config->settings.children);
+    config->section = NULL;
+    config->settings.children = NULL;
 }
 
 // --- SIGHUP
@@ -410,13 +414,13 @@ static bool was_hidden(const char *key, const char *value) {
 }
 
 static void take_child_key(struct config *config, const struct ini_line *line) {
-    assert(config->children.child && line->kind == INI_KEY);
-    const char *child = config->children.child->name;
+    assert(config->section && line->kind == INI_KEY);
+    const char *child = config->section->name;
     const struct config_given *given = find_key(config, child, line->key);
     const char *value = may_have_semicolon(line->key) ? line->value : ini_unquote(line->value);
     const char *expected = was_hidden(line->key, value)
                                ? "a value: " CONFIG_HIDDEN " stands for one that was not shown"
-                               : config_children_set(&config->children, line->key, value);
+                               : child_section_set(config->section, line->key, value);
     if (expected && given)
         config_complain(config, line->key, "expected a key that is given once: line %u gives it, too",
                         given->line);
@@ -429,11 +433,13 @@ static void take_child_key(struct config *config, const struct ini_line *line) {
 static void end_section(struct reading *reading) {
     struct config *config = reading->config;
     if (reading->part == PART_CHILD && config->faults > reading->section_faults) {
-        config_children_drop(&config->children);
+        child_settings_drop(config->section);
+        config->section = NULL;
     } else if (reading->part == PART_CHILD) {
         char name[AGENT_ID_BYTES_MAX + 1];
-        strcpy(name, config->children.child->name);
-        const char *expected = config_children_end(&config->children);
+        strcpy(name, config->section->name);
+        const char *expected = child_section_end(&config->settings.children, config->section);
+        config->section = NULL;
         config->line = reading->section_line;
         if (expected)
             config_complain(config, name, "expected %s", expected);
@@ -459,7 +465,7 @@ static void begin_section(struct reading *reading, const char *section) {
                         given->line, given->source == config->source ? "" : " of another file");
         return;
     }
-    const char *expected = config_children_begin(&config->children, name);
+    const char *expected = child_section_begin(config->settings.children, name, &config->section);
     if (expected) {
         config_complain(config, section, "expected %s", expected);
         return;
@@ -592,7 +598,7 @@ static void print_value(const struct option *option, const char *value, const ch
     if (option->traits & OPTION_SECRET) {
         hide_credentials(value, hidden, sizeof hidden);
         value = hidden;
-    } else if (option->kind == OPTION_EXTENSION) {
+    } else if (option->traits & OPTION_COMMAND) {
         value = hide_in_command(value, &command);
     }
     const char *quote = needs_quotes(value) ? "\"" : "";
@@ -618,7 +624,7 @@ static void print_given(const struct config *config, const struct option *option
     bool repeats = option->traits & OPTION_REPEATS;
     for (const struct config_given *given = config->given; given; given = given->next) {
         bool counts =
-            option->kind == OPTION_EXTENSION || (repeats ? given->source == last->source : given == last);
+            option->traits & OPTION_ADDS || (repeats ? given->source == last->source : given == last);
         if (given->option != option || !counts)
             continue;
         write_place(config, given->source, given->line, place);
@@ -705,6 +711,6 @@ void config_print(const struct config *config) {
         else
             print_default(config, &options[at]);
     }
-    for (const struct child_settings *child = config->children.first; child; child = child->next)
+    for (const struct child_settings *child = config->settings.children; child; child = child->next)
         print_child(config, child);
 }

@@ -12,7 +12,7 @@ enum config_result { CONFIG_RUN, CONFIG_SHOWN, CONFIG_BAD };
 enum config_result config_read(struct config *config, int argc, char **argv, uint32_t cores);
 // The option by which a listener was given: static text.
 const char *config_option_of_listener(const struct config *config, uint32_t index);
-// Gives back what the configuration still has. A caller that takes the children sets config->children.first to NULL.
+// Gives back what the configuration still has. A caller that takes the children sets config->settings.children to NULL.
 void config_deinit(struct config *config);
 // Names on standard error each option that `fresh` changes and a running hub can't change.
 void config_mention_fixed(const struct config *now, const struct config *fresh);

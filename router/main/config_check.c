@@ -240,7 +240,7 @@ static void check_child(struct config *config, const struct child_settings *chil
 }
 
 static void check_children(struct config *config, const struct privdrop_user *user) {
-    for (const struct child_settings *child = config->children.first; child; child = child->next)
+    for (const struct child_settings *child = config->settings.children; child; child = child->next)
         check_child(config, child, user);
 }
 

@@ -92,7 +92,7 @@ struct config_place config_place_of(const struct config *config, const char *opt
 static bool keeps_child(const struct config_given *given, const char *child) {
     size_t bytes = strlen(child);
     assert(bytes > 0);
-    return given->option && given->option->kind == OPTION_EXTENSION &&
+    return given->option && given->option->traits & OPTION_COMMAND &&
            strncmp(given->value, child, bytes) == 0 && given->value[bytes] == '=';
 }
 

@@ -7,7 +7,6 @@
 #include "io/address.h"
 #include "router/engine/shard/hub.h"
 #include "router/features/cluster/cluster_settings.h"
-#include "router/main/config_children.h"
 
 struct option;
 
@@ -49,8 +48,8 @@ struct config {
     struct cluster_settings cluster_settings;              // where cluster.settings points
     char nats_creds[PATH_MAX], nats_authorities[PATH_MAX]; // empty: not given
     enum log_format log_format;
-    enum log_level log_level; // the highest that is written
-    bool insecure;            // serve TCP addresses that other machines can reach
-    struct config_children children;
+    enum log_level log_level;                 // the highest that is written
+    bool insecure;                            // serve TCP addresses that other machines can reach
+    struct child_settings *section;           // of a child, that is being read; NULL: none
     struct config_given *given, **given_last; // in the order in which they came; owned
 };

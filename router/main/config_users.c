@@ -48,7 +48,7 @@ static char *read_text(const struct config *config, size_t *bytes) {
 // Names each user of a child's section that isn't in the file; returns whether there is none.
 static bool are_known(const struct config *config, const struct users *users) {
     bool known = true;
-    for (const struct child_settings *child = config->children.first; child; child = child->next) {
+    for (const struct child_settings *child = config->settings.children; child; child = child->next) {
         if (!child->user || users_by_name(users, child->user, strlen(child->user)))
             continue;
         const struct config_place place = config_place_of_child(config, child->name, "user");

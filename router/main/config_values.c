@@ -99,14 +99,6 @@ static bool set_http(struct config *config, const struct option *option, const c
 
 // --- Others
 
-static bool set_extension(struct config *config, const struct option *option, const char *text) {
-    if (config_is_hidden(text))
-        return config_complain(config, option->name,
-                               "expected a command: *** stands for a credential that was not shown");
-    const char *expected = config_children_extend(&config->children, text);
-    return !expected || config_complain(config, option->name, "expected %s", expected);
-}
-
 // Whether another source than this one has given the option last, before the text that is being set.
 static bool is_replaced(const struct config *config, const struct option *option) {
     uint32_t source = config->source, before = config->source;
@@ -120,11 +112,14 @@ static bool is_replaced(const struct config *config, const struct option *option
     return before != source;
 }
 
-// One source may give several, which replace what another one gave before.
+// One source may give several, which replace what another one gave before, unless they add up.
 static bool set_parsed(struct config *config, const struct option *option, const char *text) {
     const struct feature *feature = option_feature(option);
     assert(feature && feature->read_option);
-    if (option->traits & OPTION_REPEATS && is_replaced(config, option))
+    if (option->traits & OPTION_COMMAND && config_is_hidden(text))
+        return config_complain(config, option->name,
+                               "expected a command: *** stands for a credential that was not shown");
+    if (option->traits & OPTION_REPEATS && !(option->traits & OPTION_ADDS) && is_replaced(config, option))
         (void)feature->read_option(&config->settings, option->name, NULL);
     const char *expected = feature->read_option(&config->settings, option->name, text);
     return !expected ||
@@ -146,8 +141,6 @@ bool config_set(struct config *config, const struct option *option, const char *
         return config_cluster(config, text);
     case OPTION_PARSED:
         return set_parsed(config, option, text);
-    case OPTION_EXTENSION:
-        return set_extension(config, option, text);
     default:
         return set_value(config, option, text);
     }

@@ -274,7 +274,7 @@ static void raise_limits(void) {
 static uint64_t own_descriptors(const struct config *config) {
     enum { FILES = 24, PER_SHARD = 8, PER_LISTENER = 2, PER_CHILD = 3 };
     uint64_t count = FILES + PER_SHARD * config->settings.shard_count + PER_LISTENER * config->listener_count;
-    for (const struct child_settings *child = config->children.first; child; child = child->next)
+    for (const struct child_settings *child = config->settings.children; child; child = child->next)
         count += PER_CHILD * (uint64_t)(child->each ? child->instances_max : child->instances);
     return count;
 }
@@ -285,7 +285,7 @@ static bool has_descriptors(const struct config *config) {
     uint64_t least = FILES + CONNECTIONS + PER_SHARD * config->settings.shard_count +
                      PER_LISTENER * config->listener_count;
     struct rlimit limit;
-    for (const struct child_settings *child = config->children.first; child; child = child->next)
+    for (const struct child_settings *child = config->settings.children; child; child = child->next)
         least += PER_CHILD;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= least)
         return true;
@@ -486,8 +486,8 @@ static bool main_read_again(void *context, struct hub_settings *fresh) {
         fresh->half_close_leaves = config->settings.half_close_leaves;
         fresh->hosts = config->settings.hosts;
         fresh->origins = config->settings.origins;
-        fresh->children = config->children.first;
-        config->children.first = NULL;
+        fresh->children = config->settings.children;
+        config->settings.children = NULL;
     }
     if (config)
         config_deinit(config);
@@ -514,7 +514,6 @@ static void choose_io(struct config *config) {
 static int serve(struct program *program, struct config *config) {
     assert(program->listening.count == config->listener_count);
     config->settings.keeper = program->keeper.process ? &program->keeper : NULL;
-    config->settings.children = config->children.first;
     config->settings.read_again = main_read_again;
     config->settings.in_effect = config_mention_in_effect;
     config->settings.read_context = program;
@@ -558,7 +557,7 @@ static int serve(struct program *program, struct config *config) {
 // Now, or after SIGHUP. A hub that can't has no keeper, and whoever takes it over nobody to start programs by.
 static bool may_have_children(const struct config *config) {
     assert(config->files <= CONFIG_FILES_MAX);
-    return config->files > 0 || config->children.first;
+    return config->files > 0 || config->settings.children;
 }
 
 // --check: everything is named that would keep the hub from starting, or its children.

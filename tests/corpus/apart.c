@@ -93,9 +93,8 @@ static bool read_options(const struct setup *setup, unsigned hub, struct hub_set
     if (config_read(&text->config, count, text->arguments, setup->shard_count) != CONFIG_RUN)
         return false;
     *out = text->config.settings;
-    out->children = text->config.children.first;
     bool good = read_users(&text->config, out);
-    text->config.children.first = NULL; // they are the settings' now
+    text->config.settings.children = NULL; // they are the settings' now
     config_deinit(&text->config);
     return good;
 }

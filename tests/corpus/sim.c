@@ -71,8 +71,8 @@ static bool read_again(void *context, struct hub_settings *fresh) {
         good = fresh->users != NULL;
     }
     if (good) {
-        fresh->children = config.children.first;
-        config.children.first = NULL;
+        fresh->children = config.settings.children;
+        config.settings.children = NULL;
     }
     config_deinit(&config);
     return good;
@@ -104,9 +104,10 @@ static bool begin(const struct setup *setup, struct text *why) {
     struct world_options world_options;
     world_defaults(&world_options, 7 + setup->rough, setup->shard_count);
     config.settings.limits.connections_max = world_options.limits.connections_max;
-    config.settings.children = config.children.first;
-    config.children.first = NULL;
+    struct child_settings *children = config.settings.children;
+    config.settings.children = NULL; // they are the hub's
     config_deinit(&config);
+    config.settings.children = children;
     config.settings.read_again = setup->config || setup->users ? read_again : NULL;
     world_options.keeps = setup->config != NULL;
     world_options.settings = &config.settings;

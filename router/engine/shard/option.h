@@ -15,8 +15,7 @@ enum option_kind {
     OPTION_NATS,
     OPTION_CLUSTER,
     OPTION_PARSED, // a text that the feature itself reads (feature.read_option)
-    OPTION_EXTENSION,
-    OPTION_SPIN, // a time of any number of nanoseconds
+    OPTION_SPIN,   // a time of any number of nanoseconds
     OPTION_FLAG,
     OPTION_FRACTION, // from 0 to 1, in billionths
     OPTION_COUNT,
@@ -47,6 +46,8 @@ enum {
     OPTION_RELOADS = 2,  // SIGHUP takes it up
     OPTION_ARGUMENT = 4, // of the command line alone: it is no key of a file
     OPTION_SECRET = 8,   // its value may hold a credential, and must not be shown
+    OPTION_ADDS = 32,    // several add up over all sources
+    OPTION_COMMAND = 64, // its value has a command, whose credentials are not shown
     OPTION_SHOWN = 16, // of OPTION_PARSED: a value at fault is shown, as nobody would put a credential there
 };
 

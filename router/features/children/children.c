@@ -19,6 +19,7 @@
 #include "router/features/children/child_agent.h"
 #include "router/features/children/child_registration.h"
 #include "router/features/children/child_rights.h"
+#include "router/features/children/child_sections.h"
 #include "router/features/feature_list.h"
 
 static struct child *children_find(const struct children *children, const char *name, uint32_t number) {
@@ -564,15 +565,16 @@ static const struct stats_row children_gauges[CHILDREN_GAUGES + 1] = {
 };
 
 static const struct option children_options[] = {
-    {"extension", OPTION_EXTENSION, OPTIONS_CHILDREN, OPTION_REPEATS | OPTION_RELOADS, 0, 0, 0, 0, NULL,
-     "NAME=COMMAND", NULL, NULL,
-     "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
+    {"extension", OPTION_PARSED, OPTIONS_CHILDREN,
+     OPTION_REPEATS | OPTION_RELOADS | OPTION_ADDS | OPTION_COMMAND, 0, 0, 0, 0, NULL, "NAME=COMMAND", NULL,
+     NULL, "keep a Hermes extension running; repeatable; [child NAME] sections of --config say more"},
     {.name = NULL},
 };
 
 const struct feature children_feature = {
     .name = "children",
     .options = children_options,
+    .read_option = child_section_read_option,
     .counters = children_counters,
     .gauges = children_gauges,
     .stats_order = 5,
