@@ -51,6 +51,8 @@ static inline bool field_may_be_in_value(uint8_t byte) {
 }
 
 #ifdef __SSE2__
+enum { FIELD_STEP_BYTES = 16 };
+
 static inline __m128i field_at_most(__m128i bytes, char limit) {
     return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(limit)), bytes);
 }
@@ -74,18 +76,29 @@ static inline unsigned field_not_in_value(const uint8_t *bytes) {
     __m128i controls = _mm_andnot_si128(tabs, field_at_most(text, 0x1f));
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(controls, deletes));
 }
+
+// Of 16 bytes that were judged, one bit for each, the last `left` (fewer than 16) are still to be read: the first of these
+// whose bit is set, counted from their beginning; `left` if there is none. The end of a block is thus judged at once, with
+// bytes before it, and no byte behind it is touched.
+static inline uint32_t field_first_stop(unsigned stops, uint32_t left) {
+    assert(left > 0 && left < FIELD_STEP_BYTES);
+    stops >>= FIELD_STEP_BYTES - left;
+    return stops ? (uint32_t)__builtin_ctz(stops) : left;
+}
 #endif
 
 // The offset, from `at` on, of the first byte that is no token character; `end` if there is none.
 static inline uint32_t field_skip_name(const uint8_t *bytes, uint32_t at, uint32_t end) {
 #ifdef __SSE2__
-    for (; end - at >= 16; at += 16) {
+    for (; end - at >= FIELD_STEP_BYTES; at += FIELD_STEP_BYTES) {
         unsigned stops = field_unusual_in_name(bytes + at);
         if (stops) {
             at += (uint32_t)__builtin_ctz(stops);
             break;
         }
     }
+    if (at < end && end - at < FIELD_STEP_BYTES && end >= FIELD_STEP_BYTES)
+        at += field_first_stop(field_unusual_in_name(bytes + end - FIELD_STEP_BYTES), end - at);
 #endif
     while (at < end && field_token[bytes[at]])
         at++;
@@ -95,11 +108,13 @@ static inline uint32_t field_skip_name(const uint8_t *bytes, uint32_t at, uint32
 // The offset, from `at` on, of the first byte that may not stand in a value; `end` if there is none.
 static inline uint32_t field_skip_value(const uint8_t *bytes, uint32_t at, uint32_t end) {
 #ifdef __SSE2__
-    for (; end - at >= 16; at += 16) {
+    for (; end - at >= FIELD_STEP_BYTES; at += FIELD_STEP_BYTES) {
         unsigned stops = field_not_in_value(bytes + at);
         if (stops)
             return at + (uint32_t)__builtin_ctz(stops);
     }
+    if (at < end && end >= FIELD_STEP_BYTES)
+        return at + field_first_stop(field_not_in_value(bytes + end - FIELD_STEP_BYTES), end - at);
 #endif
     while (at < end && field_may_be_in_value(bytes[at]))
         at++;

@@ -32,12 +32,18 @@ bool http_span_is_caseless(const uint8_t *bytes, struct span span, const char *l
     return field_is(bytes + span.at, span.bytes, lower, strlen(lower));
 }
 
+// Whether so many bytes of a name are `lower` but for case.
+static bool is_named(const uint8_t *name, const char *lower, size_t bytes) {
+    return bytes >= 8 && bytes <= 24 ? field_name_is(name, lower, bytes)
+                                     : field_is(name, bytes, lower, bytes);
+}
+
 static enum http_field name_of(const uint8_t *bytes, struct span name) {
     if (name.bytes >= 32 || !(name_lengths >> name.bytes & 1))
         return HTTP_FIELDS_COUNT;
     for (unsigned field = 0; field < HTTP_FIELDS_COUNT; field++)
         if (field_names[field].bytes == name.bytes &&
-            field_is(bytes + name.at, name.bytes, field_names[field].lower, name.bytes))
+            is_named(bytes + name.at, field_names[field].lower, name.bytes))
             return field;
     return HTTP_FIELDS_COUNT;
 }
