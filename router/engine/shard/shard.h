@@ -113,6 +113,7 @@ struct shard {
     bool request_is_watched;             // a feature that watches looks at the request that is made ready
     uint64_t now_ms;                     // by io_now (shard_now_ms)
     uint32_t minute;                     // likewise (shard_minute)
+    uint64_t wall_s, wall_asked_ns;      // shard_wall_s, and io_now when it was asked
     struct unit_limits unit_limits;
     struct unit_limits unknown_limits; // of peers whose user isn't known
 
@@ -272,6 +273,15 @@ static inline uint32_t shard_minute(const struct shard *shard) {
 }
 // Reads io_now into the shard's clock. Must be called whenever io_now has changed.
 void shard_read_clock(struct shard *shard);
+// Returns the seconds since the beginning of 1970 by the wall clock. The first call of a turn reads the clock.
+static inline uint64_t shard_wall_s(struct shard *shard) {
+    uint64_t now_ns = io_now(shard->io);
+    if (!shard->wall_s || shard->wall_asked_ns != now_ns) {
+        shard->wall_s = io_wall_ms(shard->io) / 1000;
+        shard->wall_asked_ns = now_ns;
+    }
+    return shard->wall_s;
+}
 // Returns the low 32 bits of the clock in ms, as peers keep it: differences of up to 49 days are right.
 static inline uint32_t shard_tick(const struct shard *shard) {
     return (uint32_t)shard_now_ms(shard);

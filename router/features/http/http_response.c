@@ -79,8 +79,8 @@ static void put_usual_begin(struct text *head, uint64_t unix_s) {
     kept.unix_s = unix_s;
 }
 
-void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin) {
-    uint64_t unix_s = io_wall_ms(shard->io) / 1000;
+void http_begin_head(struct shard *shard, struct text *head, unsigned status, const char *origin) {
+    uint64_t unix_s = shard_wall_s(shard);
     text_init(head);
     text_reserve(head, 320);
     if (status == 200)
@@ -118,7 +118,7 @@ static void put_stream_head(const struct exchange *exchange, struct text *head) 
     text_put(head, "\r\n");
 }
 
-static void put_head(const struct shard *shard, const struct exchange *exchange, struct text *head) {
+static void put_head(struct shard *shard, const struct exchange *exchange, struct text *head) {
     const struct http_note *note = &exchange->http;
     unsigned status = status_of(exchange);
     http_begin_head(shard, head, status, note->origin);

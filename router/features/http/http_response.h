@@ -35,7 +35,7 @@ void http_discard(struct shard *shard, struct exchange *exchange);
 // False without memory; the peer is then closed.
 bool http_leave(struct shard *shard, struct peer *peer, struct text *head);
 // Starts a head: status line, date, and what each answer bears.
-void http_begin_head(const struct shard *shard, struct text *head, unsigned status, const char *origin);
+void http_begin_head(struct shard *shard, struct text *head, unsigned status, const char *origin);
 // Tells a peer that waits for it that it may send a body, once all before it has been answered.
 void http_go_on(struct shard *shard, struct peer *peer);
 // Implements peer_ops.leave: forgets the exchanges of a peer that is being closed.
