@@ -60,13 +60,10 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
 }
 
 static void revoke(struct shard *shard, struct peer *peer) {
-    bool confirmed = peer->transport->ops.revoke && peer->state == PEER_OPEN;
-    if (confirmed) {
+    if (peer->state == PEER_OPEN && peer_end_own(shard, peer, PEER_END_REVOKED))
         stats_count(&shard->stats, COUNT_CLOSED_REVOKED);
-        peer->transport->ops.revoke(shard, peer);
-    } else if (peer->state != PEER_SILENCED && peer->state != PEER_SHUT) {
+    else if (peer->state != PEER_SILENCED && peer->state != PEER_SHUT)
         peer_close(shard, peer, COUNT_CLOSED_REVOKED);
-    }
 }
 
 // A wrong credential is told as it was, and nobody who isn't known yet has anything but, perhaps, a credential that its

@@ -142,6 +142,11 @@ static void answer_wrong_credential(struct shard *shard, struct identity *identi
     identity->exchange = NULL;
 }
 
+static void end_unknown(struct shard *shard, struct peer *peer) {
+    if (!peer_end_own(shard, peer, PEER_END_UNKNOWN))
+        peer_linger(shard, peer);
+}
+
 static void end_delay(struct shard *shard, struct identity *identity) {
     struct peer *peer = identity->peer;
     enum authn_attempt attempt = identity->attempt;
@@ -152,10 +157,8 @@ static void end_delay(struct shard *shard, struct identity *identity) {
     stats_count(&shard->stats, COUNT_CLOSED_GUESS);
     if (attempt == ATTEMPT_MESSAGE)
         answer_wrong_credential(shard, identity);
-    if (peer->transport->ops.deny)
-        peer->transport->ops.deny(shard, peer, attempt == ATTEMPT_HTTP);
-    else
-        peer_linger(shard, peer);
+    assert((attempt == ATTEMPT_HTTP) == (identity->exchange != NULL));
+    end_unknown(shard, peer);
 }
 
 bool authn_expired(struct shard *shard, struct identity *identity) {
@@ -175,10 +178,8 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
 void authn_deny(struct shard *shard, struct peer *peer) {
     assert(peer->state == PEER_OPEN && !identity_of(peer)->attempt);
     stats_count(&shard->stats, COUNT_CLOSED_UNKNOWN);
-    if (peer->transport->ops.deny)
-        peer->transport->ops.deny(shard, peer, false);
-    else
-        peer_linger(shard, peer);
+    assert(!identity_of(peer)->exchange);
+    end_unknown(shard, peer);
 }
 
 void authn_leave(struct shard *shard, struct peer *peer) {

@@ -61,7 +61,7 @@ void authn_identify(struct identity *identity, const struct user *user, enum cre
 // Ends that: the peer speaks for no user.
 void authn_forget(struct identity *identity);
 // Begins the delay after a wrong credential in an HTTP request. The identity owns the exchange until then;
-// peer_ops.deny answers it.
+// peer_ops.end answers it.
 void authn_delay(struct shard *shard, struct peer *peer, struct exchange *exchange);
 // Handles the timer of an identity. Returns whether the peer must be ended, since it has shown no credential in time.
 bool authn_expired(struct shard *shard, struct identity *identity);

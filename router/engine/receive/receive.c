@@ -83,12 +83,10 @@ static void refuse_framing(struct shard *shard, struct peer *peer, uint8_t *byte
 }
 
 void receive_overload(struct shard *shard, struct peer *peer) {
-    if (!peer->transport->ops.overload) {
+    if (peer_end_own(shard, peer, PEER_END_NO_MEMORY))
+        stats_count(&shard->stats, COUNT_CLOSED_NO_MEMORY);
+    else
         peer_close(shard, peer, COUNT_CLOSED_NO_MEMORY);
-        return;
-    }
-    stats_count(&shard->stats, COUNT_CLOSED_NO_MEMORY);
-    peer->transport->ops.overload(shard, peer);
     assert(peer->state != PEER_OPEN);
 }
 

@@ -14,10 +14,8 @@ enum { SHAKES_A_TURN_MAX = 4 }; // steps of handshakes; with RSA each may take a
 static void tls_receive_refuse(struct shard *shard, struct peer *peer) {
     stats_count(&shard->stats,
                 connection_established(&peer->connection) ? COUNT_RECORDS_BROKEN : COUNT_HANDSHAKES_FAILED);
-    if (peer->transport->ops.records_failed) {
-        peer->transport->ops.records_failed(shard, peer);
+    if (peer_end_own(shard, peer, PEER_END_RECORDS))
         return;
-    }
     peer_silence(shard, peer);
     connection_want(&peer->connection, NULL, 0);
     peer_drop_partial(peer);

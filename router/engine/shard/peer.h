@@ -193,6 +193,11 @@ void peer_ended(struct shard *shard, struct peer *peer);
 void peer_linger(struct shard *shard, struct peer *peer);
 // Lets the peer linger, and queues no more messages for the peer. The caller has queued the last one.
 void peer_silence(struct shard *shard, struct peer *peer);
+// Ends the peer in the own way of its transport. Returns false if the transport has none for this end: the caller must
+// end the peer.
+static inline bool peer_end_own(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
+    return peer->transport->ops.end && peer->transport->ops.end(shard, peer, why);
+}
 // Ends the peer now and drops its queue. `counter` counts the reason; COUNTER_NONE if the caller counts the end.
 void peer_close(struct shard *shard, struct peer *peer, int counter);
 // Goes on with an end that waits until answers are sent. Must be called whenever some were sent.

@@ -38,13 +38,22 @@ struct codec {
     bool (*admits)(struct shard *shard, struct peer *peer, const uint8_t *bytes);
 };
 
+// Why the hub ends a peer.
+enum peer_end_reason {
+    PEER_END_NO_MEMORY, // the hub has no memory for what the peer sends
+    PEER_END_UNKNOWN,   // the peer has shown no right credential in time, or a wrong one
+    PEER_END_REVOKED,   // the credential by which the peer was known is gone; the peer is open
+    PEER_END_RECORDS    // the peer's records over TLS can't be opened
+};
+
 // What a peer of this kind does at its beginning and its end, when it lags, and with what is for it.
 struct peer_ops {
     // A peer that speaks it has come. False: there is no memory for it, and it is closed. NULL: nothing is to be
     // done.
     bool (*enter)(struct shard *shard, struct peer *peer);
-    // The hub has no memory for what it sends: says so, and silences the peer. NULL: it is closed.
-    void (*overload)(struct shard *shard, struct peer *peer);
+    // Ends a peer in the transport's own way, for example behind a farewell that tells why. Returns false if the transport has
+    // no way of its own for this end: the peer is untouched, and its caller ends it. NULL: always so.
+    bool (*end)(struct shard *shard, struct peer *peer, enum peer_end_reason why);
     // The peer is marked to end. True: the transport has dealt with that, and the peer is open again. NULL: it ends.
     bool (*ended)(struct shard *shard, struct peer *peer);
     // The peer is being closed: lets go of what the transport keeps of it. NULL: that is nothing.
@@ -65,18 +74,10 @@ struct peer_ops {
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
     // Something waits for a peer to which nothing is sent (connection.paused). Never NULL where one can be so.
     void (*wanted)(struct shard *shard, struct peer *peer);
-    // Ends a peer without a known user. The peer has shown no right credential in time, or a wrong one, which
-    // it has been told unless `in_request` (of HTTP). NULL: it lingers.
-    void (*deny)(struct shard *shard, struct peer *peer, bool in_request);
-    // The credential by which the peer was known is gone: it is told so, and silenced. NULL: it is closed.
-    void (*revoke)(struct shard *shard, struct peer *peer);
     // A report on a request of the peer's, its token restored, is about to be queued for it, which is done here
     // instead: the parcel is taken over. NULL: it is queued.
     void (*report)(struct shard *shard, struct peer *peer, const struct pending *pending,
                    struct parcel *parcel);
-    // Ends a peer whose records over TLS can't be opened: an alert is sent, as far as it can be at once.
-    // NULL: it is sent, and the peer hears nothing more.
-    void (*records_failed)(struct shard *shard, struct peer *peer);
 };
 
 struct transport {

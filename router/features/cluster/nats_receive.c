@@ -54,13 +54,17 @@ static void nats_refuse(struct shard *shard, struct peer *peer) {
     peer_close(shard, peer, COUNTER_NONE);
 }
 
-static void nats_revoke(struct shard *shard, struct peer *peer) {
-    const char *why = connection_fault(&peer->connection);
+// A link keeps why its server's records can't be opened.
+static bool nats_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
+    if (why != PEER_END_RECORDS)
+        return false;
+    const char *fault = connection_fault(&peer->connection);
     struct link *link = link_of(shard, peer);
     assert(shard->index == 0);
     if (link)
-        link_note_fault(link, why ? why : "what came over TLS can't be opened");
+        link_note_fault(link, fault ? fault : "what came over TLS can't be opened");
     peer_close(shard, peer, COUNTER_NONE);
+    return true;
 }
 
 // --- Messages
@@ -401,7 +405,7 @@ static const struct transport transport_nats = {
     .ops.enter = nats_enter,
     .codec.take = nats_take,
     .codec.refuse = nats_refuse,
-    .ops.records_failed = nats_revoke,
+    .ops.end = nats_end,
     .codec.respond = inbound_request_respond,
     .ops.leave = nats_leave,
     .ops.divert = outbound_request_divert,

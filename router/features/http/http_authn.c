@@ -192,15 +192,13 @@ void http_erase_credential(const struct http_call *call) {
         http_erase(head, call->frame->unit, HTTP_AUTHORIZATION);
 }
 
-void http_deny(struct shard *shard, struct peer *peer, bool in_request) {
-    struct identity *identity = identity_of(peer);
-    struct exchange *exchange = identity->exchange;
-    identity->exchange = NULL;
-    assert(!in_request == !exchange);
-    if (in_request)
-        answer_unknown(shard, exchange);
-    else
-        peer_linger(shard, peer);
+bool http_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
+    struct exchange *exchange = why == PEER_END_UNKNOWN ? identity_of(peer)->exchange : NULL;
+    if (!exchange)
+        return false;
+    identity_of(peer)->exchange = NULL;
+    answer_unknown(shard, exchange);
+    return true;
 }
 
 static void refuse_head(struct shard *shard, struct http_call *call, const struct user *user) {

@@ -16,8 +16,8 @@ void http_erase_credential(const struct http_call *call);
 // Forgets the user of a request that has been served. A WebSocket or stream that the connection has become
 // keeps its user, HTTP has none.
 void http_forget_user(struct peer *peer);
-// Implements transport.deny.
-void http_deny(struct shard *shard, struct peer *peer, bool in_request);
+// Implements transport.end: an unknown peer's request, whose credential is wrong, is answered before the end.
+bool http_end(struct shard *shard, struct peer *peer, enum peer_end_reason why);
 // Implements transport.admits.
 bool http_admits(struct shard *shard, struct peer *peer, const uint8_t *bytes);
 

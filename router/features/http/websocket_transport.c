@@ -174,20 +174,24 @@ static void websocket_refuse(struct shard *shard, struct peer *peer) {
     peer_silence(shard, peer);
 }
 
-static void websocket_deny(struct shard *shard, struct peer *peer, bool in_request) {
-    (void)in_request;
-    http_peer_of(peer)->is_denied = true;
-    peer_linger(shard, peer); // what it is owed still comes before the close frame, its refusal too
-}
-
-static void websocket_revoke(struct shard *shard, struct peer *peer) {
-    send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this credential is gone");
-    peer_silence(shard, peer);
-}
-
-static void websocket_overload(struct shard *shard, struct peer *peer) {
-    send_close(shard, peer, WEBSOCKET_CODE_TRY_LATER, "the hub has no memory for this");
-    peer_silence(shard, peer);
+static bool websocket_end(struct shard *shard, struct peer *peer, enum peer_end_reason why) {
+    switch (why) {
+    case PEER_END_UNKNOWN:
+        http_peer_of(peer)->is_denied = true;
+        peer_linger(shard, peer); // what it is owed still comes before the close frame, its refusal too
+        return true;
+    case PEER_END_REVOKED:
+        send_close(shard, peer, WEBSOCKET_CODE_POLICY, "this credential is gone");
+        peer_silence(shard, peer);
+        return true;
+    case PEER_END_NO_MEMORY:
+        send_close(shard, peer, WEBSOCKET_CODE_TRY_LATER, "the hub has no memory for this");
+        peer_silence(shard, peer);
+        return true;
+    case PEER_END_RECORDS:
+        break;
+    }
+    return false;
 }
 
 static void websocket_goodbye(struct shard *shard, struct peer *peer) {
@@ -257,9 +261,7 @@ const struct transport transport_websocket = {
     .codec.take = websocket_take,
     .codec.skip = websocket_skip,
     .codec.refuse = websocket_refuse,
-    .ops.overload = websocket_overload,
-    .ops.deny = websocket_deny,
-    .ops.revoke = websocket_revoke,
+    .ops.end = websocket_end,
     .ops.goodbye = websocket_goodbye,
     .ops.expire = websocket_expire,
     .end_is_leaving = true,
