@@ -130,6 +130,22 @@ static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     return request != NULL;
 }
 
+bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parcel) {
+    if (withdraw(shard, peer, parcel->hub_id))
+        return true;
+    if (peer->connection.paused) { // a stopped program has no requests any more
+        send_release(shard, parcel);
+        return false;
+    }
+    parcel = fit(shard, peer, parcel);
+    if (!parcel)
+        return false;
+    parcel->hub_id = 0; // a cancel is no request
+    stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
+    send_queue_bound(shard, peer, parcel);
+    return false;
+}
+
 // The cancel's own parcel goes back as the report.
 bool cancel_home(struct shard *shard, struct parcel *parcel) {
     uint32_t to = parcel->pool->shard;
@@ -155,23 +171,5 @@ bool cancel_arrived(struct shard *shard, struct parcel *parcel) {
     if (peer->transport->ops.cancel)
         return peer->transport->ops.cancel(shard, peer, parcel, parcel->mail.detail) &&
                cancel_home(shard, parcel);
-    struct peer *requester = peer;
-    if (requester->transport->ops.forget)
-        peer = requester->transport->ops.forget(shard, requester, parcel->hub_id, parcel->mail.detail);
-    if (peer && withdraw(shard, peer, parcel->hub_id)) {
-        if (requester->transport->ops.forget && parcel->mail.detail)
-            requester->transport->ops.forget(shard, requester, parcel->hub_id, false);
-        return cancel_home(shard, parcel);
-    }
-    if (!peer || peer->connection.paused) { // a stopped program has no requests any more
-        send_release(shard, parcel);
-        return false;
-    }
-    parcel = fit(shard, peer, parcel);
-    if (!parcel)
-        return false;
-    parcel->hub_id = 0; // a cancel is no request
-    stats_count(&shard->stats, COUNT_CANCELS_FORWARDED);
-    send_queue_bound(shard, peer, parcel);
-    return false;
+    return cancel_at_peer(shard, peer, parcel) && cancel_home(shard, parcel);
 }

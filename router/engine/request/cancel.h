@@ -19,6 +19,9 @@ bool cancel_at_target(struct shard *shard, struct pending *pending);
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
 // Handles a cancel on the target's shard. Takes the parcel. Returns true as cancel_dispatch does.
 bool cancel_arrived(struct shard *shard, struct parcel *parcel);
+// Handles a cancel of a request that this peer has. Returns true if the request was taken out of the peer's queue: the
+// caller still owns the parcel. False: the parcel was queued for the peer, or dropped.
+bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Reports that the request of this cancel was taken out of the queue: sends the cancel back to the source's shard.
 // Returns true as cancel_dispatch does.
 bool cancel_home(struct shard *shard, struct parcel *parcel);

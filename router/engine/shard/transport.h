@@ -65,12 +65,9 @@ struct peer_ops {
     // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none
     // passes.
     bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
-    // A request to a peer under this id is cancelled, and has ended unless `lasts`. Returns the peer that has
-    // it: this one, another to which it was diverted, or NULL for none. NULL as a function: nothing is kept
-    // of requests.
-    struct peer *(*forget)(struct shard *shard, struct peer *peer, uint64_t hub_id, bool lasts);
-    // A cancel has come for a request that was asked of the peer, under parcel->hub_id; takes the parcel. `lasts`: its source waits for
-    // its answer still. True: the request was taken out of the queue, and the source is to be answered here. NULL: as `forget` says.
+    // A cancel has come for a request that was asked of the peer, under parcel->hub_id. `lasts`: its source waits for its
+    // answer still. True: the request was taken out of the queue, the source is to be answered here, and the parcel is the
+    // caller's still. False: the parcel was taken over. NULL: as cancel_at_peer does.
     bool (*cancel)(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
     // Something waits for a peer to which nothing is sent (connection.paused). Never NULL where one can be so.
     void (*wanted)(struct shard *shard, struct peer *peer);

@@ -9,7 +9,9 @@
 #include "core/lookup/lookup.h"
 #include "io/keeper.h"
 #include "router/engine/receive/reassembly.h"
+#include "router/engine/request/cancel.h"
 #include "router/engine/send/reply.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/drop.h"
 #include "router/engine/shard/feature.h"
 #include "router/engine/shard/post.h"
@@ -263,6 +265,21 @@ static struct peer *child_forget(struct shard *shard, struct peer *seat, uint64_
     return mcp_forget(shard, seat, hub_id, is_long_lived);
 }
 
+// The process that has the request may be another peer than the seat. A request that was taken out of its queue has ended,
+// though its source waits for an answer.
+static bool child_cancel(struct shard *shard, struct peer *seat, struct parcel *parcel, bool is_long_lived) {
+    uint64_t hub_id = parcel->hub_id;
+    struct peer *peer = child_forget(shard, seat, hub_id, is_long_lived);
+    if (!peer) {
+        send_release(shard, parcel);
+        return false;
+    }
+    bool was_queued = cancel_at_peer(shard, peer, parcel);
+    if (was_queued && is_long_lived)
+        child_forget(shard, seat, hub_id, false);
+    return was_queued;
+}
+
 static void child_restarts(struct shard *shard, struct peer *seat) {
     if (child_of_seat(seat)->modern)
         mcp_modern_restart(shard, seat);
@@ -293,7 +310,7 @@ static bool child_ended(struct shard *shard, struct peer *seat) {
 #define CHILD_TRANSPORT                                                                                      \
     .gauge = FEATURE_GAUGE(FEATURE_MCP, MCP_GAUGE_CHILDREN), .codec.take = child_take,                       \
     .codec.refuse = child_refuse, .codec.unreadable = child_unreadable, .ops.ended = child_ended,            \
-    .ops.leave = mcp_close, .ops.divert = child_divert, .ops.forget = child_forget,                          \
+    .ops.leave = mcp_close, .ops.divert = child_divert, .ops.cancel = child_cancel,                          \
     .codec.member = child_take_member, .ops.wanted = child_wanted, .ops.expire = child_expire,               \
     .end_is_leaving = true
 

@@ -16,7 +16,8 @@ bool mcp_open(struct shard *shard, struct child *child, const struct lookup *ans
 void mcp_opened(struct shard *shard, struct child *child);
 // Takes a peer's message to the server, before it is queued. True: it was dealt with.
 bool mcp_divert(struct shard *shard, struct peer *seat, struct parcel *parcel);
-// A request that it was asked under this id is cancelled: as transport.forget.
+// A request that it was asked under this id is cancelled, and has ended unless `is_long_lived`. Returns the peer that has
+// the request: this one, or another to which the request was diverted; or NULL.
 struct peer *mcp_forget(struct shard *shard, struct peer *seat, uint64_t hub_id, bool is_long_lived);
 // Hub ids of what waits for the next session, if the next process may have one: writes as many as there is room for,
 // and says how many there are.
