@@ -32,7 +32,7 @@ struct topics_stage *topics_stage_open(uint32_t exact, uint32_t prefixes) {
     stage->budget.bytes_max = UINT64_C(1) << 32;
     quota_init(&stage->quota, &stage->budget);
     topics_init(&stage->topics, &KEY, &stage->quota);
-    subscriber_init(&stage->subscriber);
+    subscriber_init(&stage->subscriber, 0);
     for (uint32_t index = 0; index < exact; index++)
         ask(stage, name, topics_stage_name(index, name, sizeof name));
     // `*`, `p*`, `pr*` …

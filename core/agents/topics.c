@@ -9,7 +9,8 @@
 #include "core/base/memory.h"
 #include "core/json/json.h"
 
-static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(void *), "a key is compared by its bytes");
+static_assert(sizeof((struct subscription *)0)->key == 2 * sizeof(uint64_t),
+              "a key is compared by its bytes");
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *quota) {
     *topics = (struct topics){.quota = quota};
@@ -26,8 +27,8 @@ void topics_deinit(struct topics *topics) {
     name_map_deinit(&topics->pairs);
 }
 
-void subscriber_init(struct subscriber *subscriber) {
-    *subscriber = (struct subscriber){0};
+void subscriber_init(struct subscriber *subscriber, uint32_t number) {
+    *subscriber = (struct subscriber){.number = number};
     list_init(&subscriber->subscriptions);
 }
 
@@ -54,6 +55,7 @@ static struct topic *topic_make(struct topics *topics, const char *pattern, size
     if (!topic)
         return NULL;
     list_init(&topic->subscriptions);
+    topic->number = ++topics->numbers;
     topic->prefix = is_prefix(pattern, bytes);
     topic->bytes = (uint32_t)bytes;
     memcpy(topic->name, pattern, bytes);
@@ -83,7 +85,7 @@ static void topics_drop_if_empty(struct topics *topics, struct topic *topic) {
 
 static struct subscription *at_topic(const struct topics *topics, const struct topic *topic,
                                      const struct subscriber *subscriber) {
-    const void *key[2] = {topic, subscriber};
+    uint64_t key[2] = {topic->number, subscriber->number};
     return name_map_get(&topics->pairs, (const char *)key, sizeof key);
 }
 
@@ -115,8 +117,10 @@ static struct subscription *subscription_make(struct topics *topics, struct topi
     struct subscription *subscription = quota_take_zeroed(topics->quota, 1, sizeof *subscription);
     if (!subscription)
         return NULL;
-    subscription->key.topic = topic;
-    subscription->key.subscriber = subscriber;
+    subscription->topic = topic;
+    subscription->subscriber = subscriber;
+    subscription->key.topic = topic->number;
+    subscription->key.subscriber = subscriber->number;
     if (!name_map_add(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key,
                       subscription)) {
         quota_give(topics->quota, subscription);
@@ -150,13 +154,13 @@ struct subscription *topics_hold(struct topics *topics, struct subscriber *subsc
 void topics_let_go(struct topics *topics, struct subscription *subscription) {
     if (subscription->asked || subscription->agents)
         return;
-    struct topic *topic = subscription->key.topic;
-    assert(subscription->key.subscriber->count > 0 && topics->count == topics->pairs.count);
+    struct topic *topic = subscription->topic;
+    assert(subscription->subscriber->count > 0 && topics->count == topics->pairs.count);
     name_map_remove(&topics->pairs, (const char *)&subscription->key, sizeof subscription->key);
     name_map_shrink(&topics->pairs);
     list_remove(&subscription->by_topic);
     list_remove(&subscription->by_subscriber);
-    subscription->key.subscriber->count--;
+    subscription->subscriber->count--;
     topics->count--;
     note_demand(topics, topic, false);
     quota_give(topics->quota, subscription);
@@ -268,7 +272,7 @@ size_t topics_predict_count(struct topics *topics, const struct subscriber *subs
     }
     for (size_t index = 0; old && index < old->subscription_count; index++) {
         const struct subscription *subscription = old->subscriptions[index];
-        assert(subscription->key.subscriber == subscriber && count > 0);
+        assert(subscription->subscriber == subscriber && count > 0);
         if (!subscription->asked && subscription->agents == 1 && subscription->listing != topics->listing)
             count--;
     }

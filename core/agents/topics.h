@@ -32,11 +32,13 @@ struct subscriber_count;
 struct subscriber {
     struct list subscriptions; // struct subscription.by_subscriber, the first one first
     uint32_t count;            // of them
+    uint32_t number;           // no other subscriber of these topics has the number
     uint64_t stamp;            // the last event that it was offered
 };
 
 struct topic {
     struct list subscriptions; // struct subscription.by_topic
+    uint64_t number;           // no other topic has the number, nor had it before
     bool prefix;               // the name ends in a `*` that stands for anything
     uint32_t bytes;
     char name[];
@@ -45,9 +47,13 @@ struct topic {
 struct subscription {
     struct list by_topic;
     struct list by_subscriber;
-    struct { // what it is found by: no padding
-        struct topic *topic;
-        struct subscriber *subscriber;
+    struct topic *topic;
+    struct subscriber *subscriber;
+    // The numbers of both, by which the subscription is found; no padding. Addresses would make the memory of the table
+    // differ from run to run.
+    struct {
+        uint64_t topic;
+        uint64_t subscriber;
     } key;
     bool asked;       // by the subscriber
     uint32_t agents;  // that list it
@@ -60,6 +66,7 @@ struct topics {
     struct name_map pairs;                  // key → struct subscription
     uint32_t prefix_count[EVENT_BYTES_MAX]; // of topics, by the length of the prefix
     uint32_t count;                         // of subscriptions
+    uint64_t numbers;                       // of topics: the last one given
     uint64_t listing;
     uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
     struct quota *quota;             // the account of their memory
@@ -72,9 +79,10 @@ void topics_init(struct topics *topics, const struct siphash_key *key, struct qu
 // Every subscription must have gone.
 void topics_deinit(struct topics *topics);
 
-void subscriber_init(struct subscriber *subscriber);
+// `number`: no other subscriber of the same topics may have the number at the same time.
+void subscriber_init(struct subscriber *subscriber, uint32_t number);
 static inline struct subscriber *subscriber_of(struct list *by_topic) {
-    return list_entry(by_topic, struct subscription, by_topic)->key.subscriber;
+    return list_entry(by_topic, struct subscription, by_topic)->subscriber;
 }
 
 // Whether this is a pattern: 1 to EVENT_BYTES_MAX bytes, and a `*` only at the end.

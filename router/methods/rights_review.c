@@ -45,7 +45,7 @@ static void rights_review_subscriptions(struct shard *shard, struct peer *peer, 
     assert(user && peer->state == PEER_OPEN);
     for (struct list *node = all->next, *next; node != all; node = next) {
         struct subscription *subscription = list_entry(node, struct subscription, by_subscriber);
-        const struct topic *topic = subscription->key.topic;
+        const struct topic *topic = subscription->topic;
         next = node->next;
         if (!subscription->asked || authz_may_receive(user, topic->name, topic->bytes))
             continue;

@@ -126,7 +126,7 @@ static void answer_in_force(struct shard *shard, const struct message *message) 
     text_init(&result);
     text_put(&result, "{\"events\":[");
     for (struct list *node = all->next; node != all; node = node->next) {
-        const struct topic *topic = list_entry(node, struct subscription, by_subscriber)->key.topic;
+        const struct topic *topic = list_entry(node, struct subscription, by_subscriber)->topic;
         text_put(&result, node == all->next ? "" : ",");
         text_string(&result, topic->name, topic->bytes);
     }

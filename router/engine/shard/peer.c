@@ -87,7 +87,7 @@ static void peer_init(struct shard *shard, struct peer *peer, uint32_t slot, int
     peer->received_ms = peer->sending_ms = shard_tick(shard);
     timer_init(&peer->timer, TIMER_PEER);
     request_index_init(&peer->request_index);
-    subscriber_init(&peer->subscriber);
+    subscriber_init(&peer->subscriber, slot);
     list_init(&peer->to_send);
     list_init(&peer->starved);
     list_init(&peer->by_teardown);

@@ -74,7 +74,7 @@ static void the_longest_pattern_and_the_longest_name_meet(void **state) {
     memset(name, 'x', EVENT_BYTES_MAX);
     pattern[EVENT_BYTES_MAX - 1] = '*';
     topics_init(&topics, &TABLE_KEY, account());
-    subscriber_init(&subscriber);
+    subscriber_init(&subscriber, 0);
     assert_non_null(ask(&topics, &subscriber, pattern));
     assert_non_null(ask(&topics, &subscriber, name));
     assert_non_null(ask(&topics, &subscriber, "*"));
@@ -121,7 +121,7 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
     for (unsigned index = 0; index < PATTERNS; index++)
         make_name(patterns[index], true);
     for (unsigned index = 0; index < SUBSCRIBERS; index++)
-        subscriber_init(&subscribers[index]);
+        subscriber_init(&subscribers[index], index);
     for (unsigned round = 0; round < 3000; round++) {
         unsigned who = below(SUBSCRIBERS), which = below(PATTERNS);
         bool again = topics_find(&topics, &subscribers[who], patterns[which], strlen(patterns[which]));
@@ -158,11 +158,39 @@ static void any_sequence_agrees_with_a_naive_matcher(void **state) {
     topics_deinit(&topics);
 }
 
+// --- Memory
+
+enum { NEIGHBOURS = 20000, APART = 3 };
+
+// Subscribes so many to one pattern. Notes what the account holds after each.
+static void hold_many(struct subscriber *subscribers, unsigned stride, int64_t held[NEIGHBOURS]) {
+    struct topics topics;
+    int64_t before = account()->used;
+    topics_init(&topics, &TABLE_KEY, account());
+    for (unsigned index = 0; index < NEIGHBOURS; index++) {
+        subscriber_init(&subscribers[index * stride], index);
+        assert_non_null(ask(&topics, &subscribers[index * stride], "a"));
+        held[index] = account()->used - before;
+    }
+    for (unsigned index = 0; index < NEIGHBOURS; index++)
+        topics_forget(&topics, &subscribers[index * stride]);
+    topics_deinit(&topics);
+}
+
+static void memory_does_not_depend_on_addresses(void **state) {
+    (void)state;
+    static struct subscriber subscribers[NEIGHBOURS * APART];
+    static int64_t near[NEIGHBOURS], far[NEIGHBOURS];
+    hold_many(subscribers, 1, near);
+    hold_many(subscribers, APART, far);
+    assert_memory_equal(near, far, sizeof near);
+}
+
 // --- Reasons
 
 static void set_up(struct agents *agents, struct subscriber *subscriber) {
     agents_init(agents, &TABLE_KEY, account());
-    subscriber_init(subscriber);
+    subscriber_init(subscriber, 0);
 }
 
 static bool put(struct agents *agents, struct subscriber *subscriber, const char *id, const char *events) {
@@ -181,7 +209,7 @@ static const char *in_force(const struct subscriber *subscriber) {
     for (const struct list *node = subscriber->subscriptions.next; node != &subscriber->subscriptions;
          node = node->next, count++) {
         const struct topic *topic =
-            list_entry((struct list *)(uintptr_t)node, struct subscription, by_subscriber)->key.topic;
+            list_entry((struct list *)(uintptr_t)node, struct subscription, by_subscriber)->topic;
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%.*s", at ? "," : "", (int)topic->bytes,
                                topic->name);
     }
@@ -279,6 +307,7 @@ int main(void) {
         cmocka_unit_test(a_star_stands_at_the_end_or_nowhere),
         cmocka_unit_test(the_longest_pattern_and_the_longest_name_meet),
         cmocka_unit_test(any_sequence_agrees_with_a_naive_matcher),
+        cmocka_unit_test(memory_does_not_depend_on_addresses),
         cmocka_unit_test(a_subscription_goes_with_its_last_reason),
         cmocka_unit_test(registering_again_replaces_and_keeps_the_place_of_what_stays),
         cmocka_unit_test(what_a_registration_will_hold_is_foreseen),
