@@ -339,7 +339,8 @@ static void pass(uint64_t ns) {
 
 // --- Words of the hubs about themselves: of all of them, and the first one's journal
 
-static uint64_t count_of(const char *name) {
+static uint64_t count_of(const char *name, uint64_t wanted) {
+    (void)wanted; // nothing is under way any more
     struct stats_list list;
     stats_list_counters(fleet.sites[0].world.hub->settings.features, &list);
     for (unsigned at = 0; at < list.count; at++)

@@ -85,8 +85,8 @@ static bool count_line(struct play *play, char *text) {
         return playing_fail(play, "a count names a counter and a number");
     if (!playing_ping_rounds(play))
         return false;
-    uint64_t count = play->backend->count(words[0]);
-    if (count == strtoul(words[1], NULL, 10))
+    uint64_t wanted = strtoul(words[1], NULL, 10), count = play->backend->count(words[0], wanted);
+    if (count == wanted)
         return true;
     snprintf(came, sizeof came, "it counts %lld", (long long)count);
     return playing_fail(play, came);

@@ -193,9 +193,15 @@ static uint64_t ask_number(const char *name) {
     return number;
 }
 
-static uint64_t count_of(const char *name) {
-    uint64_t first = number_of(&before, name);
-    return first == UINT64_MAX ? first : ask_number(name) - first;
+// Waits for as many: a shard counts a message from another shard later than the pings of its peers are answered.
+static uint64_t count_of(const char *name, uint64_t wanted) {
+    uint64_t first = number_of(&before, name), until_ns = now_ns() + PATIENCE_NS;
+    if (first == UINT64_MAX)
+        return first;
+    uint64_t count = ask_number(name) - first;
+    for (; count < wanted && now_ns() < until_ns; sched_yield())
+        count = ask_number(name) - first;
+    return count;
 }
 
 static void close_line(struct line *line, bool wait) {
