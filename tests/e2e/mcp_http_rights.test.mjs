@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { attributes, Collector } from './collector.mjs';
 import { BOTH, META, OPENING, send, sendModern, Session, VERSION } from './mcp_web.mjs';
 import { assertError, WAIT_MS } from './peer.mjs';
 import { directoryOfUsers, known, reload, tokenOf, withUsers } from './users.mjs';
@@ -309,4 +311,38 @@ withUsers('the time of a call counts from its arrival', { ...USERS, held: { call
   const found = await toolLines(hub, 3);
   assert.deepEqual(found.map(({ tool, outcome }) => [tool, outcome]), [['a', 'ok'], ['nobody', 'error'], ['a', 'ok']]);
   for (const { ms, tool } of found) assert.ok(ms >= 290, `${tool}: ${ms}`);
+});
+
+const collector = await Collector.open();
+after(() => collector.close());
+const SHOWN = { ...HOW, options: [...HOW.options, '--otlp', collector.url, '--trace-sample', '1'] };
+withUsers('what is refused before it is routed has one entry of a tap, and one span', USERS, SHOWN, async (hub) => {
+  const boss = await known(hub, 'boss', 'tcp'), entries = [];
+  assert.ok((await boss.ask('hub/tap', {})).result.tap);
+  const post = (user, path, id, method, params, fields = {}) => send(hub, 'POST', path, { body: { jsonrpc: '2.0', id, method, params }, fields: { ...bearer(user), ...fields } });
+  const modern = (path, id, fields) => sendModern(hub, path, 'tools/call', { name: 'a' }, { id, fields: { ...bearer('all'), ...fields } });
+  const all = await open(hub, 'all', '/mcp');
+  const answers = [
+    await post('none', '/mcp/one', 'no-right', 'tools/call', { name: 'a' }), await post('all', '/mcp/nobody', 'no-server', 'prompts/get', { name: 'p' }),
+    await post('all', '/mcp/one', 'no-session', 'tools/list', {}), await modern('/mcp/one', 'head', { 'Mcp-Name': 'b' }),
+    await all.call('tools/call', { name: 'nobody' }), await all.call('tools/list', { cursor: 'x' }),
+    await post('none', '/mcp/one', 'secret', 'initialize', OPENING), // which is the hub's own, and shown to nobody
+  ];
+  for (const answer of answers) assert.ok((await answer.end()).json.error, answer.text);
+  while (entries.filter(({ outcome }) => outcome === 'refused').length < 6) {
+    const { json } = await boss.find(({ json }) => json.method === 'hub/tapped', 'entries');
+    entries.push(...json.params.entries);
+  }
+  const refused = entries.filter(({ outcome }) => outcome === 'refused');
+  assert.deepEqual(refused.map(({ sourceId, method, target, user, code }) => [sourceId, method, target, user, code]), [
+    ['no-right', 'tools/call', 'one', 'none', -32001], ['no-server', 'prompts/get', undefined, 'all', -32010], ['no-session', 'tools/list', 'one', 'all', -32054],
+    ['head', 'tools/call', 'one', 'all', -32600], [1, 'tools/call', undefined, 'all', -32602], [2, 'tools/list', undefined, 'all', -32602]]);
+  for (const { source, kind } of refused) assert.deepEqual([kind, source[0]], ['request', '#']);
+  for (const { sourceId, target } of refused) {
+    const own = (span) => attributes(span)['jsonrpc.request.id'] === `${sourceId}` && attributes(span)['patchbay.ended_by'] === 'hub';
+    const span = attributes(await collector.span(own, `the span of ${sourceId}`));
+    assert.equal(span['patchbay.target'], target);
+    assert.equal(collector.spans.filter(own).length, 1);
+  }
+  assert.ok(!collector.spans.some((span) => attributes(span)['jsonrpc.request.id'] === 'secret'));
 });

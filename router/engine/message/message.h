@@ -55,9 +55,19 @@ struct message_hold {
     struct observation *observation;
 };
 
+// The source of a message that is refused before it is routed. No peer of this shard has sent it.
+struct unrouted_source {
+    uint64_t connection;
+    const struct user *user; // NULL: users aren't on
+    const char *target;      // that the source names; bytes 0: none
+    size_t target_bytes;
+    uint64_t arrived_ms; // by the clock of any shard
+};
+
 struct message {
-    struct peer *peer;
-    struct exchange *exchange; // to which the answer is due; NULL: to the peer
+    struct peer *peer;                      // NULL: `unrouted` tells the source
+    const struct unrouted_source *unrouted; // NULL: the message has a peer
+    struct exchange *exchange;              // to which the answer is due; NULL: to the peer
     const struct frame *frame;
     const uint8_t *body;
     struct lookup lookup;
@@ -84,6 +94,7 @@ struct message {
 // aren't zeroed here.
 static inline void message_begin(struct message *message, struct peer *peer, struct exchange *exchange) {
     message->peer = peer;
+    message->unrouted = NULL;
     message->exchange = exchange;
     message->audit = MESSAGE_PLAIN;
     message->approved = MESSAGE_UNAPPROVED;

@@ -174,7 +174,9 @@ static void put_tool(struct text *line, const char *tool, size_t bytes) {
 // When a call arrived: a call may have waited for its server's era, or have been held, before it goes to the server.
 static uint64_t arrival_of(const struct shard *shard, const struct message *message) {
     uint64_t now_ms = shard_now_ms(shard), arrived_ms = now_ms;
-    if (message->exchange && message->exchange->arrived_ms)
+    if (message->unrouted)
+        arrived_ms = message->unrouted->arrived_ms;
+    else if (message->exchange && message->exchange->arrived_ms)
         arrived_ms = message->exchange->arrived_ms;
     else if (message->hold)
         arrived_ms = message->hold->since_ms;
@@ -347,22 +349,17 @@ static void end_refused(struct shard *shard, bool lined, struct journal_entry *e
         stats_count(&shard->stats, COUNT_JOURNAL_REFUSED);
 }
 
-void tool_calls_refused(struct shard *shard, const struct tool_refusal *refusal) {
-    if (!calls_of(shard)) // no section has a server
-        return;
-    bool lined = has_line(shard, refusal->user, refusal->error);
-    struct journal_entry *entry = lined ? journal_entry_create(shard, refusal->connection) : NULL;
-    if (entry) {
-        journal_line_begin(&entry->line, io_wall_ms(shard->io), "tool");
-        audit_put_user(shard, &entry->line, refusal->connection, refusal->user);
-        journal_line_string(
-            &entry->line, "target", refusal->server_bytes ? refusal->server : NULL,
-            json_cut_at_character(refusal->server, refusal->server_bytes, AGENT_ID_BYTES_MAX));
-        put_tool(&entry->line, refusal->tool, refusal->tool_bytes);
-    }
-    uint64_t now_ms = shard_now_ms(shard); // which may lie behind that of another shard
-    end_refused(shard, lined, entry, refusal->error,
-                now_ms > refusal->began_ms ? now_ms - refusal->began_ms : 0);
+static struct journal_entry *begin_line(struct shard *shard, const struct message *message) {
+    const struct unrouted_source *source = message->unrouted;
+    struct journal_entry *entry =
+        source ? journal_entry_create(shard, source->connection) : audit_entry(shard, message, "tool", NULL);
+    if (!entry || !source)
+        return entry;
+    size_t bytes = json_cut_at_character(source->target, source->target_bytes, AGENT_ID_BYTES_MAX);
+    journal_line_begin(&entry->line, io_wall_ms(shard->io), "tool");
+    audit_put_user(shard, &entry->line, source->connection, source->user);
+    journal_line_string(&entry->line, "target", bytes ? source->target : NULL, bytes);
+    return entry;
 }
 
 // Whether a message is addressed to an MCP server of a section, be it one that was removed.
@@ -383,12 +380,15 @@ static bool is_for_server(const struct shard *shard, const struct message *messa
 
 static void tool_call_refused(struct shard *shard, const struct message *message, unsigned error) {
     char tool[METHOD_BYTES_MAX];
+    const struct unrouted_source *source =
+        message->unrouted; // all of which are for servers, and have a credential
     bool is_nobodys = error == ERROR_NOT_INITIALIZED && shard->settings->users; // it came before a credential
-    if (!message_is_request(message) || !message_method_is(message, "tools/call") || is_nobodys ||
-        !is_for_server(shard, message))
+    if (!message_is_request(message) || !message_method_is(message, "tools/call") ||
+        (!source && (is_nobodys || !is_for_server(shard, message))))
         return;
-    bool lined = has_line(shard, identity_user(message->peer), (enum error)error);
-    struct journal_entry *entry = lined ? audit_entry(shard, message, "tool", NULL) : NULL;
+    const struct user *user = source ? source->user : identity_user(message->peer);
+    bool lined = has_line(shard, user, (enum error)error);
+    struct journal_entry *entry = lined ? begin_line(shard, message) : NULL;
     if (entry)
         put_tool(&entry->line, tool, read_tool(message, tool, sizeof tool));
     end_refused(shard, lined, entry, (enum error)error, shard_now_ms(shard) - arrival_of(shard, message));

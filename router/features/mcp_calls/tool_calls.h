@@ -20,19 +20,5 @@ struct tool_figures {
     _Atomic uint64_t calls, errors, ms, most_ms;
 };
 
-// A call that ends before a server gets it.
-struct tool_refusal {
-    uint64_t connection;     // of its source
-    const struct user *user; // NULL: users aren't on
-    const char *server;      // bytes 0: no server is known
-    size_t server_bytes;
-    const char *tool; // as its source names it; bytes SIZE_MAX: it names none
-    size_t tool_bytes;
-    uint64_t began_ms;
-    enum error error; // by which the hub has answered; ERROR_NONE: its source has given it up
-};
-// Notes such a call that was never routed as a message: messages that are routed are noted by this module itself.
-void tool_calls_refused(struct shard *shard, const struct tool_refusal *refusal);
-
 // Puts the slowest tools, up to `most`, as a JSON array: slowest first, by their mean.
 void tool_calls_put(const struct hub *hub, unsigned most, struct text *out);

@@ -26,12 +26,12 @@
 // --- Lists
 
 static void put_list(const struct mcp_gather *gather, struct text *out, const char *cursor, size_t bytes) {
-    struct span meta = gather->lookup.value[KEY_META];
+    struct span meta = gather->message.lookup.value[KEY_META];
     mcp_all_answer_put_id(gather, out);
     text_put(out, ",\"method\":\"");
     text_put(out, gather->method);
     text_put(out, "\",\"params\":{");
-    bool has_meta = lookup_has(&gather->lookup, KEY_META);
+    bool has_meta = lookup_has(&gather->message.lookup, KEY_META);
     if (has_meta) {
         text_put(out, "\"_meta\":");
         text_add(out, mcp_gather_body(gather) + meta.at, meta.bytes);
@@ -125,7 +125,8 @@ static const char server_info[] = "{\"name\":\"patchbay\",\"version\":\"" PATCHB
 // The version is the client's where that is one of sessions.
 static void put_version(const struct mcp_gather *gather, struct text *out) {
     char text[32];
-    struct json_item version_text = mcp_text(mcp_gather_body(gather), &gather->lookup, "protocolVersion");
+    struct json_item version_text =
+        mcp_text(mcp_gather_body(gather), &gather->message.lookup, "protocolVersion");
     size_t bytes = version_text.type == JSON_STRING
                        ? json_string_decode(mcp_gather_body(gather), version_text.value, text, sizeof text)
                        : SIZE_MAX;
@@ -223,9 +224,9 @@ static struct json_item subject_of(const struct mcp_gather *gather) {
     const uint8_t *body = mcp_gather_body(gather);
     struct json_item reference = {0}, subject;
     if (!gather->is_reference)
-        return mcp_text(body, &gather->lookup, gather->subject);
-    if (lookup_has(&gather->lookup, KEY_PARAMS))
-        reference = json_member(body, gather->lookup.value[KEY_PARAMS], "ref");
+        return mcp_text(body, &gather->message.lookup, gather->subject);
+    if (lookup_has(&gather->message.lookup, KEY_PARAMS))
+        reference = json_member(body, gather->message.lookup.value[KEY_PARAMS], "ref");
     subject = reference;
     if (reference.type == JSON_OBJECT)
         subject = json_member(body, reference.value, gather->subject);
@@ -244,7 +245,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     uint32_t server_bytes = gather->parts[index].name_bytes;
     struct text body;
     memcpy(server, gather->parts[index].name, server_bytes);
-    gather->is_tool_call = false; // the call's line is the server's from now on
+    gather->is_unsent_call = false; // the call's line is the server's from now on
     text_init(&body);
     text_add(&body, mcp_gather_body(gather), name.value.at);
     text_string(&body, own, bytes);
@@ -372,7 +373,7 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
     gather->subject = "name";
-    gather->is_tool_call = list == MCP_TOOLS;
+    gather->is_unsent_call = list == MCP_TOOLS;
     size_t bytes = read_name(gather, name, sizeof name);
     if (bytes == SIZE_MAX)
         mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "field", "params.name",
@@ -562,8 +563,8 @@ static bool cancel_own(struct shard *shard, const struct message *message, struc
     for (struct list *node = session->calls.prev; node != &session->calls; node = node->prev) {
         struct mcp_call *call = list_entry(node, struct mcp_call, link);
         struct mcp_gather *gather = call->gather;
-        if (!gather ||
-            !json_same(message->body, named.value, mcp_gather_body(gather), gather->lookup.value[KEY_ID]))
+        if (!gather || !json_same(message->body, named.value, mcp_gather_body(gather),
+                                  gather->message.lookup.value[KEY_ID]))
             continue;
         mcp_gather_cancel(shard, gather);
         return true;

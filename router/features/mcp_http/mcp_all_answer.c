@@ -8,7 +8,7 @@
 #include "router/features/mcp_http/mcp_table.h"
 
 void mcp_all_answer_put_id(const struct mcp_gather *gather, struct text *out) {
-    struct span id = gather->lookup.value[KEY_ID];
+    struct span id = gather->message.lookup.value[KEY_ID];
     text_put(out, "{\"jsonrpc\":\"2.0\",\"id\":");
     text_add(out, mcp_gather_body(gather) + id.at, id.bytes);
 }

@@ -11,7 +11,7 @@ static const char *const changes[] = {"toolsListChanged", "promptsListChanged", 
 enum { CHANGES = sizeof changes / sizeof *changes, RESOURCES = 1 << CHANGES };
 
 static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
-    struct span id = gather->lookup.value[KEY_ID];
+    struct span id = gather->message.lookup.value[KEY_ID];
     struct json_item asked = {0}, uris = {0};
     struct text body;
     const char *before = "";
@@ -31,7 +31,7 @@ static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
         text_put(&body, ":true");
         before = ",";
     }
-    asked = json_member(mcp_gather_body(gather), gather->lookup.value[KEY_PARAMS], "notifications");
+    asked = json_member(mcp_gather_body(gather), gather->message.lookup.value[KEY_PARAMS], "notifications");
     if (asked.type == JSON_OBJECT)
         uris = json_member(mcp_gather_body(gather), asked.value, "resourceSubscriptions");
     if ((gather->honoured & RESOURCES) && uris.type == JSON_ARRAY) {
@@ -96,7 +96,7 @@ static bool take_acknowledgement(struct shard *shard, struct mcp_gather *gather,
 }
 
 static void listen_ended(struct shard *shard, struct mcp_gather *gather) {
-    struct span id = gather->lookup.value[KEY_ID];
+    struct span id = gather->message.lookup.value[KEY_ID];
     struct text result;
     assert(gather->call->is_listen);
     if (!gather->is_acknowledged && !gather->is_cancelled) {

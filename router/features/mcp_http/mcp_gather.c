@@ -6,10 +6,10 @@
 #include "router/engine/send/exchange.h"
 #include "router/engine/send/send.h"
 #include "router/features/mcp_calls/mcp_body.h"
-#include "router/features/mcp_calls/tool_calls.h"
 #include "router/features/mcp_http/mcp_call.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_post.h"
+#include "router/features/mcp_http/mcp_reply.h"
 #include "router/features/mcp_http/mcp_table.h"
 #include "router/rights/authz.h"
 
@@ -72,7 +72,8 @@ struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, 
     gather->frame = post->frame;
     gather->unit = post->unit;
     gather->frame.unit = &gather->unit;
-    gather->lookup = post->message.lookup;
+    gather->message = post->message;
+    gather->message.frame = &gather->frame;
     buffer_hold(gather->frame.buffer);
     call->gather = gather;
     return gather;
@@ -99,26 +100,17 @@ static void abandon(struct shard *shard, const struct mcp_gather *gather, struct
     mcp_call_cancel(shard, call);
 }
 
-// Notes the end of a tools/call that no server has got.
 static void note_refused(struct shard *shard, const struct mcp_gather *gather) {
-    char tool[METHOD_BYTES_MAX];
-    const uint8_t *body = frame_body(&gather->frame);
-    struct json_item name = mcp_text(body, &gather->lookup, "name");
-    size_t bytes =
-        name.type == JSON_STRING ? json_string_decode(body, name.value, tool, sizeof tool) : SIZE_MAX;
     const struct mcp_call *call = gather->call;
-    struct tool_refusal refusal = {.connection = call->client->seat->name,
-                                   .user = call->client->user,
-                                   .tool = tool,
-                                   .tool_bytes = bytes,
-                                   .began_ms = call->exchange->arrived_ms,
-                                   .error = gather->error};
-    tool_calls_refused(shard, &refusal);
+    struct unrouted_source source = {.connection = call->client->seat->name,
+                                     .user = call->client->user,
+                                     .arrived_ms = call->exchange->arrived_ms};
+    mcp_reply_note(shard, &gather->message, &source, gather->error);
 }
 
 void mcp_gather_free(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
-    if (gather->is_tool_call)
+    if (gather->is_unsent_call || gather->error)
         note_refused(shard, gather);
     for (uint32_t index = 0; index < gather->count; index++) {
         abandon(shard, gather, &gather->parts[index]);

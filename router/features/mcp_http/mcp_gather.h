@@ -3,7 +3,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/text.h"
-#include "core/lookup/lookup.h"
+#include "router/engine/message/message.h"
 #include "router/features/mcp_http/mcp_client_types.h"
 
 struct child_settings;
@@ -35,22 +35,22 @@ struct mcp_gather {
     // The time for all of them (--mcp-gather) is over, and some haven't answered. NULL: each has a time of its own.
     void (*late)(struct shard *shard, struct mcp_gather *gather);
     uint32_t count, open;
-    uint32_t acknowledged; // of parts that listen, how many have been
-    uint32_t honoured;     // the kinds of changes that any part honours, as bits
-    bool is_acknowledged;  // the client has its acknowledgement
-    bool ends_well;        // it was cancelled by the hub, and has a result
-    const char *subject;   // the member of params with the name or URI; static
-    bool is_reference;     // of params.ref
-    uint32_t step;         // the caller's
-    bool is_cancelled;     // the client has given up the call
-    bool is_tool_call;     // a tools/call that no server has got
-    enum error error;      // by which the hub has answered such a call
-    bool pages;            // all of a list are asked for
-    const char *list;      // then, its member of results; static
-    const char *method;    // static, or in the gather's memory
-    struct frame frame;    // the client's message
+    uint32_t acknowledged;  // of parts that listen, how many have been
+    uint32_t honoured;      // the kinds of changes that any part honours, as bits
+    bool is_acknowledged;   // the client has its acknowledgement
+    bool ends_well;         // it was cancelled by the hub, and has a result
+    const char *subject;    // the member of params with the name or URI; static
+    bool is_reference;      // of params.ref
+    uint32_t step;          // the caller's
+    bool is_cancelled;      // the client has given up the call
+    bool is_unsent_call;    // a tools/call that no server has got
+    enum error error;       // by which the hub has answered the call
+    bool pages;             // all of a list are asked for
+    const char *list;       // then, its member of results; static
+    const char *method;     // static, or in the gather's memory
+    struct message message; // the client's
+    struct frame frame;
     struct unit unit;
-    struct lookup lookup;
     char *names;
     struct mcp_part parts[];
 };

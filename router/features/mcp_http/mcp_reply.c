@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "router/features/mcp_calls/tool_calls.h"
+#include "router/engine/shard/feature_call.h"
 #include "router/features/mcp_http/mcp_post_types.h"
 #include "router/features/mcp_http/mcp_table.h"
 
@@ -40,39 +40,32 @@ static void put_error(struct text *body, struct reply_to to, int code, const cha
     text_put(body, "}}}");
 }
 
-bool mcp_reply_describe_call(const struct mcp_post *post, struct tool_refusal *refusal,
-                             char tool[METHOD_BYTES_MAX]) {
-    const struct mcp_exchange *exchange = post->exchange;
-    if (post->message.lookup.kind != BODY_REQUEST || !message_method_is(&post->message, "tools/call"))
-        return false;
-    const struct json_item *name = &post->params[MCP_PARAM_NAME];
-    size_t bytes = name->type == JSON_STRING
-                       ? json_string_decode(post->message.body, name->value, tool, METHOD_BYTES_MAX)
-                       : SIZE_MAX;
-    *refusal = (struct tool_refusal){.connection = exchange->connection,
-                                     .user = exchange->user,
-                                     .server = post->server,
-                                     .server_bytes = post->server_bytes,
-                                     .tool = tool,
-                                     .tool_bytes = bytes,
-                                     .began_ms = exchange->sent_ms};
-    return true;
+void mcp_reply_note(struct shard *shard, const struct message *message, const struct unrouted_source *source,
+                    enum error error) {
+    struct message unrouted = *message;
+    unrouted.peer = NULL;
+    unrouted.unrouted = source;
+    message_defer(&unrouted, NULL); // the source is attached to nobody
+    feature_message_refused(shard, &unrouted, error);
 }
 
-void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error) {
-    char tool[METHOD_BYTES_MAX];
-    struct tool_refusal refusal;
-    if (!mcp_reply_describe_call(post, &refusal, tool))
-        return;
-    refusal.error = error;
-    tool_calls_refused(shard, &refusal);
+void mcp_reply_note_post(struct shard *shard, const struct mcp_post *post, enum error error) {
+    const struct mcp_exchange *exchange = post->exchange;
+    const struct message *message = &post->message;
+    struct unrouted_source source = {.connection = exchange->connection,
+                                     .user = exchange->user,
+                                     .target = post->server,
+                                     .target_bytes = post->server_bytes,
+                                     .arrived_ms = exchange->sent_ms};
+    if (message_is_request(message) && (message->method_long || message->method_bytes))
+        mcp_reply_note(shard, message, &source, error);
 }
 
 static void refuse(struct shard *shard, const struct mcp_post *post, unsigned status, enum error error,
                    int code, const char *message, char *lines, struct text *data) {
     struct text body;
     assert(status >= 400 && code < 0);
-    mcp_reply_note_refused(shard, post, error);
+    mcp_reply_note_post(shard, post, error);
     put_error(&body, post->to, code, message, data);
     if (data)
         text_deinit(data);

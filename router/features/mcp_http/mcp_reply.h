@@ -7,7 +7,8 @@
 #include "router/features/mcp_http/mcp_exchange.h"
 
 struct mcp_post;
-struct tool_refusal;
+struct message;
+struct unrouted_source;
 
 // The codes of MCP itself that the hub answers with.
 enum { MCP_HEADER_MISMATCH = -32020, MCP_UNSUPPORTED_VERSION = -32022 };
@@ -30,11 +31,9 @@ void mcp_reply_result(struct shard *shard, struct mcp_exchange *exchange, struct
 // Answers with a status and no content. `fields` are more lines of the head, static; or NULL.
 void mcp_reply_status(struct shard *shard, struct mcp_exchange *exchange, unsigned status,
                       const char *fields);
-// Notes that a message is refused with this error before it is routed: writes the journal's line of a tools/call. ERROR_NONE:
-// the client has given up the request.
-void mcp_reply_note_refused(struct shard *shard, const struct mcp_post *post, enum error error);
-
-// Writes into `refusal` what the journal's line of a tools/call needs; its error is left unset. `tool` and the bytes of the
-// post's path must outlive it. False: the post is no tools/call, and nothing was written.
-bool mcp_reply_describe_call(const struct mcp_post *post, struct tool_refusal *refusal,
-                             char tool[METHOD_BYTES_MAX]);
+// Notes that a message is refused with this error before it is routed; ERROR_NONE: the client has given up the request. All who
+// look at refused messages see the message: the journal has its line, a tap its entry, a trace its span.
+void mcp_reply_note(struct shard *shard, const struct message *message, const struct unrouted_source *source,
+                    enum error error);
+// Notes the same of a post. A post that wasn't read to its end isn't noted.
+void mcp_reply_note_post(struct shard *shard, const struct mcp_post *post, enum error error);

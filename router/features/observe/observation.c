@@ -21,6 +21,16 @@ const char *observation_outcome_text(enum observation_outcome outcome) {
 
 // --- Names
 
+static uint64_t source_of(const struct message *message) {
+    return message->unrouted ? message->unrouted->connection : message->peer->name;
+}
+
+static const struct user *user_of(const struct message *message) {
+    return message->unrouted ? message->unrouted->user
+           : message->origin ? message->origin->user
+                             : identity_user(message->peer);
+}
+
 static uint32_t put_number(char *out, uint64_t connection) {
     assert(connection);
     out[0] = '#';
@@ -37,7 +47,7 @@ static uint32_t put_agent(char *out, const struct agent *agent) {
 // The agent that the message names, of its source's; else one of its connection's.
 static uint32_t put_source(struct shard *shard, const struct message *message,
                            char out[OBSERVED_TARGET_BYTES]) {
-    const struct agent *agent = agents_one_at(&shard->agents, message->peer->name);
+    const struct agent *agent = agents_one_at(&shard->agents, source_of(message));
     const struct lookup *lookup = &message->lookup;
     if (message->origin) {
         memcpy(out, message->origin->agent, message->origin->agent_bytes);
@@ -49,7 +59,7 @@ static uint32_t put_source(struct shard *shard, const struct message *message,
         const struct agent *named = bytes == SIZE_MAX ? NULL : agents_find(&shard->agents, out, bytes);
         agent = named && named->home == agent->home ? named : agent;
     }
-    return agent ? put_agent(out, agent) : put_number(out, message->peer->name);
+    return agent ? put_agent(out, agent) : put_number(out, source_of(message));
 }
 
 static void put_target(struct observation *observation, const struct pending *pending,
@@ -80,6 +90,8 @@ void observation_name_target(struct shard *shard, struct observation *observatio
         bytes = json_string_decode(message->body, lookup->value[KEY_TARGET_AGENT], name, sizeof name);
     if (bytes != SIZE_MAX)
         agent = agents_find(&shard->agents, name, bytes);
+    else if (message->unrouted && message->unrouted->target_bytes)
+        agent = agents_find(&shard->agents, message->unrouted->target, message->unrouted->target_bytes);
     if (agent)
         observation->target_bytes = put_agent(observation->target, agent);
 }
@@ -104,9 +116,13 @@ bool observation_read_context(const struct message *message, struct trace_contex
                               frame->buffer->bytes + frame->at, has_block ? frame->unit->body_at : 0, out);
 }
 
-// When a message was taken in: now, but for one that was held.
+// When a message was taken in: now, but for one that was held, or that has waited for what the hub has asked.
 static uint64_t came_ns(const struct shard *shard, const struct message *message) {
-    return message->hold ? message->hold->since_ms * 1000000 : io_now(shard->io);
+    uint64_t now_ns = io_now(shard->io);
+    uint64_t came_ns = message->hold       ? message->hold->since_ms * 1000000
+                       : message->unrouted ? message->unrouted->arrived_ms * 1000000
+                                           : now_ns;
+    return came_ns < now_ns ? came_ns : now_ns;
 }
 
 // `text` may be NULL where there is none of it.
@@ -139,8 +155,8 @@ struct observation *observation_begin(struct shard *shard, const struct message 
                                                             : OBSERVED_NOTIFICATION,
         .number = ++observe_of(shard)->number * shard->hub->settings.shard_count + shard->index,
         .came_ns = came_ns(shard, message),
-        .source = message->peer->name,
-        .user = message->origin ? message->origin->user : identity_user(message->peer),
+        .source = source_of(message),
+        .user = user_of(message),
         .bytes = message->frame->body.bytes,
         .method_bytes = (uint32_t)method_bytes,
         .source_bytes = source_bytes,
