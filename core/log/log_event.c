@@ -23,6 +23,7 @@ static const struct log_kind kinds[LOG_EVENTS_COUNT] = {
     [LOG_JOURNAL_FAILED] = {"journal_failed", LOG_LEVEL_ERROR, .per_second = 10},
     [LOG_JOURNAL_RESTORED] = {"journal_restored", LOG_LEVEL_INFO, .per_second = 10},
     [LOG_DESCRIPTORS_EXHAUSTED] = {"descriptors_exhausted", .level = LOG_LEVEL_ERROR},
+    [LOG_CONNECTIONS_EXHAUSTED] = {"connections_exhausted", LOG_LEVEL_ERROR, .per_second = 1},
     [LOG_NOTICE] = {"notice", .level = LOG_LEVEL_WARNING},
     [LOG_CHILD_STARTED] = {"child_started", LOG_LEVEL_INFO, .is_silent = true, .fields = {"child"}},
     [LOG_CHILD_ENDED] = {"child_ended", LOG_LEVEL_INFO, .is_silent = true, .fields = {"child", "status"}},

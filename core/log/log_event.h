@@ -36,6 +36,7 @@ enum log_event {
     LOG_JOURNAL_FAILED,
     LOG_JOURNAL_RESTORED,
     LOG_DESCRIPTORS_EXHAUSTED,
+    LOG_CONNECTIONS_EXHAUSTED,
     LOG_NOTICE, // what has no name of its own
     // Children.
     LOG_CHILD_STARTED,

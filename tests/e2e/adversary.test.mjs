@@ -2,8 +2,9 @@
 // the requests of others, more of everything than there is room for, small requests for much. Each time the others are
 // served, and nothing reaches them that shouldn't.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { scenario } from './hub.mjs';
-import { assertError, frame, requestText } from './peer.mjs';
+import { assertError, frame, requestText, within } from './peer.mjs';
 
 const EVERYWHERE = { shards: [1, 2] };
 const isRequest = (one) => 'method' in one.json && 'id' in one.json;
@@ -288,6 +289,9 @@ scenario('--max-connections: those beyond it are closed, and a place that falls 
       if (answer) break;
     }
     for (const [n, peer] of peers.entries()) if (n !== 3) assert.equal((await peer.ask('hub/ping', n)).result, n);
+    const told = /^patchbayd: there are as many connections as --max-connections allows, 8: more are refused until one ends$/gm;
+    while (!told.test(hub.stderr)) await within(once(hub.process.stderr, 'data'), 'a line of the log');
+    assert.equal(hub.stderr.match(told).length, 1, 'the first of a row has a line');
   });
 
 // --- Little asked for much

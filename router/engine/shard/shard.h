@@ -203,6 +203,7 @@ struct shard {
     uint64_t turns_seen[SHARDS_MAX]; // [shard]: its turns at the last look (watchdog.c)
     bool stands_aside;               // the listeners accept nothing more
     uint32_t listener_count;
+    bool lacks_places;      // the last connection was refused for --max-connections, which has been logged
     bool lacks_descriptors; // the last accept found no free descriptor, which has been logged
     struct timer accept_timer;
     // Sockets that wait, at the limit of connections, until a connection without a credential has been closed

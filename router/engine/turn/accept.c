@@ -83,6 +83,17 @@ static void refuse_socket(struct shard *shard, int socket) {
     io_close_socket(shard->io, socket);
 }
 
+// Refuses a connection, as there are --max-connections. Logs the first of a row of these.
+static void refuse_for_place(struct shard *shard, int socket) {
+    if (!shard->lacks_places)
+        log_write(
+            LOG_CONNECTIONS_EXHAUSTED, LOG_NO_FIELDS,
+            "there are as many connections as --max-connections allows, %u: more are refused until one ends",
+            shard_limits(shard)->connections_max);
+    shard->lacks_places = true;
+    refuse_socket(shard, socket);
+}
+
 void accept_stop(struct shard *shard) {
     assert(shard->phase != HUB_SERVING);
     while (shard->accept_wait_count > 0)
@@ -196,7 +207,7 @@ static bool accept_waiting(struct shard *shard, int socket, const struct transpo
     if (!shard->settings->users || !accepts(shard, transport))
         return false;
     if (shard->accept_wait_count == ACCEPT_WAITS_MAX) {
-        refuse_socket(shard, shard->accept_waits[0].socket);
+        refuse_for_place(shard, shard->accept_waits[0].socket);
         drop_waiting(shard, 1);
     }
     struct accept_wait *wait = &shard->accept_waits[shard->accept_wait_count++];
@@ -222,10 +233,14 @@ static void accept_place(struct shard *shard, int socket, const struct transport
     uint32_t to = hub_emptiest_shard(hub);
     struct adoption *adoption = NULL;
     assert(shard->index == 0 && to < hub->settings.shard_count && transport);
-    bool full = is_full(shard);
-    if (!full && to != shard->index)
+    if (is_full(shard)) {
+        refuse_for_place(shard, socket);
+        return;
+    }
+    shard->lacks_places = false;
+    if (to != shard->index)
         adoption = memory_take_zeroed(1, sizeof *adoption);
-    if (full || !accepts(shard, transport) || (to != shard->index && !adoption)) {
+    if (!accepts(shard, transport) || (to != shard->index && !adoption)) {
         memory_give(adoption);
         refuse_socket(shard, socket);
         return;
