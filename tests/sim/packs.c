@@ -1,0 +1,372 @@
+// Packed requests on the simulated kernel: many small requests that a shard reads in one turn for one agent, of which
+// the fifth and later ones share a parcel (core/send/pack.h).
+#include "tests/sim/tell.h"
+
+#include "core/send/outbox.h"
+
+enum {
+    BURST = 24,
+    BURST_BYTES = 64 * 1024,
+    HEARD_BYTES = 1 << 20,
+    CANCELLED = -32800,
+    DISCONNECTED = -32050,
+    WITHOUT_PACK = 4
+};
+
+// How many frames were packed.
+static unsigned packed;
+
+bool __real_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
+                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id);
+bool __wrap_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
+                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id);
+bool __wrap_outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
+                        const struct frame *frame, struct span value, struct piece text, uint64_t hub_id) {
+    bool is_packed = __real_outbox_pack(outbox, parcels, buffers, frame, value, text, hub_id);
+    packed += is_packed;
+    return is_packed;
+}
+
+// --- A burst: what a source writes at once
+
+static char burst[BURST_BYTES];
+static size_t burst_bytes;
+
+__attribute__((format(printf, 1, 2))) static void put(const char *format, ...) {
+    char body[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    int count = vsnprintf(body, sizeof body, format, arguments);
+    va_end(arguments);
+    assert_in_range(count, 1, sizeof body - 1);
+    assert_true(burst_bytes + sizeof body + 64 < sizeof burst);
+    burst_bytes += frame_of(burst + burst_bytes, "", body);
+}
+
+static void put_asks(unsigned from, unsigned to, const char *more) {
+    for (unsigned id = from; id < to; id++)
+        put("{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"work\",\"params\":{\"targetAgent\":\"agent\",\"n\":%"
+            "u%s}}",
+            id, id, more);
+}
+
+static void put_cancel(unsigned id) {
+    put("{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":%u}}", id);
+}
+
+static void write_burst(struct world *world, struct cable *source) {
+    assert_true(cable_write(source, burst, burst_bytes));
+    burst_bytes = 0;
+    if (world)
+        world_settle(world);
+}
+
+// --- What comes
+
+struct hearing {
+    uint8_t bytes[HEARD_BYTES];
+    size_t count, at;
+};
+
+static void hear_all(struct hearing *hearing, struct world *world, struct cable *cable) {
+    hearing->count = hearing->at = 0;
+    world_settle(world);
+    for (size_t more;
+         (more = cable_read(cable, hearing->bytes + hearing->count, sizeof hearing->bytes - hearing->count));
+         hearing->count += more)
+        world_settle(world);
+}
+
+static bool next_body(struct hearing *hearing, struct bit *body) {
+    struct naive_frame frame;
+    if (hearing->at == hearing->count)
+        return false;
+    assert_int_equal(naive_frame(&frame, hearing->bytes + hearing->at, hearing->count - hearing->at),
+                     NAIVE_WHOLE);
+    hearing->at += frame.bytes;
+    *body = frame.body;
+    return true;
+}
+
+struct play {
+    struct world world;
+    struct cable *cables[2]; // the agent's and the source's
+};
+
+static void open_play(struct play *play, const struct world_options *options) {
+    world_open(&play->world, options);
+    play->cables[0] = join(&play->world, "agent");
+    play->cables[1] = join(&play->world, NULL);
+    packed = 0;
+    burst_bytes = 0;
+}
+
+static void open_plain(struct play *play) {
+    struct world_options options;
+    world_defaults(&options, 7, 1);
+    open_play(play, &options);
+}
+
+// The agent hears the requests of the burst that were not cancelled, in their order and each once, and answers each.
+static void agent_serves(struct play *play, const bool cancelled[BURST]) {
+    static struct hearing hearing;
+    struct bit body;
+    char text[256];
+    hear_all(&hearing, &play->world, play->cables[0]);
+    for (unsigned id = 0; id < BURST; id++) {
+        if (cancelled[id])
+            continue;
+        do // notes that came before are of no interest
+            assert_true(next_body(&hearing, &body));
+        while (bit_is(naive_find(body, "method"), "\"note\""));
+        assert_true(bit_is(naive_find(body, "method"), "\"work\""));
+        assert_int_equal(bit_integer(naive_find(body, "params.n")), id);
+        snprintf(text, sizeof text, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"result\":%u}",
+                 (long long)bit_integer(naive_find(body, "id")), id);
+        burst_bytes += frame_of(burst + burst_bytes, "", text);
+    }
+    assert_false(next_body(&hearing, &body));
+    if (burst_bytes)
+        write_burst(&play->world, play->cables[0]);
+}
+
+// Each request of the source has ended once: by its result, or by an error of this code.
+static void source_hears(struct play *play, const bool failed[BURST], int64_t code) {
+    static struct hearing hearing;
+    bool ended[BURST] = {false};
+    hear_all(&hearing, &play->world, play->cables[1]);
+    for (struct bit body; next_body(&hearing, &body);) {
+        int64_t id = bit_integer(naive_find(body, "id"));
+        assert_in_range(id, 0, BURST - 1);
+        assert_false(ended[id]);
+        ended[id] = true;
+        if (failed[id])
+            assert_int_equal(bit_integer(naive_find(body, "error.code")), code);
+        else
+            assert_int_equal(bit_integer(naive_find(body, "result")), id);
+    }
+    for (unsigned id = 0; id < BURST; id++)
+        assert_true(ended[id]);
+}
+
+static void close_play(struct play *play) {
+    for (uint32_t index = 0; index < play->world.shard_count; index++)
+        assert_int_equal(play->world.shards[index]->pending.count, 0);
+    finish(&play->world, play->cables, 2);
+}
+
+// Both go, and nothing has been answered.
+static void leave_play(struct play *play) {
+    cable_reset(play->cables[1]);
+    cable_close(play->cables[1]);
+    world_settle(&play->world);
+    assert_int_equal(play->world.shards[0]->pending.count, 0);
+    cable_close(play->cables[0]);
+    finish(&play->world, NULL, 0);
+}
+
+// --- Cancels
+
+static void play_cancels(const bool cancelled[BURST]) {
+    struct play play;
+    open_plain(&play);
+    put_asks(0, BURST, "");
+    for (unsigned id = 0; id < BURST; id++)
+        if (cancelled[id])
+            put_cancel(id);
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    agent_serves(&play, cancelled);
+    source_hears(&play, cancelled, CANCELLED);
+    close_play(&play);
+}
+
+static void any_member_is_cancelled_before_the_pack_leaves(void **state) {
+    (void)state;
+    for (unsigned id = 0; id < BURST; id++) {
+        bool cancelled[BURST] = {false};
+        cancelled[id] = true;
+        play_cancels(cancelled);
+    }
+}
+
+static void all_members_are_cancelled_in_any_order(void **state) {
+    (void)state;
+    struct play play;
+    bool cancelled[BURST];
+    memset(cancelled, true, sizeof cancelled);
+    play_cancels(cancelled);
+    open_plain(&play);
+    put_asks(0, BURST, "");
+    for (unsigned step = 0; step < BURST; step++)
+        put_cancel((BURST - 1 + step * 7) % BURST); // 7 and BURST have no common divisor
+    write_burst(&play.world, play.cables[1]);
+    agent_serves(&play, cancelled);
+    source_hears(&play, cancelled, CANCELLED);
+    close_play(&play);
+}
+
+static void a_member_that_was_cancelled_may_be_asked_again(void **state) {
+    (void)state;
+    struct play play;
+    open_plain(&play);
+    put_asks(0, BURST, "");
+    put_cancel(10);
+    put("{\"jsonrpc\":\"2.0\",\"id\":\"again\",\"method\":\"work\",\"params\":{\"targetAgent\":\"agent\"}}");
+    write_burst(&play.world, play.cables[1]);
+    static struct hearing hearing;
+    struct bit body = {0};
+    unsigned heard = 0;
+    hear_all(&hearing, &play.world, play.cables[0]);
+    for (; next_body(&hearing, &body); heard++)
+        assert_false(bit_is(naive_find(body, "params.n"), "10"));
+    assert_int_equal(heard, BURST);
+    assert_int_equal(packed, BURST - WITHOUT_PACK + 1);
+    leave_play(&play);
+}
+
+// --- Ends
+
+// The hub reads the connections of a turn in their order: the source's, which is the older one here, and then the end of
+// the agent, for whom the pack still waits.
+static void the_agent_goes_while_a_pack_waits(void **state) {
+    (void)state;
+    for (unsigned reset = 0; reset < 2; reset++) {
+        struct play play;
+        bool failed[BURST];
+        memset(failed, true, sizeof failed);
+        open_world(&play.world, 1);
+        play.cables[1] = join(&play.world, NULL);
+        play.cables[0] = join(&play.world, "agent");
+        packed = 0;
+        put_asks(0, BURST, "");
+        write_burst(NULL, play.cables[1]);
+        if (reset)
+            cable_reset(play.cables[0]);
+        cable_close(play.cables[0]);
+        world_settle(&play.world);
+        assert_int_equal(packed, BURST - WITHOUT_PACK);
+        source_hears(&play, failed, DISCONNECTED);
+        assert_int_equal(play.world.shards[0]->pending.count, 0);
+        finish(&play.world, &play.cables[1], 1);
+    }
+}
+
+static void the_source_goes_while_a_pack_waits(void **state) {
+    (void)state;
+    static struct hearing hearing;
+    struct play play;
+    struct bit body;
+    open_plain(&play);
+    put_asks(0, BURST, "");
+    put("%s", "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    assert_int_equal(play.world.shards[0]->pending.count, 0);
+    hear_all(&hearing, &play.world, play.cables[0]);
+    assert_false(next_body(&hearing, &body));
+    assert_true(cable_at_end(play.cables[1]));
+    cable_close(play.cables[1]);
+    finish(&play.world, play.cables, 1);
+}
+
+// --- What is packed, and what isn't
+
+static void an_agent_at_another_shard_gets_no_packs(void **state) {
+    (void)state;
+    struct play play;
+    struct world_options options;
+    world_defaults(&options, 7, 2);
+    open_play(&play, &options);
+    put_asks(0, BURST, "");
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, 0);
+    agent_serves(&play, (bool[BURST]){false});
+    source_hears(&play, (bool[BURST]){false}, 0);
+    close_play(&play);
+}
+
+static void requests_with_a_token_are_not_packed(void **state) {
+    (void)state;
+    struct play play;
+    open_plain(&play);
+    put_asks(0, BURST, ",\"_meta\":{\"progressToken\":1}");
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, 0);
+    leave_play(&play);
+}
+
+// The agent has not read what came before, of which the kernel has not taken all. Members can be cancelled all the same.
+static void nothing_is_packed_behind_a_send_under_way(void **state) {
+    (void)state;
+    enum { WINDOW_BYTES = 2000, NOTE_BYTES = 900, NOTES = 6 };
+    struct play play;
+    struct world_options options;
+    bool cancelled[BURST] = {[0] = true, [11] = true, [BURST - 1] = true};
+    world_defaults(&options, 7, 1);
+    options.faults.window_bytes = WINDOW_BYTES;
+    open_play(&play, &options);
+    for (unsigned count = 0; count < NOTES; count++)
+        put("{\"jsonrpc\":\"2.0\",\"method\":\"note\",\"params\":{\"targetAgent\":\"agent\",\"x\":\"%*s\"}}",
+            NOTE_BYTES, "");
+    write_burst(&play.world, play.cables[1]);
+    packed = 0;
+    put_asks(0, BURST, "");
+    for (unsigned id = 0; id < BURST; id++)
+        if (cancelled[id])
+            put_cancel(id);
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, 0);
+    agent_serves(&play, cancelled);
+    source_hears(&play, cancelled, CANCELLED);
+    close_play(&play);
+}
+
+// A request of high priority that comes last is heard first.
+static void a_request_of_high_priority_overtakes_a_pack(void **state) {
+    (void)state;
+    static struct hearing hearing;
+    struct play play;
+    struct bit body = {0};
+    open_plain(&play);
+    put_asks(0, BURST - 1, "");
+    put_asks(BURST - 1, BURST, ",\"priority\":\"high\"");
+    write_burst(&play.world, play.cables[1]);
+    assert_int_equal(packed, BURST - 1 - WITHOUT_PACK);
+    hear_all(&hearing, &play.world, play.cables[0]);
+    for (unsigned place = 0; place < BURST; place++) {
+        assert_true(next_body(&hearing, &body));
+        assert_int_equal(bit_integer(naive_find(body, "params.n")), place ? place - 1 : BURST - 1);
+    }
+    leave_play(&play);
+}
+
+// Answers are packed for their source as requests are for their target.
+static void answers_of_a_burst_are_packed(void **state) {
+    (void)state;
+    struct play play;
+    open_plain(&play);
+    put_asks(0, BURST, "");
+    write_burst(&play.world, play.cables[1]);
+    packed = 0;
+    agent_serves(&play, (bool[BURST]){false});
+    assert_int_equal(packed, BURST - WITHOUT_PACK);
+    source_hears(&play, (bool[BURST]){false}, 0);
+    close_play(&play);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_member_is_cancelled_before_the_pack_leaves),
+        cmocka_unit_test(all_members_are_cancelled_in_any_order),
+        cmocka_unit_test(a_member_that_was_cancelled_may_be_asked_again),
+        cmocka_unit_test(the_agent_goes_while_a_pack_waits),
+        cmocka_unit_test(the_source_goes_while_a_pack_waits),
+        cmocka_unit_test(nothing_is_packed_behind_a_send_under_way),
+        cmocka_unit_test(an_agent_at_another_shard_gets_no_packs),
+        cmocka_unit_test(requests_with_a_token_are_not_packed),
+        cmocka_unit_test(a_request_of_high_priority_overtakes_a_pack),
+        cmocka_unit_test(answers_of_a_burst_are_packed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
