@@ -341,12 +341,12 @@ static bool pack_request(struct shard *shard, const struct message *message, con
                          const struct pending *pending) {
     uint64_t target = agent->home->connection;
     assert(message_is_request(message) && pending->used && !pending->has_rare);
-    if (connection_shard(target) != shard->index || message->audit != MESSAGE_PLAIN ||
-        shard->hub->features->request_began[0] || shard->request_is_watched ||
-        message_lane(message) != LANE_NORMAL)
+    if (!pack_takes(message->frame) || connection_shard(target) != shard->index ||
+        message->audit != MESSAGE_PLAIN || shard->hub->features->request_began[0] ||
+        shard->request_is_watched || message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
-    if (!send_may_pack(shard, peer) || !pack_takes(message->frame))
+    if (!send_may_pack(shard, peer))
         return false;
     char digits[HUB_ID_DIGITS_MAX + 4];
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
