@@ -154,6 +154,17 @@ test('a server that will go when it is joined is left after pauses, too', async 
     assert.ok(pauseBefore(tried, number) >= 75 * 2 ** (number - 1) - 10, `${pauseBefore(tried, number)} ms before try ${number}`);
 });
 
+test('a server that another one names is in the log, also in the place of one with the same fault', async () => {
+  const info = { connect_urls: ['127.0.0.1:1'] };
+  const { server, uri } = await taking(info, (socket) => socket.end());
+  const hub = await Hub.start(joining(uri));
+  await until('the first one is in the log', async () => /cluster: server 127\.0\.0\.1:1: /.test(hub.stderr));
+  info.connect_urls = ['127.0.0.1:2'];
+  await until('the other one is, too', async () => /cluster: server 127\.0\.0\.1:2: /.test(hub.stderr));
+  await hub.stop();
+  server.close();
+});
+
 test('who says nothing is left after two seconds', async () => {
   const left = [];
   const server = net.createServer((socket) => {

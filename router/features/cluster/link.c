@@ -27,9 +27,11 @@ static const char *name_of(struct link *link) {
 
 void link_note_fault(struct link *link, const char *what) {
     const struct siphash_key *key = &link->shard->hub->settings.secrets.tables;
-    uint64_t hash = siphash_table(key, what, (uint32_t)strlen(what)), now_ms = shard_now_ms(link->shard);
     struct link_fault *last = &link->faults[link->server];
     const char *server = name_of(link);
+    // The place of a server that others have named may be another one's by now.
+    uint64_t now_ms = shard_now_ms(link->shard), hash = siphash_table(key, what, (uint32_t)strlen(what)) ^
+                                                        siphash_table(key, server, (uint32_t)strlen(server));
     link->has_fault = true;
     if (last->ms && now_ms - last->ms < (hash == last->hash ? 60 * 1000u : 1000u))
         return;
