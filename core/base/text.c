@@ -161,18 +161,19 @@ static inline bool read_eight(const uint8_t *text, uint64_t *number) {
 
 bool text_read_digits(const void *text, size_t bytes, uint64_t max, uint64_t *number) {
     const uint8_t *at = text;
+    uint64_t value = 0;
+    bool is_good = bytes > 0;
     assert(max <= (UINT64_MAX - 9) / 10);
-    *number = 0;
     if (bytes >= 8) {
-        if (!read_eight(at, number) || *number > max)
-            return false;
+        is_good = read_eight(at, &value) && value <= max;
         at += 8;
     }
-    for (const uint8_t *end = (const uint8_t *)text + bytes; at < end; at++) {
-        if ((uint8_t)(*at - '0') > 9 || (*number = *number * 10 + (*at - '0')) > max)
-            return false;
+    for (const uint8_t *end = (const uint8_t *)text + bytes; is_good && at < end; at++) {
+        value = value * 10 + (uint8_t)(*at - '0');
+        is_good = (uint8_t)(*at - '0') <= 9 && value <= max;
     }
-    return bytes > 0;
+    *number = value;
+    return is_good;
 }
 
 // --- Units
