@@ -62,7 +62,8 @@ void exchange_free(struct shard *shard, struct exchange *exchange) {
     if (peer) {
         assert(peer->exchanges > 0);
         peer->exchanges--;
-        exchange_let_go(peer, exchange);
+        if (exchange->parcels)
+            exchange_let_go(peer, exchange);
     }
     freelist_give(&shard->free_exchanges, &shard->quota, exchange);
     if (peer)

@@ -17,10 +17,10 @@
 // How a request of HTTP is answered (features/http/http_response.c). The texts are static, but for the origin, which
 // the settings have.
 struct http_note {
+    char *lines;        // as `fields`, in memory that the exchange owns (memory_take); or NULL
     const char *type;   // Content-Type, where it isn't JSON-RPC's; else NULL
     const char *fields; // more lines of the head, each with its end; or NULL
     const char *origin; // for Access-Control-Allow-Origin; or NULL
-    char *lines;        // as `fields`, in memory that the exchange owns (memory_take); or NULL
     uint16_t status;    // 0: decided by the answers
     bool head_only;     // the request was HEAD
     bool closes;        // the connection is closed after this answer
