@@ -12,28 +12,24 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
     return key.bytes == strlen(text) && memcmp(bytes + key.at, text, key.bytes) == 0;
 }
 
-static void take_pair(const uint8_t *bytes, struct span key, struct span value, struct hub_header *out) {
-    uint64_t time_ms;
-    assert(out->is_present);
-    if (key_is(bytes, key, "time"))
-        out->time_ms =
-            text_read_digits(bytes + value.at, value.bytes, TIME_MS_MAX, &time_ms) ? (uint32_t)time_ms : 0;
-    else if (key_is(bytes, key, "user"))
-        out->user = value;
-    else if (key_is(bytes, key, "agent"))
-        out->agent = value;
-    else if (key_is(bytes, key, "from"))
-        out->from = value;
-}
-
 // Words have a blank between them. A word without a sign is no pair.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct hub_header *out) {
-    while (at < end) {
-        uint32_t blank = text_find(bytes, at, end, ' '), sign = text_find(bytes, at, blank, '=');
+    struct span time = {0, 0}, unknown; // a word whose key isn't known means nothing
+    uint64_t time_ms;
+    for (uint32_t blank; at < end; at = blank + 1) {
+        blank = text_find(bytes, at, end, ' ');
+        uint32_t sign = text_find(bytes, at, blank, '=');
+        struct span key = {at, sign - at};
+        struct span *value = key_is(bytes, key, "time")    ? &time
+                             : key_is(bytes, key, "user")  ? &out->user
+                             : key_is(bytes, key, "agent") ? &out->agent
+                             : key_is(bytes, key, "from")  ? &out->from
+                                                           : &unknown;
         if (sign < blank)
-            take_pair(bytes, (struct span){at, sign - at}, (struct span){sign + 1, blank - sign - 1}, out);
-        at = blank + 1;
+            *value = (struct span){sign + 1, blank - sign - 1};
     }
+    if (text_read_digits(bytes + time.at, time.bytes, TIME_MS_MAX, &time_ms))
+        out->time_ms = (uint32_t)time_ms;
 }
 
 void hub_header_read(const uint8_t *bytes, struct span headers, struct hub_header *out) {

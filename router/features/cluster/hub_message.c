@@ -54,8 +54,3 @@ const struct user *hub_message_user(const struct link *link, const struct hub_me
     return users && name.bytes ? users_by_name(users, (const char *)message->bytes + name.at, name.bytes)
                                : NULL;
 }
-
-uint64_t hub_message_reply(const struct hub_message *message) {
-    const struct cluster_member *member = message->member;
-    return member ? answer_subject_number(&member->answers, message->bytes, message->said->reply) : 0;
-}

@@ -22,9 +22,11 @@ struct hub_message {
     uint64_t excess;
 };
 
+// Under which number the hub that says it takes the answer; 0: nowhere.
+static inline uint64_t hub_message_reply(const struct hub_message *message) {
+    return answer_subject_number(&message->member->answers, message->bytes, message->said->reply);
+}
 // Opens the payload as a frame, once. Not ERROR_NONE: it can't be read, or is larger than what may come in.
 enum error hub_message_open(struct shard *shard, struct hub_message *message);
 // The user in whose name it is said; NULL: nobody, or one who isn't known.
 const struct user *hub_message_user(const struct link *link, const struct hub_message *message);
-// Under which number its hub takes the answer; 0: nowhere.
-uint64_t hub_message_reply(const struct hub_message *message);

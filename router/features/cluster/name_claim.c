@@ -20,11 +20,6 @@ static struct order *order_at(struct list *node) {
 
 // --- Saying
 
-static void begin_words(struct text *json, const char *id, size_t bytes) {
-    text_init(json);
-    reply_data_string(json, "agentId", id, bytes);
-}
-
 // False: no subject can bear the name.
 static bool publish_name(struct link *link, const char *id, size_t bytes, uint64_t number, const char *user,
                          struct text *json) {
@@ -71,7 +66,8 @@ static void judge(struct link *link, struct cluster_member *member, const char *
         give_up(link, agent);
         return;
     }
-    begin_words(&json, id, bytes);
+    text_init(&json);
+    reply_data_string(&json, "agentId", id, bytes);
     text_put(&json, "}");
     nats_publish(link, &(struct hub_words){.kind = SUBJECT_YIELD, .hub = &member->hub}, &json);
 }
@@ -153,7 +149,8 @@ static void answer_held(struct link *link, struct cluster_member *member, const 
     struct hub_words to = {.kind = SUBJECT_ANSWER, .hub = &member->hub, .number = number};
     struct text json;
     assert(number);
-    begin_words(&json, words->id, words->bytes);
+    text_init(&json);
+    reply_data_string(&json, "agentId", words->id, words->bytes);
     text_put(&json, ",\"held\":true");
     if (agent)
         put_holding(&json, shard, agent);
@@ -170,15 +167,11 @@ bool name_claim_take(struct link *link, const struct hub_message *message) {
     if (words.bytes == SIZE_MAX)
         return false;
     const struct agent *agent = agents_find(&link->shard->agents, words.id, words.bytes);
-    bool is_told = false;
     if (words.has_age && agent) // nobody claims the name
         judge(link, member, words.id, words.bytes, words.age_ms, words.is_child);
-    if (words.attaches)
-        is_told = agent && !agent->here_only;
-    else if (words.has_age)
-        is_told = agent && !is_lesser(link, member);
-    else
-        is_told = is_held(link, member, &words, hub_message_user(link, message));
+    bool is_told = words.attaches  ? agent && !agent->here_only
+                   : words.has_age ? agent && !is_lesser(link, member)
+                                   : is_held(link, member, &words, hub_message_user(link, message));
     if (is_told && reply)
         answer_held(link, member, &words, reply);
     return true;
@@ -221,7 +214,8 @@ static void ask(struct link *link, struct order *order) {
     struct text json;
     assert(!order->claim_number);
     claim_table_sent(shard->claims, order, ++link->numbers, shard_now_ms(shard));
-    begin_words(&json, order->agent_id, order->agent_id_bytes);
+    text_init(&json);
+    reply_data_string(&json, "agentId", order->agent_id, order->agent_id_bytes);
     text_put(&json, shard->settings->takeover ? ",\"takeover\":true}" : ",\"takeover\":false}");
     if (!publish_name(link, order->agent_id, order->agent_id_bytes, order->claim_number,
                       order->owner ? order->owner->name : NULL, &json))
@@ -244,7 +238,8 @@ static void ask_attachments(struct link *link) {
             continue;
         query->number = ++link->numbers;
         query->asked_ms = shard_now_ms(link->shard);
-        begin_words(&json, attach_query_agent(query), query->agent_bytes);
+        text_init(&json);
+        reply_data_string(&json, "agentId", attach_query_agent(query), query->agent_bytes);
         text_put(&json, ",\"attach\":true}");
         publish_name(link, attach_query_agent(query), query->agent_bytes, query->number, NULL, &json);
     }
@@ -353,7 +348,8 @@ static void claim_again(struct link *link, uint64_t *said, uint64_t age_ms) {
         *said = agent->serial;
         if (agent->pool_bytes && agent->pool_bytes != agent->id_bytes)
             continue;
-        begin_words(&json, agent->id, agent->id_bytes);
+        text_init(&json);
+        reply_data_string(&json, "agentId", agent->id, agent->id_bytes);
         put_holding(&json, shard, agent);
         text_put(&json, "}");
         publish_name(link, agent->id, agent->id_bytes, ++link->numbers, NULL, &json);

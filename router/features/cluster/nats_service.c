@@ -17,7 +17,8 @@ static const struct {
                         [VERB_STATS] = {"$SRV.STATS", "stats"}};
 
 // An agent under its own name; what several can offer, with what it is before it: "method-build".
-static void put_name(struct text *out, const struct nats_subscription *present) {
+static void put_endpoint(struct text *out, const struct nats_subscription *present, enum verb verb) {
+    enum { NS_A_MS = 1000000 };
     static const char *const kinds[] = {[SUBJECT_AGENT] = "",
                                         [SUBJECT_CAPABILITY] = "can-",
                                         [SUBJECT_TOOL] = "tool-",
@@ -28,11 +29,6 @@ static void put_name(struct text *out, const struct nats_subscription *present) 
     text_put(out, kinds[present->kind]);
     text_add(out, present->subject + present->token_at, present->bytes - present->token_at);
     text_put(out, "\"");
-}
-
-static void put_endpoint(struct text *out, const struct nats_subscription *present, enum verb verb) {
-    enum { NS_A_MS = 1000000 };
-    put_name(out, present);
     reply_data_string(out, "subject", present->subject, present->bytes);
     reply_data_string(out, "queue_group", "g", 1);
     if (verb == VERB_STATS) {
@@ -64,17 +60,11 @@ static void put_endpoints(struct text *out, const struct link *link, enum verb v
     text_put(out, "]");
 }
 
-static void put_started(struct text *out, const struct link *link) {
-    char started[TIMESTAMP_BYTES];
-    struct shard *shard = link->shard;
-    assert(link->up_ms <= shard_now_ms(shard));
-    timestamp_write(started, io_wall_ms(shard->io) - (shard_now_ms(shard) - link->up_ms));
-    reply_data_string(out, "started", started, sizeof started);
-}
-
 static void put_answer(struct text *out, const struct link *link, enum verb verb) {
     static const char about[] = "a hub of agents; each endpoint is one of them, or what some of them offer";
-    const char *cluster = link->shard->hub->settings.cluster->name;
+    const struct shard *shard = link->shard;
+    const char *cluster = shard->hub->settings.cluster->name;
+    char started[TIMESTAMP_BYTES];
     text_put(out, "{\"type\":\"io.nats.micro.v1.");
     text_put(out, verbs[verb].type);
     text_put(out, "_response\",\"name\":\"" SERVICE_NAME "\",\"version\":\"" PATCHBAY_VERSION "\"");
@@ -84,8 +74,9 @@ static void put_answer(struct text *out, const struct link *link, enum verb verb
     text_put(out, "}");
     if (verb == VERB_INFO)
         reply_data_string(out, "description", about, sizeof about - 1);
+    timestamp_write(started, io_wall_ms(shard->io) - (shard_now_ms(shard) - link->up_ms));
     if (verb == VERB_STATS)
-        put_started(out, link);
+        reply_data_string(out, "started", started, sizeof started);
     if (verb != VERB_PING)
         put_endpoints(out, link, verb);
     text_put(out, "}");

@@ -108,10 +108,9 @@ static void count_agent(struct nats_subscriptions *presence, const struct nats_s
 
 static void count_all(struct nats_subscriptions *presence, const struct agents *agents,
                       const struct list *claims, const struct nats_scope *scope) {
-    static const char any[] = "*";
     assert(agents);
     // One copy of every event comes to this hub. Subscriptions of peers change too often, on all shards, to be told the server.
-    count_at(presence, scope, scope->realm, SUBJECT_EVENT, any, sizeof any - 1);
+    count_at(presence, scope, scope->realm, SUBJECT_EVENT, "*", 1);
     LIST_EACH (const struct agent, agent, &agents->all, link)
         count_agent(presence, scope, agent);
     if (claims)
