@@ -170,16 +170,17 @@ static struct parcel *find_packed(const struct outbox *outbox, uint64_t hub_id) 
 }
 
 bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
-                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id) {
+                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id,
+                 const struct pack_envelope *envelope) {
     struct parcel *pack = parcel_list_last(&outbox->lanes[LANE_NORMAL]);
     size_t before = pack ? pack->bytes : 0;
     assert(outbox_may_pack(outbox));
-    if (!pack || !pack->packed || !pack_add(pack, frame, value, text, hub_id)) {
+    if (!pack || !pack->packed || !pack_add(pack, frame, value, text, hub_id, envelope)) {
         bool may_create = outbox->packs < OUTBOX_PACKS_MAX && !buffer_budget_tight(buffers->budget);
         pack = may_create ? pack_create(parcels, buffers) : NULL;
         if (!pack)
             return false;
-        if (!pack_add(pack, frame, value, text, hub_id)) { // the text is long
+        if (!pack_add(pack, frame, value, text, hub_id, envelope)) { // the text is long
             parcel_drop(pack);
             return false;
         }

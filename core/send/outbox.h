@@ -86,6 +86,8 @@ enum {
     OUTBOX_PACKED_BEHIND = 128 * 1024,
 };
 
+struct pack_envelope;
+
 struct outbox {
     struct parcel_list lanes[LANES_COUNT];
     // All parcels with a hub id, by that id, or NULL. By the index a cancel takes a parcel out in constant time. A cancel that
@@ -146,7 +148,8 @@ static inline bool outbox_may_pack(const struct outbox *outbox) {
 // allow it (outbox_may_pack). False: there is no room, or memory is tight and the frame needs a new pack. The frame must
 // then go as a parcel.
 bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buffer_pool *buffers,
-                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id);
+                 const struct frame *frame, struct span value, struct piece text, uint64_t hub_id,
+                 const struct pack_envelope *envelope);
 // Takes a request out of the pack in which it waits. False: it waits in none.
 bool outbox_unpack(struct outbox *outbox, uint64_t hub_id);
 // Parcels that wait, in the normal lane alone, go out before all later ones, whatever their lane: they are of

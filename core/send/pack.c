@@ -55,23 +55,37 @@ static inline void copy_begin(uint8_t *out, const struct frame *frame, size_t co
         memcpy(out, from, count);
 }
 
+static uint8_t *put(uint8_t *out, struct piece piece) {
+    assert(piece.bytes && piece.count > 0);
+    memcpy(out, piece.bytes, piece.count);
+    return out + piece.count;
+}
+
+static inline uint8_t *put_length(uint8_t *out, size_t body) {
+    out += frame_length_line((char *)out, body);
+    memcpy(out, "\r\n", 2);
+    return out + 2;
+}
+
 bool pack_add(struct parcel *pack, const struct frame *frame, struct span value, struct piece text,
-              uint64_t hub_id) {
+              uint64_t hub_id, const struct pack_envelope *envelope) {
     struct entry *entries = entries_end(pack) - pack->requests;
     uint8_t *begin = bytes_of(pack) + pack->bytes, *out = begin;
     uint32_t behind = value.at + value.bytes, rest = frame->body.bytes - behind;
     size_t body = value.at + text.count + rest;
     assert(pack_takes(frame) && behind <= frame->body.bytes);
-    if ((size_t)((uint8_t *)(entries - 1) - begin) < PARCEL_HEAD_BYTES_MAX + body + MOVE_BYTES)
+    size_t around = envelope ? envelope->head.count + envelope->tail.count : PARCEL_HEAD_BYTES_MAX;
+    if ((size_t)((uint8_t *)(entries - 1) - begin) < around + body + MOVE_BYTES)
         return false;
-    out += frame_length_line((char *)out, body);
-    memcpy(out, "\r\n", 2);
-    copy_begin(out + 2, frame, value.at);
-    out += 2 + value.at;
+    out = envelope ? put(out, envelope->head) : put_length(out, body);
+    copy_begin(out, frame, value.at);
+    out += value.at;
     memcpy(out, text.bytes, text.count);
     out += text.count;
     memcpy(out, frame_body(frame) + behind, rest);
     out += rest;
+    if (envelope)
+        out = put(out, envelope->tail);
     uint32_t bytes = (uint32_t)(out - begin);
     if (hub_id) {
         entries[-1] = (struct entry){hub_id, (uint32_t)pack->bytes, bytes};

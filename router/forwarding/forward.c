@@ -226,7 +226,9 @@ static void bind(struct shard *shard, struct pending *pending, const struct mess
     if (pending->exchange)
         pending->exchange->hub_id = pending_hub_id(&shard->pending, pending);
     pending->target = home->connection;
+    // One store of both: the read before a store of one alone would wait for the line.
     pending->agent = agent ? agent->tag & ((1u << AGENT_TAG_BITS) - 1) : 0;
+    pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
     describe(shard, pending, message, agent);
     request_index_add(&message->peer->request_index, pending);
     list_append(&home->pending, &pending->by_target);
@@ -297,8 +299,6 @@ static void refuse_without_memory(struct shard *shard, const struct message *mes
 // Saves a copy of a request that may be sent once more. Returns false without memory.
 static bool save_copy(struct shard *shard, const struct message *message, struct pending *pending,
                       const struct remote_target *to) {
-    pending->less = to->supports_less;
-    pending->level = (unsigned)message->frame->unit->directives.governance & 15u;
     if (!remote_target_keeps(shard, to))
         return true;
     pending_mark_rare(pending);
@@ -335,23 +335,26 @@ static struct parcel *make_request(struct shard *shard, const struct message *me
     return NULL;
 }
 
-// Packs a request for a target on this shard, if no feature watches the request. Returns false if it must be sent as a
-// parcel.
+// Packs a request if its target, or the link to other hubs, is on this shard, and no feature watches the request.
+// Returns false if it must be sent as a parcel.
 static bool pack_request(struct shard *shard, const struct message *message, const struct agent *agent,
-                         const struct pending *pending) {
-    uint64_t target = agent->home->connection;
+                         const struct remote_target *to, struct pending *pending, uint32_t time_ms) {
+    uint64_t target = home_of(shard, agent)->connection;
     assert(message_is_request(message) && pending->used && !pending->has_rare);
     if (!pack_takes(message->frame) || connection_shard(target) != shard->index ||
         message->audit != MESSAGE_PLAIN || shard->hub->features->request_began[0] ||
         shard->request_is_watched || message_lane(message) != LANE_NORMAL)
         return false;
     struct peer *peer = peer_find(shard, target);
-    if (!send_may_pack(shard, peer))
+    if (!(to ? !remote_target_keeps(shard, to) && send_may_pack_enveloped(shard, peer)
+             : send_may_pack(shard, peer)))
         return false;
     char digits[HUB_ID_DIGITS_MAX + 4];
     uint64_t hub_id = pending_hub_id(&shard->pending, pending);
     struct piece text = {digits, text_digits(digits, hub_id)};
-    return send_pack(shard, peer, message->frame, message->lookup.value[KEY_ID], text, hub_id);
+    if (!to)
+        return send_pack(shard, peer, message->frame, message->lookup.value[KEY_ID], text, hub_id, NULL);
+    return remote_target_pack(shard, peer, message, to, text, hub_id, time_ms);
 }
 
 void forward_request(struct shard *shard, const struct message *message, struct agent *agent,
@@ -373,12 +376,14 @@ void forward_request(struct shard *shard, const struct message *message, struct 
     }
     struct request_time time = request_timeout_of(shard, message, tokens.count > 0);
     struct parcel *parcel = NULL;
-    bool is_packed = agent && !tokens.count && pack_request(shard, message, agent, pending);
+    bool is_packed = !tokens.count && pack_request(shard, message, agent, to, pending, time.whole_ms);
     if (!is_packed)
         parcel = make_request(shard, message, agent, to, pending, &tokens, account, time.whole_ms);
     if (!is_packed && !parcel)
         return;
     bind(shard, pending, message, agent, &time);
+    if (to && to->supports_less)
+        pending->less = true;
     pending->account = account;
     stats_add(&shard->stats, COUNT_REQUESTS_FORWARDED, !message->retry);
     if (is_packed)
@@ -495,6 +500,9 @@ bool responses_deliver(struct shard *shard, struct peer *link, const struct fram
     if (!is_its || !response_usable(shard, &message))
         return false;
     stats_count(&shard->stats, COUNT_RESPONSES_RECEIVED);
+    if (hub_id_shard(hub_id) == shard->index &&
+        completion_pack(shard, hub_id, link->name, frame, lookup->value[KEY_ID], message_is_error(&message)))
+        return true;
     responses_end(shard, link, frame, lookup->value[KEY_ID], hub_id,
                   message_is_error(&message) ? ANSWER_ERROR : 0);
     return true;

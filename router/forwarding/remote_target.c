@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/send/pack.h"
 #include "router/engine/message/message.h"
 #include "router/engine/message/message_copy.h"
 #include "router/engine/request/refuse.h"
+#include "router/engine/send/send.h"
 #include "router/engine/shard/identity.h"
 
 enum { FIRST_LINE_BYTES_MAX = 5 + SUBJECT_BYTES_MAX + 1 + SUBJECT_BYTES_MAX + 1 + 20 + 1 + 20 + 2 };
@@ -88,10 +90,13 @@ void remote_target_refuse(struct shard *shard, const struct message *message, en
     refuse(shard, message, error, &data);
 }
 
+static uint64_t payload_bytes_max(const struct shard *shard) {
+    return atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
+}
+
 void remote_target_put_sizes(const struct shard *shard, struct text *data, uint64_t bytes) {
-    uint64_t max = atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed);
     assert(bytes > 0);
-    reply_data_number(data, "limit", (int64_t)max);
+    reply_data_number(data, "limit", (int64_t)payload_bytes_max(shard));
     reply_data_number(data, "bytes", (int64_t)bytes);
 }
 
@@ -129,22 +134,30 @@ struct block {
     struct piece prefix, after;
 };
 
-static size_t block_of(const struct shard *shard, const struct parcel *parcel,
+// `parcel` is NULL where the frame came with no header fields.
+static size_t block_of(const struct shard *shard, const struct parcel *parcel, size_t bytes,
                        const struct hub_envelope *envelope, struct block *block) {
     block->header_bytes = hub_header_write(block->header, &shard->across.hub, &envelope->source);
-    block->length_bytes = wire_framed.head(block->length, parcel->bytes);
+    block->length_bytes = wire_framed.head(block->length, bytes);
     block->prefix = (struct piece){NULL, 0};
     block->after = (struct piece){"\r\n", 2};
     if (envelope->is_json) {
         block->length_bytes = 0;
         block->after.count = 0;
-    } else if (parcel->block) {
+    } else if (parcel && parcel->block) {
         uint32_t suffix_at = parcel->line_at + parcel->line_bytes;
         block->prefix = (struct piece){parcel->block, parcel->line_at};
         block->after = (struct piece){parcel->block + suffix_at, parcel->block_bytes - suffix_at};
     }
     // The user's header, which peers get, is left out: the hub's own line names the user.
     return block->header_bytes + block->length_bytes + block->prefix.count + block->after.count;
+}
+
+static void put_block(char *to, const struct block *block) {
+    to = put(to, block->header, block->header_bytes);
+    to = put(to, block->length, block->length_bytes);
+    to = put(to, block->prefix.bytes, block->prefix.count);
+    put(to, block->after.bytes, block->after.count);
 }
 
 // A body with as many holes as there can be leaves no room for a piece before and one behind it.
@@ -165,22 +178,34 @@ enum error remote_target_put_head(struct shard *shard, struct parcel *parcel,
     struct block block;
     char line[FIRST_LINE_BYTES_MAX];
     assert(!parcel->dressed && parcel->hole_count == 0 && shard->across.hub.bytes);
-    size_t head = envelope->is_bare ? 0 : block_of(shard, parcel, envelope, &block);
+    size_t head = envelope->is_bare ? 0 : block_of(shard, parcel, parcel->bytes, envelope, &block);
     *bytes = head + parcel->bytes;
-    if (*bytes > atomic_load_explicit(&shard->hub->link_payload_bytes_max, memory_order_relaxed))
+    if (*bytes > payload_bytes_max(shard))
         return ERROR_FRAME_TOO_LARGE;
     size_t line_bytes = first_line(line, envelope, envelope->is_bare ? 0 : block.header_bytes, *bytes);
     char *to = make_pieces_fit(parcel) ? parcel_head_take(parcel, line_bytes + head, &shard->parcels) : NULL;
     if (!to)
         return ERROR_OVERLOADED;
     to = put(to, line, line_bytes);
-    if (envelope->is_bare)
-        return ERROR_NONE;
-    to = put(to, block.header, block.header_bytes);
-    to = put(to, block.length, block.length_bytes);
-    to = put(to, block.prefix.bytes, block.prefix.count);
-    put(to, block.after.bytes, block.after.count);
+    if (!envelope->is_bare)
+        put_block(to, &block);
     return ERROR_NONE;
+}
+
+bool remote_target_pack_enveloped(struct shard *shard, struct peer *link, const struct frame *frame,
+                                  struct span value, struct piece text, uint64_t hub_id,
+                                  const struct hub_envelope *envelope) {
+    char head[FIRST_LINE_BYTES_MAX + HUB_HEADER_BYTES_MAX + PARCEL_HEAD_BYTES_MAX];
+    struct block block;
+    size_t body = frame->body.bytes - value.bytes + text.count;
+    size_t before = block_of(shard, NULL, body, envelope, &block);
+    assert(send_may_pack_enveloped(shard, link) && !envelope->is_bare && !envelope->is_json);
+    if (before + body > payload_bytes_max(shard))
+        return false;
+    size_t line = first_line(head, envelope, block.header_bytes, before + body);
+    put_block(head + line, &block);
+    struct pack_envelope around = {{head, line + before}, {wire_nats.tail, wire_nats.tail_bytes}};
+    return send_pack(shard, link, frame, value, text, hub_id, &around);
 }
 
 // --- In whose name
@@ -229,15 +254,19 @@ static struct hub_header_source source_of(struct shard *shard, const struct mess
     return source;
 }
 
+// Whether other hubs judge more of a body than this one.
+static bool tells_cuts(const struct shard *shard) {
+    return !shard->settings->strict && atomic_load_explicit(&shard->hub->hubs_strict, memory_order_relaxed);
+}
+
 // Notes where pieces of the body lie in the source's frame, and where in the parcel. By the note an offset that another
-// hub names in a fault becomes the source's own offset. The note is needed only where other hubs judge more of a body
-// than this one.
+// hub names in a fault becomes the source's own offset.
 static void note_cuts(const struct shard *shard, const struct message *message, const struct parcel *parcel,
                       struct frame_offsets *offsets) {
     const uint8_t *body = message->body;
     uint64_t at = 0;
     assert(parcel->hole_count == 0);
-    if (shard->settings->strict || !atomic_load_explicit(&shard->hub->hubs_strict, memory_order_relaxed))
+    if (!tells_cuts(shard))
         return;
     offsets->is_known = true;
     offsets->body_at = message->frame->unit->body_at;
@@ -249,22 +278,43 @@ static void note_cuts(const struct shard *shard, const struct message *message, 
     }
 }
 
-enum error remote_target_address(struct shard *shard, const struct message *message, struct parcel *parcel,
-                                 const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
-                                 uint64_t *bytes) {
-    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+// Says how a message leaves that is forwarded; its subjects are written to `subject` and `reply`.
+static struct hub_envelope envelope_of(struct shard *shard, const struct message *message,
+                                       const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
+                                       char subject[SUBJECT_BYTES_MAX], char reply[SUBJECT_BYTES_MAX]) {
     struct hub_envelope envelope = {.subject = subject, .reply = reply, .source = source_of(shard, message)};
     const struct hub_settings *settings = shard->settings;
     const struct realm *realm = to->is_former ? &settings->previous : &settings->realm;
     const char *cluster = shard->hub->settings.cluster->name;
     assert(!message->origin && (to->kind == SUBJECT_DECIDE) == (to->hub != NULL));
     envelope.source.time_ms = time_ms;
-    if (hub_id)
-        note_cuts(shard, message, parcel, &envelope.source.offsets);
     envelope.subject_bytes = to->hub ? subject_write_hub(subject, cluster, to->hub, to->kind, 0)
                                      : subject_write(subject, cluster, realm, to->kind, to->token, to->bytes);
     envelope.reply_bytes = hub_id ? answer_subject_put(&shard->across.answers, hub_id, reply) : 0;
+    return envelope;
+}
+
+enum error remote_target_address(struct shard *shard, const struct message *message, struct parcel *parcel,
+                                 const struct remote_target *to, uint64_t hub_id, uint32_t time_ms,
+                                 uint64_t *bytes) {
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    struct hub_envelope envelope = envelope_of(shard, message, to, hub_id, time_ms, subject, reply);
+    if (hub_id)
+        note_cuts(shard, message, parcel, &envelope.source.offsets);
     return remote_target_put_head(shard, parcel, &envelope, bytes);
+}
+
+bool remote_target_pack(struct shard *shard, struct peer *link, const struct message *message,
+                        const struct remote_target *to, struct piece text, uint64_t hub_id,
+                        uint32_t time_ms) {
+    char subject[SUBJECT_BYTES_MAX], reply[SUBJECT_BYTES_MAX];
+    assert(hub_id && link->transport->ops.note);
+    if (tells_cuts(shard))
+        return false;
+    struct hub_envelope envelope = envelope_of(shard, message, to, hub_id, time_ms, subject, reply);
+    return remote_target_pack_enveloped(shard, link, message->frame, message->lookup.value[KEY_ID], text,
+                                        hub_id, &envelope) &&
+           link->transport->ops.note(shard, link, hub_id);
 }
 
 bool remote_target_keeps(const struct shard *shard, const struct remote_target *to) {

@@ -119,8 +119,7 @@ static struct parcel *fit(struct shard *shard, const struct peer *peer, struct p
     return is_long ? shorten(shard, parcel) : parcel;
 }
 
-// Takes a request out of the queue. Returns false if it isn't in there.
-static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
     assert(connection_shard(peer->name) == shard->index);
     if (outbox_unpack(&peer->connection.outbox, hub_id))
         return true;
@@ -131,7 +130,7 @@ static bool withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id) {
 }
 
 bool cancel_at_peer(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    if (withdraw(shard, peer, parcel->hub_id))
+    if (cancel_withdraw(shard, peer, parcel->hub_id))
         return true;
     if (peer->connection.paused) { // a stopped program has no requests any more
         send_release(shard, parcel);

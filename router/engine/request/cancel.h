@@ -17,6 +17,8 @@ void cancel_downstream(struct shard *shard, struct pending *pending);
 bool cancel_at_target(struct shard *shard, struct pending *pending);
 // Returns whether a cancel ends this request without an answer, as in MCP.
 bool cancel_is_end(struct shard *shard, const struct pending *pending);
+// Takes a request out of the queue of a peer of this shard. Returns false if the request doesn't wait there any more.
+bool cancel_withdraw(struct shard *shard, struct peer *peer, uint64_t hub_id);
 // Handles a cancel on the target's shard. Takes the parcel. Returns true as cancel_dispatch does.
 bool cancel_arrived(struct shard *shard, struct parcel *parcel);
 // Handles a cancel of a request that this peer has. Returns true if the request was taken out of the peer's queue: the

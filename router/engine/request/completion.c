@@ -192,21 +192,24 @@ bool completion_pack(struct shard *shard, uint64_t hub_id, uint64_t from, const 
     if (!pack_takes(frame)) // as no frame is with a header line of its user
         return false;
     struct pending *pending = pending_find(&shard->pending, hub_id);
-    if (!pending || pending->target != from || pending->has_rare || pending->exchange ||
-        shard->hub->features->request_ended[0])
+    if (!pending || pending->target != from || pending->has_rare || shard->hub->features->request_ended[0])
         return false;
     struct peer *source = source_of(shard, pending);
-    if (!source || !send_may_pack(shard, source))
+    struct exchange *exchange = pending->exchange;
+    if (!source || !(exchange ? source->transport->ops.pack_answer != NULL : send_may_pack(shard, source)))
         return false;
     assert(source->name == pending->source && pending_is_plain(pending));
     pending_fetch_beside(pending);
     struct piece text = {pending_id(pending), pending->id_bytes};
-    if (!send_pack(shard, source, frame, id, text, 0))
+    if (!(exchange ? source->transport->ops.pack_answer(shard, source, exchange, frame, id, text, is_error)
+                   : send_pack(shard, source, frame, id, text, 0, NULL)))
         return false;
     if (pending->latency)
         note_latency(shard, pending, is_error);
     completion_end(shard, pending, NULL);
     stats_count(&shard->stats, COUNT_RESPONSES_FORWARDED);
+    if (exchange)
+        exchange_miss(shard, exchange);
     return true;
 }
 

@@ -9,20 +9,24 @@
 void send_queue(struct shard *shard, struct peer *peer, struct parcel *parcel);
 // Queues a parcel for the present receiver alone: the next process of a child doesn't get the parcel.
 void send_queue_bound(struct shard *shard, struct peer *peer, struct parcel *parcel);
-// Whether small frames for the peer are packed now (core/send/pack.h). The peer must have the plain framed transport,
-// no exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to
-// be worth a pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the
-// peer may be under way, and no pause.
-static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
+// Whether small frames for the peer are packed now (core/send/pack.h), as far as its queue tells. The peer must have no
+// exchange that holds answers, and room in its queue. The queue must allow packs (outbox_may_pack): enough waits to be
+// worth a pack, less than 128 KiB waits, there is no index of requests, and no frame is half out. No send to the peer
+// may be under way, and no pause.
+static inline bool send_may_pack_enveloped(const struct shard *shard, const struct peer *peer) {
     const struct connection *connection = &peer->connection;
-    return outbox_may_pack(&connection->outbox) && peer->transport == &transport_framed &&
-           !peer_is_deaf(peer) && !connection->shipment && !connection->paused && !connection->hurries &&
-           connection->share == SHARE_MANY && peer->exchange_bytes == 0 && queue_limit_has_room(shard, peer);
+    return outbox_may_pack(&connection->outbox) && !peer_is_deaf(peer) && !connection->shipment &&
+           !connection->paused && !connection->hurries && connection->share == SHARE_MANY &&
+           peer->exchange_bytes == 0 && queue_limit_has_room(shard, peer);
 }
-// Packs a frame for a peer where send_may_pack; `frame` is one that pack_takes, and the rest as of pack_add. False:
-// there is no room, and the frame must go as a parcel.
+// The same for frames with a length line: the peer must have the plain framed transport.
+static inline bool send_may_pack(const struct shard *shard, const struct peer *peer) {
+    return peer->transport == &transport_framed && send_may_pack_enveloped(shard, peer);
+}
+// Packs a frame for a peer where send_may_pack, or send_may_pack_enveloped; `frame` is one that pack_takes, and the rest as of
+// pack_add. False: there is no room, and the frame must go as a parcel.
 bool send_pack(struct shard *shard, struct peer *peer, const struct frame *frame, struct span value,
-               struct piece text, uint64_t hub_id);
+               struct piece text, uint64_t hub_id, const struct pack_envelope *envelope);
 // Queues the parcels of one frame in their order, as send_queue_required.
 void send_queue_chain(struct shard *shard, struct peer *peer, struct parcel_list *frame);
 // Queues the parcels of one frame at once, which costs less than one by one. The parcels must be dressed, of the normal

@@ -65,6 +65,13 @@ struct peer_ops {
     // Each parcel for a peer passes here before it is queued. True: the parcel was dealt with. NULL: none
     // passes.
     bool (*divert)(struct shard *shard, struct peer *peer, struct parcel *parcel);
+    // A request was packed for a peer (core/send/pack.h), under this id. False: there is no memory to note the request, and
+    // it is taken out of its pack. Never NULL where requests are packed with an envelope.
+    bool (*note)(struct shard *shard, struct peer *peer, uint64_t hub_id);
+    // Packs the answer to what an exchange of the peer's waits for; arguments as of pack_add. False: the answer must come
+    // as a parcel. NULL: none is packed.
+    bool (*pack_answer)(struct shard *shard, struct peer *peer, struct exchange *exchange,
+                        const struct frame *frame, struct span id, struct piece text, bool is_error);
     // A cancel has come for a request that was asked of the peer, under parcel->hub_id. `lasts`: its source waits for its
     // answer still. True: the request was taken out of the queue, the source is to be answered here, and the parcel is the
     // caller's still. False: the parcel was taken over. NULL: as cancel_at_peer does.

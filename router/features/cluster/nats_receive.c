@@ -73,10 +73,6 @@ static bool span_is(const struct hub_message *message, struct span span, const c
     return bytes > 0 && span.bytes == bytes && memcmp(message->bytes + span.at, text, bytes) == 0;
 }
 
-static bool is_realm(const struct realm *realm, const struct hub_message *message) {
-    return span_is(message, message->subject.realm, realm->text, realm->bytes);
-}
-
 // Whether it is an event that hubs themselves publish.
 static bool is_of_hubs(const struct hub_message *message) {
     enum { BYTES = sizeof EVENT_OF_HUB - 1 };
@@ -139,10 +135,9 @@ static bool take_approval(struct link *link, const struct hub_message *message) 
     const struct cluster_member *member = message->member;
     const struct text body = {.bytes = (char *)message->body, .length = message->json.bytes};
     assert(message->json.bytes);
-    if (!member->has_beaten ||
-        !(realm_same(&member->realm, &link->realm) || realm_same(&member->realm, &link->former)))
-        return true;
-    events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &body);
+    if (member->has_beaten &&
+        (realm_same(&member->realm, &link->realm) || realm_same(&member->realm, &link->former)))
+        events_announce(link->shard, link->peer->name, NULL, RIGHTS_GATE_EVENT, &body);
     return true;
 }
 
@@ -176,7 +171,9 @@ static bool take_known(struct link *link, struct hub_message *message) {
     bool is_named = kind <= SUBJECT_NAME, is_hubs = kind >= SUBJECT_HUBS_BEAT;
     if (kind == SUBJECT_KINDS_COUNT)
         return nats_service_take(link, message->bytes, message->said);
-    bool is_ours = is_named ? is_realm(&link->realm, message) || is_realm(&link->former, message)
+    struct span realm = message->subject.realm;
+    bool is_ours = is_named ? span_is(message, realm, link->realm.text, link->realm.bytes) ||
+                                  span_is(message, realm, link->former.text, link->former.bytes)
                             : is_hubs || !message->subject.hub.bytes || // an answer, by answer_subject_number
                                   span_is(message, message->subject.hub, link->hub.text, link->hub.bytes);
     if (link->state < LINK_JOINING || !is_ours)
@@ -328,11 +325,9 @@ static void nats_tick(struct shard *shard, struct timer *timer, unsigned kind) {
         link_dial(link);
         break;
     case LINK_RESOLVING:
-        link_note_fault(link, "its name isn't known in time");
-        link_give_up(link);
-        break;
     case LINK_DIALLING:
-        link_note_fault(link, "it doesn't answer within 2 s");
+        link_note_fault(link, link->state == LINK_RESOLVING ? "its name isn't known in time"
+                                                            : "it doesn't answer within 2 s");
         link_give_up(link);
         break;
     default:
@@ -409,6 +404,8 @@ static const struct transport transport_nats = {
     .codec.respond = inbound_request_respond,
     .ops.leave = nats_leave,
     .ops.divert = outbound_request_divert,
+    .ops.note = outbound_request_note,
+    .ops.pack_answer = inbound_request_pack,
     .ops.cancel = outbound_request_cancel,
     .ops.report = inbound_request_report,
     .end_is_leaving = true,

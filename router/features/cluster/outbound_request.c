@@ -117,9 +117,7 @@ void outbound_request_tick(struct link *link) {
         if (now_ms - request->sent_ms < CLUSTER_NOT_TAKEN_MS)
             break;
         stats_count(&link->shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_NOT_TAKEN));
-        struct parcel *parcel = outbox_remove(&link->peer->connection.outbox, request->number);
-        if (parcel) // it waits for the server still
-            send_release(link->shard, parcel);
+        cancel_withdraw(link->shard, link->peer, request->number); // where it waits for the server still
         end(link, request, REMOTE_NOT_TAKEN, 0);
     }
     freelist_shrink(&link->outbound.freelist, link->outbound.quota);
@@ -127,16 +125,22 @@ void outbound_request_tick(struct link *link) {
 
 // --- Going
 
+bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id) {
+    bool is_noted = add(cluster_of(shard), hub_id);
+    if (is_noted)
+        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_SENT));
+    else
+        outbox_unpack(&peer->connection.outbox, hub_id);
+    return is_noted;
+}
+
 // Notes a request that goes to the link. Drops a parcel that bears no NATS head: such a parcel means nothing to a server.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel) {
-    struct link *link = link_of(shard, peer);
-    assert(link && link->peer == peer);
+    assert(link_of(shard, peer));
     if (parcel->dressed || (parcel->has_head && !parcel->hub_id))
         return false;
-    if (parcel->has_head && add(link, parcel->hub_id)) {
-        stats_count(&shard->stats, FEATURE_COUNTER(FEATURE_CLUSTER, CLUSTER_COUNT_REQUESTS_SENT));
+    if (parcel->has_head && outbound_request_note(shard, peer, parcel->hub_id))
         return false;
-    }
     drop_one(shard, parcel->has_head ? COUNT_DROP_NO_MEMORY : COUNT_DROP_TARGET_GONE, peer->name,
              parcel->bytes);
     if (parcel->has_head) // without memory to remember it by, a request isn't sent
@@ -186,10 +190,8 @@ static void pass_cancel(struct link *link, const struct outbound_request *reques
 bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts) {
     struct link *link = link_of(shard, peer);
     struct outbound_request *request = link ? outbound_request_find(&link->outbound, parcel->hub_id) : NULL;
-    struct parcel *waiting = request ? outbox_remove(&peer->connection.outbox, parcel->hub_id) : NULL;
     assert(shard->index == 0);
-    if (waiting) { // it hasn't gone
-        send_release(shard, waiting);
+    if (request && cancel_withdraw(shard, peer, parcel->hub_id)) {
         outbound_request_remove(&link->outbound, request);
         return true;
     }
@@ -251,8 +253,7 @@ bool outbound_request_answer(struct link *link, struct hub_message *message) {
 // Notes that a hub has taken a request. A request that has ended here meanwhile is cancelled there: nobody would get its answer.
 static void note_taken(struct link *link, struct cluster_member *member, uint64_t number) {
     struct outbound_request *request = outbound_request_find(&link->outbound, number);
-    bool is_its = request && give_to(request, member);
-    if (!is_its || request->is_cancelled)
+    if (!request || !give_to(request, member) || request->is_cancelled)
         cancel_at(link, member, number);
 }
 

@@ -13,6 +13,7 @@ void outbound_request_deinit(struct outbound_requests *requests);
 
 // As struct transport has them: what is queued for the link, and what is cancelled there.
 bool outbound_request_divert(struct shard *shard, struct peer *peer, struct parcel *parcel);
+bool outbound_request_note(struct shard *shard, struct peer *peer, uint64_t hub_id);
 bool outbound_request_cancel(struct shard *shard, struct peer *peer, struct parcel *parcel, bool lasts);
 
 // An answer of another hub, of a client of the server, or the server's word that nobody is there. False: no request has its number.

@@ -63,7 +63,7 @@ static void a_frame_leaves_as_a_parcel_of_it_would(void **state) {
                 parcel_dress(parcel, &wire_framed);
                 for (unsigned count = 1; count <= 3; count++) { // one behind the other
                     char one[FRAME_BYTES_MAX], all[4 * FRAME_BYTES_MAX];
-                    assert_true(pack_add(pack, &fixture.frame, id, piece, count));
+                    assert_true(pack_add(pack, &fixture.frame, id, piece, count, NULL));
                     assert_int_equal(pack->bytes, count * parcel->bytes);
                     assert_int_equal(pack->frames, count);
                     parcel_copy(parcel, (uint8_t *)one);
@@ -82,7 +82,7 @@ static void a_pack_takes_frames_until_it_is_full(void **state) {
     struct span id = set_up_frame(&fixture, "", 5, 100);
     struct parcel *pack = pack_create(&fixture.parcels, &fixture.buffers);
     uint32_t count = 0;
-    while (pack_add(pack, &fixture.frame, id, (struct piece){"12345678", 8}, count + 1))
+    while (pack_add(pack, &fixture.frame, id, (struct piece){"12345678", 8}, count + 1, NULL))
         count++;
     enum { EACH = 23 + 107 + 16 }; // head, body, and its line in the list
     assert_in_range(count, RECEIVE_BUFFER_BYTES / EACH - 2, RECEIVE_BUFFER_BYTES / EACH);
@@ -90,6 +90,32 @@ static void a_pack_takes_frames_until_it_is_full(void **state) {
         assert_true(pack_has(pack, hub_id));
     assert_false(pack_has(pack, count + 1));
     parcel_drop(pack);
+    tear_down(&fixture);
+}
+
+// The head stands in place of the length line, however long it is.
+static void an_envelope_stands_around_a_frame(void **state) {
+    (void)state;
+    static char head[3000];
+    struct fixture fixture;
+    struct span id = set_up_frame(&fixture, "", 5, 100);
+    memset(head, 'h', sizeof head);
+    for (size_t bytes = 1; bytes <= sizeof head; bytes += 1 + bytes / 3) {
+        struct pack_envelope envelope = {.head = {head, bytes}, .tail = {"\r\n", 2}};
+        struct parcel *pack = pack_create(&fixture.parcels, &fixture.buffers);
+        size_t each = bytes + 107 + 2;
+        uint32_t count = 0;
+        while (pack_add(pack, &fixture.frame, id, (struct piece){"12345678", 8}, count + 1, &envelope)) {
+            const char *at = (const char *)pack->pieces[0].bytes + count++ * each;
+            assert_int_equal(pack->bytes, count * each);
+            assert_memory_equal(at, head, bytes);
+            assert_memory_equal(at + bytes, "xxxxx12345678x", 14);
+            assert_memory_equal(at + bytes + 107, "\r\n", 2);
+        }
+        assert_in_range(count, RECEIVE_BUFFER_BYTES / (each + 16) - 2, RECEIVE_BUFFER_BYTES / (each + 16));
+        assert_int_equal(pack_remove(pack, 1), each);
+        parcel_drop(pack);
+    }
     tear_down(&fixture);
 }
 
@@ -133,7 +159,7 @@ static void add(struct model *model, bool as_parcel) {
     struct piece text = {digits, (size_t)snprintf(digits, sizeof digits, "%05u", (unsigned)model->next)};
     bool is_packed = !as_parcel && outbox_may_pack(&model->outbox) &&
                      outbox_pack(&model->outbox, &model->fixture.parcels, &model->fixture.buffers,
-                                 &model->fixture.frame, id, text, model->next);
+                                 &model->fixture.frame, id, text, model->next, NULL);
     if (!is_packed) {
         struct parcel *parcel = parcel_open(&model->fixture.parcels, &model->fixture.frame, &id, 1);
         assert_true(parcel && parcel_fill(parcel, &text));
@@ -300,6 +326,7 @@ int main(void) {
         cmocka_unit_test(only_small_bare_frames_are_taken),
         cmocka_unit_test(a_frame_leaves_as_a_parcel_of_it_would),
         cmocka_unit_test(a_pack_takes_frames_until_it_is_full),
+        cmocka_unit_test(an_envelope_stands_around_a_frame),
         cmocka_unit_test(without_memory_there_is_no_pack),
         cmocka_unit_test(while_memory_is_tight_no_pack_is_made),
         cmocka_unit_test(a_cancel_behind_packed_frames_makes_no_index),
