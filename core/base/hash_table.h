@@ -46,6 +46,11 @@ void hash_table_remove(struct hash_table *hash_table, struct hash_node *node);
 static inline struct hash_node *hash_table_find(const struct hash_table *hash_table, uint64_t hash) {
     return hash_table->count ? hash_table->buckets[hash & (hash_table->capacity - 1)] : NULL;
 }
+// Fetches what hash_table_find reads.
+static inline void hash_table_fetch(const struct hash_table *hash_table, uint64_t hash) {
+    if (hash_table->count)
+        __builtin_prefetch(&hash_table->buckets[hash & (hash_table->capacity - 1)]);
+}
 // Numbers that are given out in turn, spread over all bits by an odd secret (Dietzfelbinger et al., 1997: multiply-shift).
 static inline uint64_t hash_table_hash(uint64_t number, uint64_t secret) {
     uint64_t product = number * (secret | 1);

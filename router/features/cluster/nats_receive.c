@@ -210,7 +210,11 @@ static void take_message(struct shard *shard, struct link *link, const struct fr
     assert(shard->across.answers.bytes > 0);
     message.subject.kind = SUBJECT_ANSWER;
     message.subject.number = answer_subject_number(&shard->across.answers, message.bytes, said->subject);
-    if (!message.subject.number)
+    if (message.subject.number) { // what the answer reads is fetched
+        hash_table_fetch(&link->outbound.by_number,
+                         hash_table_hash(message.subject.number, link->outbound.secret));
+        pending_fetch(&shard->pending, message.subject.number);
+    } else
         subject_read(shard->hub->settings.cluster->name, message.bytes, said->subject, &message.subject);
     hub_header_read(message.bytes, said->headers, &message.header);
     if (message.subject.kind != SUBJECT_EVENT)
