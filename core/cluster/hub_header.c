@@ -16,6 +16,7 @@ static bool key_is(const uint8_t *bytes, struct span key, const char *text) {
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct hub_header *out) {
     struct span time = {0, 0}, unknown; // a word whose key isn't known means nothing
     uint64_t time_ms;
+    assert(out->is_present);
     for (uint32_t blank; at < end; at = blank + 1) {
         blank = text_find(bytes, at, end, ' ');
         uint32_t sign = text_find(bytes, at, blank, '=');
