@@ -56,7 +56,7 @@ static void forward(struct shard *shard, const struct message *message, struct s
         completion_give_up(shard, pending, message->origin != NULL); // another hub waits for an answer
 }
 
-// Whether it names the request by requestId, as MCP and the Agent Client Protocol do, and not by id, as LSP does.
+// Returns whether the cancel names the request by requestId (MCP, Agent Client Protocol), and not by id (LSP).
 static bool names_request_id(const struct message *message) {
     assert(message->method_bytes > 0);
     return !message_method_is(message, "$/cancelRequest");
@@ -72,12 +72,12 @@ static bool read_id(const struct message *message, struct json_item *id) {
     return lookup_has(lookup, key);
 }
 
-// When it was forwarded, by the shard's clock.
+// Returns when the request was forwarded, by the shard's clock.
 static uint64_t began_ms(const struct pending *pending) {
     return pending->asked_ns / 1000000;
 }
 
-// Requests of several users may have come on one connection of HTTP.
+// Returns whether the request is of the peer's present user. An HTTP connection may have requests of several users.
 static bool is_own(const struct peer *peer, const struct pending *pending) {
     const struct user *user = identity_user(peer);
     assert(pending->source == peer->name);

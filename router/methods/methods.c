@@ -25,14 +25,15 @@ static const struct feature_method engine_methods[METHODS_COUNT] = {
 #undef X
 };
 
-// A receiver of a message with such a name may rely on it that the hub has sent it.
+// Returns whether the message's method has the hub's prefix. Only the hub sends such messages to peers.
 static bool is_of_the_hub(const struct message *message) {
     if (message->method_long)
         return json_string_begins(message->body, message->lookup.value[KEY_METHOD], METHOD_TABLE_HUB_PREFIX);
     return method_table_is_of_hub(message->method, message->method_bytes);
 }
 
-// The row of the hub's method that the message calls, the engine's or a feature's; NULL: it calls none.
+// Returns the row of the hub's method that the message calls, of the engine or a feature; NULL: the method isn't the
+// hub's.
 static const struct feature_method *find_row(const struct shard *shard, const struct message *message,
                                              enum method method) {
     if (method < METHODS_COUNT)

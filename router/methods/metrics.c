@@ -7,7 +7,7 @@
 #include "router/engine/shard/stats.h"
 #include "router/engine/shard/survey_scan.h"
 
-enum { BUCKETS_SHOWN = 28 }; // up to 67 s, or 64 MiB; what is over that has no bound
+enum { BUCKETS_SHOWN = 28 }; // up to 67 s, or 64 MiB; larger values are in the bucket +Inf
 
 // --- Lines
 
@@ -107,7 +107,7 @@ static void put_bucket(struct text *out, const char *metric, int shard, uint64_t
     put_value(out, count);
 }
 
-// Cumulative, as the format wants. Bucket n holds what is under 2^n.
+// Writes a histogram, cumulative as the format requires. Bucket n counts values below 2^n.
 static void put_histogram(struct text *out, const char *metric, int shard,
                           const struct log_histogram *histogram, void (*put_unit)(struct text *, uint64_t)) {
     struct log_histogram_view view = {0};

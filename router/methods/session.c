@@ -149,7 +149,7 @@ bool attach_seeks(const struct shard *shard, const struct message *message) {
     return bytes > 0 && !agents_find(&shard->agents, name, bytes);
 }
 
-// The name is kept, not the agent: who has it may change, and be nobody for a while.
+// Keeps the agent's name, not the agent: another agent may get the name, or none may have it for a while.
 void attach_peer(struct shard *shard, struct peer *peer, struct reply_to to, const char *agent, size_t bytes,
                  bool end_detaches) {
     struct peer_cold *cold = peer_take_cold(shard, peer);

@@ -168,7 +168,7 @@ bool authn_expired(struct shard *shard, struct identity *identity) {
         end_delay(shard, identity);
         return false;
     }
-    if (peer->state == PEER_OPEN && peer->exchanges > 0) { // it is being answered
+    if (peer->state == PEER_OPEN && peer->exchanges > 0) { // a request of the peer is being answered
         wheel_arm(&shard->wheel, &identity->timer, shard_now_ms(shard) + CREDENTIAL_MS);
         return false;
     }
@@ -197,9 +197,9 @@ void authn_leave(struct shard *shard, struct peer *peer) {
     identity->exchange = NULL;
 }
 
-// --- Its limits
+// --- The user's limits
 
-// A cancel of what one has pending is never refused, be it held.
+// Returns whether the message cancels a pending or held request of the same peer. Such a cancel is never refused.
 static bool is_own_cancel(struct shard *shard, const struct message *message) {
     const struct lookup *lookup = &message->lookup;
     struct peer *peer = message->peer;
@@ -240,7 +240,8 @@ static __attribute__((noinline)) bool refuse_rate_over(struct shard *shard, cons
 }
 
 static inline bool refuse_rate(struct shard *shard, const struct message *message) {
-    const struct user *user = message->origin ? NULL : identity_user(message->peer); // whose hub counts it
+    // A message from another hub was counted there
+    const struct user *user = message->origin ? NULL : identity_user(message->peer);
     return user && authn_is_metered(user) && refuse_rate_over(shard, message);
 }
 
@@ -272,7 +273,8 @@ static void erase(const struct message *message, struct span value) {
     memset(bytes + 1, '*', value.bytes - 2);
 }
 
-// A child is whom its section names, whatever it shows. True: it is that user's own.
+// Reads a child's credential. A child's user is the one of its section, whatever the credential is. Returns whether the
+// credential is that user's.
 static bool take_child_credential(struct shard *shard, const struct message *message, enum lookup_key key) {
     const struct identity *identity = identity_of(message->peer);
     char token[TOKEN_BYTES_MAX];
@@ -323,7 +325,7 @@ static bool take_peer_credential(struct shard *shard, const struct message *mess
     if (user)
         return settle_or_refuse(shard, message, user, kind);
     refuse_for(shard, message, ERROR_NOT_INITIALIZED, "a credential comes first");
-    message_erase(message); // it may have meant to show one
+    message_erase(message); // the message may hold a credential in another form
     return false;
 }
 
@@ -453,7 +455,7 @@ const struct user *peer_credential_user(const struct shard *shard, const struct 
     assert(shard->settings->users && identity);
     *kind = CREDENTIAL_NONE;
     if (!connection_established(&peer->connection) ||
-        identity->kind == CREDENTIAL_HUB) // its server is nobody's user
+        identity->kind == CREDENTIAL_HUB) // the NATS server of the link is no user
         return NULL;
     if (identity->peer_credential.users != shard->settings->users)
         find(shard->settings, peer, &identity->peer_credential);

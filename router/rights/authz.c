@@ -39,18 +39,18 @@ static bool is_capability(const struct rules_field *target) {
     return target->text && target->bytes && target->text[0] == '@';
 }
 
-// Whether nothing but its target and its method is judged.
+// Returns whether method and target decide alone.
 static bool is_plain(const struct message *message) {
     return !(message->lookup.present & (1U << KEY_TOOL | 1U << KEY_APPROVER));
 }
 
-// Whether any line says of tools what a message that goes elsewhere may not name, or what of it is held.
+// Returns whether the user's rights deny or hold any tool, so that a tool counts in messages of every kind.
 static bool restricts_tools(const struct user *user) {
     return !pattern_set_is_empty(&users_rights(user)->denied[RIGHT_CALL][KIND_TOOL]) ||
            !pattern_set_is_empty(&users_rights(user)->granted[RIGHT_HOLD][KIND_TOOL]);
 }
 
-// The tool that a message names, whatever its method is; decoded into `text`.
+// Adds the tool that a message names to the call, whatever the method is. Decodes the tool into `text`.
 static void read_tool(const struct user *user, const struct message *message, struct right_call *call,
                       char text[METHOD_BYTES_MAX]) {
     const struct lookup *lookup = &message->lookup;
@@ -62,14 +62,15 @@ static void read_tool(const struct user *user, const struct message *message, st
     call->names[KIND_TOOL] = (struct right_name){true, is_long ? NULL : text, is_long ? 0 : bytes};
 }
 
-// Writes down what the message names. False: what decides is no string, which is refused for that.
+// Fills in the names of the call. Returns false if the name that decides is no string: the message is refused for that
+// later.
 static bool read_call(const struct shard *shard, const struct rules_message *criteria,
                       struct right_call *call) {
     const struct rules_field *approver = &criteria->approver;
     const struct agent *named;
     call->by = KIND_METHOD;
     for (enum right_kind kind = 0; kind < KINDS_COUNT; kind++)
-        call->names[kind].is_present = false; // and nothing more is read of it
+        call->names[kind].is_present = false; // the other fields aren't read then
     call->names[KIND_METHOD] = (struct right_name){true, criteria->method, criteria->method_bytes};
     if (criteria->tool.is_string)
         call->names[KIND_TOOL] = name_of(&criteria->tool, 0);
@@ -97,8 +98,8 @@ bool authz_in_reach(const void *user, const struct agent *agent) {
     return authz_reaches(user, agent);
 }
 
-// In a pool no agent may be there to be asked: then agents that offer the method are next. A user who may ask
-// the approver alone doesn't get to those.
+// Restricts the rules to the named approver, if the user may call that agent alone. Otherwise agents that offer the
+// method would be next when a pool has no free agent.
 static void restrict_to_approver(const struct user *user, const struct right_call *call,
                                  struct rules_message *criteria) {
     struct right_call by_method = *call;
@@ -160,7 +161,7 @@ static bool may_call_tool(const struct user *user, struct right_call *call, cons
     return allowed;
 }
 
-// The tool that a tools/call names; text NULL: none, or it is too long.
+// Returns the tool that a tools/call names; text NULL: none, or too long.
 static struct right_name read_mcp_tool(const struct message *message, char text[METHOD_BYTES_MAX]) {
     const struct lookup *lookup = &message->lookup;
     struct json_item name = {0};
@@ -172,8 +173,8 @@ static struct right_name read_mcp_tool(const struct message *message, char text[
     return (struct right_name){true, bytes == SIZE_MAX ? NULL : text, bytes == SIZE_MAX ? 0 : bytes};
 }
 
-// Methods that a user who may call only tools of a server may send to it besides. Lists are for those whose lists the
-// hub composes.
+// Returns whether a user with the right to single tools of a server may send this method to the server. tools/list is
+// for peers whose lists the hub composes.
 static bool is_of_opening(const struct message *message) {
     static const char *const methods[] = {"initialize", "notifications/initialized", "ping",
                                           "server/discover"};
@@ -207,7 +208,7 @@ bool authz_calls_tool(const struct user *user, const char *name, size_t bytes, c
     return may_call_tool(user, &call, &called);
 }
 
-// By all that it says, of which what is plain is remembered.
+// Checks the right by all names in the message. Keeps an allowed plain call in the cache.
 static __attribute__((noinline)) bool may_call_described(struct shard *shard, const struct message *message,
                                                          const struct user *user,
                                                          struct rules_message *criteria) {
@@ -235,7 +236,7 @@ static bool may_send(struct shard *shard, const struct message *message, const s
            may_call_described(shard, message, user, criteria);
 }
 
-// Whether it names an approver who may be at another hub.
+// Returns whether the message names an approver that may be at another hub.
 static bool names_remote_agent(const struct shard *shard, const struct message *message,
                                const struct rules_message *criteria) {
     const struct rules_field *approver = &criteria->approver;
@@ -245,8 +246,8 @@ static bool names_remote_agent(const struct shard *shard, const struct message *
            !agents_find(&shard->agents, approver->text, approver->bytes);
 }
 
-// Returns whether the user may ask that agent, if it is there, or else agents that offer the method. A user
-// who may ask but the one doesn't get to the others.
+// Returns whether the user may ask the approver, or agents that offer the method. If only one of both is allowed,
+// criteria says so.
 static bool may_seek(struct shard *shard, const struct message *message, const struct user *user,
                      struct rules_message *criteria) {
     struct right_call call;
@@ -298,7 +299,7 @@ bool authz_requires_approval(const struct shard *shard, const struct message *me
     char event[EVENT_BYTES_MAX], tool[METHOD_BYTES_MAX];
     if (!user || !rights_hold_any(user))
         return false;
-    (void)read_call(shard, criteria, &call); // what is no string names nothing
+    (void)read_call(shard, criteria, &call); // a value that is no string names nothing
     read_tool(user, message, &call, tool);
     if (message_method_is(message, "event") && lookup_has(&message->lookup, KEY_EVENT) &&
         message->lookup.type[KEY_EVENT] == JSON_STRING) {
@@ -531,7 +532,7 @@ static bool may_command(const struct user *user, const uint8_t *text, struct spa
     return any && may_call_remote(user, KIND_METHOD, method, sizeof method - 1);
 }
 
-// Notifications that it names by objects.
+// Returns whether the user may send a notification that the agent names by an object in capabilities.events.
 static bool may_notify(const struct user *user, const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
     struct json_walk walk;

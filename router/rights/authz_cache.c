@@ -9,14 +9,14 @@ bool authz_cache_same_rest(const struct authz_cache_text *text, const uint8_t *j
     return memcmp(text->json + AUTHZ_CACHE_BLOCK_BYTES, json + AUTHZ_CACHE_BLOCK_BYTES, text->rest) == 0;
 }
 
-// NULL: there is no room to keep anything.
+// Returns the cache of an identity, and makes it if there is none. Returns NULL without quota.
 static struct authz_cache *authz_cache_of(struct quota *quota, struct identity *identity) {
     if (!identity->authz_cache)
         identity->authz_cache = quota_take_zeroed(quota, 1, sizeof *identity->authz_cache);
     return identity->authz_cache;
 }
 
-// False: it is too long.
+// Keeps a text. Returns false if the text is too long.
 static bool keep_text(struct authz_cache_text *text, const uint8_t *json, size_t bytes) {
     enum { BLOCK = AUTHZ_CACHE_BLOCK_BYTES };
     if (bytes > sizeof text->json)

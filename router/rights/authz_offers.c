@@ -1,11 +1,12 @@
-// Names that a user's agents may have in their capabilities: the part of authz.h that reads them.
+// The part of authz.h about names in capabilities.
 #include <assert.h>
 
 #include "core/json/json.h"
 #include "router/engine/request/refuse.h"
 #include "router/rights/authz.h"
 
-// A name that is longer than any can be is in no group, but it might look as if: as what isn't readable.
+// Returns whether an agent of the user may offer this name. A name that is too long is treated as an unreadable one: it
+// needs the right to any name.
 static bool may_offer_name(const struct user *user, enum right_kind kind, const uint8_t *text,
                            struct span span) {
     char name[METHOD_BYTES_MAX];
@@ -13,7 +14,7 @@ static bool may_offer_name(const struct user *user, enum right_kind kind, const 
     return (bytes == SIZE_MAX ? rights_offer_any(user, kind) : rights_offer(user, kind, name, bytes)).allowed;
 }
 
-// Whether it names nothing, as a member of an object or in an array: no name, and nothing in which one could stand.
+// Returns whether an item of an object or array names nothing and contains no names.
 static bool is_nothing(const uint8_t *text, const struct json_item *item, bool array) {
     assert(item->type != JSON_NONE);
     if (!array)
@@ -21,7 +22,8 @@ static bool is_nothing(const uint8_t *text, const struct json_item *item, bool a
     return item->type != JSON_STRING && item->type != JSON_OBJECT && item->type != JSON_ARRAY;
 }
 
-// An item of a list: a name, or something else that others may read as one, as they find it in hub/agents.
+// Returns whether an agent of the user may have this item in a list: a name, or a value that a reader of hub/agents may
+// take for a name.
 static bool may_offer_item(const struct user *user, enum right_kind kind, const uint8_t *text,
                            const struct json_item *item, bool array) {
     if (is_nothing(text, item, array))
@@ -94,7 +96,7 @@ static bool may_get(const struct user *user, const uint8_t *text, struct span na
     return bytes != SIZE_MAX && authz_may_receive(user, pattern, bytes);
 }
 
-// Judges its events, and the notifications that it names by objects.
+// Returns whether an agent of the user may get all its events, and the notifications that it names by objects.
 static bool may_get_all(const struct user *user, const uint8_t *text, struct span capabilities) {
     struct json_item events = json_member(text, capabilities, "events");
     struct name_list listing;
@@ -151,8 +153,8 @@ struct filter {
     const struct user *user;
     const uint8_t *text;
     struct text *out;
-    struct piece replacement; // lists for those of which nothing stays, as capabilities
-    uint32_t rules;           // those by which something was left out
+    struct piece replacement; // capabilities with the lists that replace lists without any entry left
+    uint32_t rules;           // the rules by which entries were left out, as bits
 };
 
 enum { FILTER_LISTS = 4 };
@@ -176,13 +178,13 @@ static bool filter_passes(struct filter *filter, struct span name, enum right_ki
                : filter_note(filter, may_offer_name(filter->user, kind, filter->text, name), RULE_OFFER);
 }
 
-// Whether what isn't readable as names stays.
+// Returns whether a value that isn't readable as names stays.
 static bool filter_passes_unread(struct filter *filter, enum right_kind kind) {
     return kind == KIND_EVENT ||
            filter_note(filter, rights_offer_any(filter->user, kind).allowed, RULE_OFFER);
 }
 
-// Whether an item of a list stays: what names nothing does.
+// Returns whether an item of a list stays. An item that names nothing stays.
 static bool filter_keeps(struct filter *filter, const struct json_item *item, bool object,
                          enum right_kind kind) {
     struct json_item named = {0};
