@@ -1,4 +1,5 @@
-// An agent, and the home where it lives: what the table of agents, its groups and its topics all know.
+// Agents and homes: the types that the table of agents, the groups and the topics share. A home is a connection with
+// agents.
 #pragma once
 
 #include <stdatomic.h>
@@ -14,17 +15,17 @@
 
 // --- Ids
 
-// Judges the name of an agent. An agentId ends up in logs, metrics and NATS subjects, so only characters that
-// need no escaping in any of them are allowed.
+// An agentId is used in logs, metrics and NATS subjects, so only characters that need no escape in any of them are
+// allowed.
 
-// Whether `text` is 1 to AGENT_ID_BYTES_MAX ASCII letters, digits, '-', '_', '.', ':' and '/', with no empty
-// part between, before or after dots. Any bytes may be asked about; `text` may be null when `bytes` is 0.
+// Returns whether `text` is 1 to AGENT_ID_BYTES_MAX ASCII letters, digits, '-', '_', '.', ':' and '/', without an empty
+// part between, before or after dots. Any bytes may be given; `text` may be NULL if `bytes` is 0.
 bool agent_id_valid(const char *text, size_t bytes);
 
 // --- Capabilities
 
-// The capabilities of an agent, as they were written: once for all shards, which only read them. The last
-// holder gives them back, on its own account (quota.h).
+// The capabilities of an agent as JSON. All shards share one copy, which is constant. Whoever drops the last reference
+// frees the copy, on its own account (quota.h).
 
 struct capabilities {
     _Atomic uint32_t references;
@@ -32,14 +33,14 @@ struct capabilities {
     uint8_t text[]; // a JSON object or array, BUFFER_SLACK_BYTES readable behind it
 };
 
-// With one reference. NULL when memory, or the quota, is used up.
+// Makes capabilities with one reference. Returns NULL without memory or quota.
 struct capabilities *capabilities_create(struct quota *quota, const void *text, size_t bytes);
-// One more reference, on any shard's thread that has one.
+// Takes one more reference, on the thread of any shard that has one.
 struct capabilities *capabilities_hold(struct capabilities *capabilities);
-// Gives one up. NULL is allowed.
+// Drops a reference. NULL is allowed.
 void capabilities_drop(struct quota *quota, struct capabilities *capabilities);
 
-// All of the text.
+// Returns the span of the whole text.
 static inline struct span capabilities_span(const struct capabilities *capabilities) {
     return (struct span){0, capabilities->bytes};
 }
@@ -49,17 +50,17 @@ enum { AGENT_TAG_BITS = 28 };
 
 struct home {
     uint64_t connection;
-    struct list agents;   // struct agent.by_home
-    struct list pending;  // struct pending.by_target: this shard's requests that it owes
-    struct list streams;  // of HCS sessions that live on this shard and that it produces
-    struct list link;     // of the table's homes in one hash chain
+    struct list agents;   // of struct agent.by_home
+    struct list pending;  // of struct pending.by_target: this shard's requests that the home must answer
+    struct list streams;  // HCS sessions of this shard whose producer the home is
+    struct list link;     // in a hash chain of the table
     uint64_t quota_bytes; // of its agents
-    uint64_t told;        // the last notification that went to all who name it (agents.tellings)
-    bool leaving;         // its connection is gone, and nothing more is asked of it
+    uint64_t told;        // the last notification to many that was sent here (agents.tellings)
+    bool leaving;         // the connection is gone, and gets no requests any more
 };
 
-// Records of the router, which agents point to: of a child, where the agent is a program that the hub keeps,
-// and of the user whose connection registered the agent.
+// Records of the router: of the child whose program the agent is, and of the user whose connection has registered the
+// agent.
 struct child_record;
 struct user;
 
@@ -68,28 +69,30 @@ struct agent {
     struct list by_home;
     struct list link; // in the table, by the order of registration
     enum governance governance;
-    uint64_t serial;                   // of its registration
-    uint64_t holder;                   // for whom quota_bytes are counted (quota.h); 0: nobody
+    uint64_t serial;                   // the number of its registration
+    uint64_t holder;                   // to whom quota_bytes count (quota.h); 0: to nobody
     uint64_t connected_since_ms;       // of the wall clock
-    uint64_t held_since_ms;            // by one clock for all agents, that no one sets
+    uint64_t held_since_ms;            // by a monotonic clock, the same for all agents
     struct capabilities *capabilities; // one reference
     struct latency *latency;           // one reference, or NULL
     struct membership *memberships;    // in groups
     size_t membership_count;
-    struct subscription **subscriptions; // that its capabilities are a reason for
+    struct subscription **subscriptions; // to patterns that its capabilities list
     size_t subscription_count;
-    uint64_t quota_bytes;             // what it takes, on all shards for which it was judged
-    const struct child_record *child; // NULL: it is none; else it stays with its home
+    uint64_t quota_bytes;             // memory of the agent on all shards for which its quota was checked
+    const struct child_record *child; // of a child's own agent, which stays with its home; else NULL
     const struct user *owner;         // or NULL
-    struct capabilities *answer;      // to its initialize, of which it offers what its buttons name; or NULL
-    uint32_t pool_bytes; // of its id: the name that it shares with other instances; 0: it is the only one
-    bool hermes;         // it is told of closed windows
-    bool resting;        // it isn't running now: what is for it alone waits
-    bool absent;         // it won't run again: nobody finds it
-    bool here_only;      // it is for who is at this hub: nobody at another one finds it
-    uint32_t tag;        // of its id (AGENT_TAG_BITS), not 0: tells which of its home's it is
-    uint64_t
-        told; // of a child's, on the last shard: of what subscribers know of it (router/registry/presence.h); 0: it isn't
+    // A hermes child's answer to initialize, whose buttons are commands; or NULL
+    struct capabilities *answer;
+    uint32_t pool_bytes; // the length of the id's beginning that is the pool's name; 0: no pool
+    bool hermes;         // a hermes extension
+    bool resting;        // the program isn't running now: messages for it wait
+    bool absent;         // the program won't run again: no message finds the agent
+    bool here_only;      // messages from other hubs don't find the agent
+    uint32_t tag;        // a hash of the id (AGENT_TAG_BITS), not 0, that tells agents of one home apart
+    // Of a child, on the last shard: a digest of the description that subscribers know
+    // (router/registry/presence.h); 0: none
+    uint64_t told;
     size_t id_bytes;
     char id[];
 };

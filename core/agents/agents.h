@@ -1,8 +1,8 @@
-// The table of agents: agentId → the connection where the agent lives.
+// The table of agents: agentId → the agent, and its home.
 //
 // Each shard has a table of its own, so that reading takes no lock. The registry applies the same changes in the same
-// order to each, so that all tables are the same. A home is a connection on which agents live.
-// Requests to these agents hang on the home, so that all of them can be ended when the connection goes.
+// order to each table, so all tables are equal. A home lists the requests to its agents, so that all can be ended when
+// the connection goes.
 #pragma once
 
 #include <stdbool.h>
@@ -20,13 +20,14 @@
 enum { HOME_CHAIN_BITS = 10, HOME_CHAINS = 1 << HOME_CHAIN_BITS };
 enum { FOUND_BITS = 9, FOUND_PLACES = 1 << FOUND_BITS };
 
-// An agent that was found by its id; NULL: none.
+// A cached search that found an agent; NULL: none.
 struct agent_found {
     struct agent *agent;
-    uint64_t end; // of its id
+    uint64_t end; // the last bytes of its id
 };
 
-// An id that nobody had when so many changes had been; bytes 0: none. Hubs ask for who is at another one again and again.
+// A cached search that found no agent, valid while agents.changes is equal; bytes 0: none. Other hubs ask for the same
+// ids again and again.
 enum { MISSED_BITS = 5, MISSED_PLACES = 1 << MISSED_BITS, MISSED_ID_BYTES_MAX = 52 };
 struct agent_missed {
     uint64_t changes;
@@ -36,62 +37,66 @@ struct agent_missed {
 
 struct agents {
     struct name_map by_id;
-    struct agent_found found[FOUND_PLACES]; // last, by the end of the id: most are asked for again and again
-    struct agent_missed missed[MISSED_PLACES]; // likewise
+    struct agent_found found[FOUND_PLACES]; // the last searches, by the end of the id
+    struct agent_missed missed[MISSED_PLACES];
     struct groups groups;
-    struct topics topics; // what this shard's own connections subscribe to
+    struct topics topics; // subscriptions of this shard's connections
     struct list all;
     struct list homes[HOME_CHAINS]; // by connection
-    uint64_t multiplier;            // secret: of their hash
-    uint32_t shard;                 // whose table it is; constant
+    uint64_t multiplier;            // the secret multiplier of the hash of connections
+    uint32_t shard;                 // the table's shard; constant
     size_t count;
-    uint64_t changes;            // of who is there, and offers what
-    uint64_t serials;            // of registrations, that whoever counts them has given out
-    uint64_t tellings;           // of notifications to all who name them: whoever tells them counts up
-    struct quota *quota;         // the account of their memory
-    struct quota_shares *shares; // where holders' bytes are counted; NULL: on another shard
-    uint64_t beyond;             // agents that there was no room for, as their holder had its share
+    uint64_t changes;            // counts changes of agents and of their capabilities
+    uint64_t serials;            // the last number of a registration; shard 0 counts
+    uint64_t tellings;           // counts notifications to many; the sender counts up
+    struct quota *quota;         // the quota of all this
+    struct quota_shares *shares; // counts the bytes of holders; NULL: another shard counts
+    // Counts agents that were refused, since their holder had its share of the quota
+    uint64_t beyond;
 };
 
-// The parts of an agent to be put. The id is copied.
+// The parts of an agent for agents_put, which copies the id.
 struct agent_profile {
     uint64_t connection;
-    struct subscriber *subscriber; // if the connection is this shard's and can take events; else NULL
+    struct subscriber *subscriber; // of a connection of this shard that can get events; else NULL
     const char *id;
     size_t id_bytes;
     struct capabilities *capabilities; // the agent takes a reference of its own
     struct latency *latency;           // likewise, or NULL
     enum governance governance;
-    const struct child_record *child; // as in struct agent, as those below
+    const struct child_record *child; // this and the following as in struct agent
     const struct user *owner;
     struct capabilities *answer; // likewise a reference of its own
     uint32_t pool_bytes;
     bool hermes, resting, absent, here_only;
     uint64_t connected_since_ms, held_since_ms;
     uint64_t serial;
-    uint64_t holder; // for whom it is kept (quota.h); 0: for the hub itself
-    // The number of shards that will keep the same agent. The function judges whether there is room, and whether the
-    // connection takes no more than its share. 0: another shard has judged both already.
+    uint64_t holder; // to whom the agent's quota counts (quota.h); 0: to the hub itself
+    // The number of shards that will keep the agent: agents_put checks the quota for all of them, and the holder's share.
+    // 0: another shard has
+    // checked both already.
     uint32_t judged_for;
-    uint64_t *set_aside; // on the account's bound, for those other shards: each accepts its part (quota.h)
+    // Gets the quota reserved for the other shards, of which each accepts its part (quota.h)
+    uint64_t *set_aside;
 };
 
 void agents_init(struct agents *agents, const struct siphash_key *key, struct quota *quota);
 void agents_deinit(struct agents *agents);
 
+// Returns the agent of an id, or NULL.
 struct agent *agents_find(const struct agents *agents, const char *id, size_t id_bytes);
-// Finds an agent and remembers it: the next time its id costs a comparison.
+// Does the same and caches the search, so that the next one costs a comparison.
 struct agent *agents_find_again(struct agents *agents, const char *id, size_t id_bytes);
-// Adds an agent, or puts it in the place of the one that has its id, on whichever connection. NULL when
-// memory, or the quota, is used up: then nothing has changed.
+// Adds an agent, or replaces the agent with its id, on whichever connection that is. Returns NULL, and changes nothing,
+// without memory or quota.
 struct agent *agents_put(struct agents *agents, const struct agent_profile *profile);
 void agents_remove(struct agents *agents, struct agent *agent);
 
-// The home at a connection, or NULL.
+// Returns the home of a connection, or NULL.
 struct home *agents_home(struct agents *agents, uint64_t connection);
-// One of those at a connection, or NULL.
+// Returns one agent of a connection, or NULL.
 const struct agent *agents_one_at(struct agents *agents, uint64_t connection);
-// The connection takes no events any more: what its agents list is no reason for a subscription now.
+// Ends the subscriptions by the agents of a home, since the connection gets no events any more.
 void agents_silence_home(struct agents *agents, struct home *home);
-// Takes a home out with all of its agents. The requests that it owes must have been ended.
+// Removes a home with all its agents. The requests to the home must have been ended.
 void agents_remove_home(struct agents *agents, struct home *home);

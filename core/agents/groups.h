@@ -1,7 +1,8 @@
-// Groups of agents that offer the same thing, read from their capabilities when they register.
+// Groups: agents that offer the same method, capability, tool and so on, as read from their capabilities when they
+// register.
 //
-// A group is there as long as it has members. Names longer than METHOD_BYTES_MAX can't be asked for and make
-// none.
+// A group exists as long as it has members. A name longer than METHOD_BYTES_MAX makes no group, since no message can
+// name it.
 #pragma once
 
 #include <stdbool.h>
@@ -16,59 +17,58 @@ struct group;
 
 struct membership {
     struct group *group;
-    size_t at; // among its members
+    size_t at; // the index among its members
 };
 
-// Kinds of groups: features that agents can have in common.
+// What the members of a group have in common.
 enum group_kind {
-    GROUP_METHOD, // `methods` lists it: an element of an array, or a member of an object that isn't false,
+    GROUP_METHOD, // a name in `methods`: an element of an array, or a member of an object that isn't false,
                   // null, 0 or ""
-    GROUP_CAPABILITY, // likewise in the capabilities themselves, or an element of their `tasks`
-    GROUP_TOOL,       // `tools` lists it
-    GROUP_COMMAND,    // `commands` lists it
-    GROUP_POOL,       // it is one of the instances of this child
-    GROUP_NOTICE,     // an element of the array `events` is an object of which it is the `name`
+    GROUP_CAPABILITY, // likewise a name in the capabilities themselves, or an element of `tasks`
+    GROUP_TOOL,       // a name in `tools`
+    GROUP_COMMAND,    // a name in `commands`
+    GROUP_POOL,       // the instances of a child
+    GROUP_NOTICE,     // the `name` of an object in the array `events`
     GROUP_KINDS,
 };
 
 struct groups {
     struct name_map by_name[GROUP_KINDS]; // name → struct group
-    struct quota *quota;                  // the account that they are kept on
+    struct quota *quota;                  // the quota of the groups
 };
 
 void groups_init(struct groups *groups, const struct siphash_key *key, struct quota *quota);
-// Every agent must have left.
+// Frees the groups. Every agent must have left.
 void groups_deinit(struct groups *groups);
 
-// Makes an agent a member of all groups that its capabilities name. False when memory, or the bound of what
-// is kept, is used up: it may then be a member of some.
+// Makes an agent a member of all groups that its capabilities name. Returns false without memory or quota: the agent
+// may then be a member of some.
 bool groups_join(struct groups *groups, struct agent *agent);
 void groups_leave(struct groups *groups, struct agent *agent);
-// Gives back what the tables of names don't need any more.
+// Gives back unused memory of the tables of names.
 void groups_shrink(struct groups *groups);
-// The group of this name, until an agent joins or leaves; NULL: there is none.
+// Returns the group of this name, valid until an agent joins or leaves; NULL: there is none.
 const struct group *groups_find(const struct groups *groups, enum group_kind kind, const char *name,
                                 size_t bytes);
 // Returns the next member, longest there first, and NULL at the end; *at begins as 0.
 struct agent *group_next(const struct group *group, size_t *at);
 
-// The name of a group that an agent is a member of, and its kind; not terminated.
+// Returns the name and kind of the group of a membership. The name isn't terminated.
 const char *membership_name(const struct membership *membership, enum group_kind *kind, size_t *bytes);
 
-// How many requests a connection's agents owe, over all shards.
+// Returns how many requests a connection must answer, over all shards.
 typedef uint32_t groups_load(const void *context, uint64_t connection);
-// Whether whoever asks may reach an agent. NULL in place of such a function: it may reach all.
+// Returns whether the source may reach an agent. NULL in place of such a function: the source may reach all agents.
 typedef bool groups_reaches(const void *context, const struct agent *agent);
-// The members that are asked for: members that aren't on the connection `but`, may be reached, and support
-// the level.
+// Which members of a group are wanted: not on the connection `but`, in reach, and supporting the level.
 struct wanted_member {
     uint64_t but;
     enum governance level;
-    bool from_elsewhere; // by who is at another hub, for whom not all are
+    bool from_elsewhere; // another hub asks, so members with here_only are left out
     groups_reaches *reaches;
-    const void *reaching; // its context
+    const void *reaching; // the context of `reaches`
 };
-// The one of those that owes least, ties in turn. If none supports the level, the one that comes nearest to
-// it; NULL when there is none at all.
+// Returns the wanted member with the fewest pending requests, ties in turn. If no member supports the level, returns
+// the member with the highest level. NULL: there is no member.
 struct agent *groups_choose(struct groups *groups, enum group_kind kind, const char *name, size_t bytes,
                             const struct wanted_member *wanted, groups_load *load, const void *context);

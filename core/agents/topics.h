@@ -1,13 +1,12 @@
 // Subscriptions of one shard: patterns → subscribers.
 //
-// A pattern is the exact name of an event, or a prefix and `*`; `*` alone is every event. A topic is a
-// pattern with a subscriber, and is there as long as it has one. A subscription is one subscriber's entry at
-// one topic. A subscription has reasons that don't depend on each other: the subscriber asked for it, and a
-// number of its agents list it in their capabilities.events. When the last reason goes, the subscription
-// goes.
+// A pattern is the exact name of an event, or a prefix and `*`; `*` alone is every event. A topic is a pattern with at
+// least one subscriber. A subscription is the entry of one subscriber at one topic. A subscription exists as long as it
+// has a reason: the subscriber has asked for the pattern, or agents of the subscriber list the pattern in
+// capabilities.events.
 //
-// Matching an event costs one look into a hash table for the exact names. Each length of prefix that is in
-// use and not longer than the event's name costs one more.
+// To match an event costs one lookup for the exact name, and one for each length of a prefix in use that isn't longer
+// than the name.
 #pragma once
 
 #include <stdatomic.h>
@@ -25,20 +24,20 @@
 struct agent;
 struct subscriber_count;
 
-// Names that begin so are of events that the hub itself publishes.
+// The prefix of events that the hub itself publishes.
 #define EVENT_OF_HUB "hub-"
 
-// A connection as it subscribes. The subscriber lies in its owner and stays where it is.
+// A connection with subscriptions. The owner embeds the struct and must not move it.
 struct subscriber {
-    struct list subscriptions; // struct subscription.by_subscriber, the first one first
-    uint32_t count;            // of them
-    uint32_t number;           // no other subscriber of these topics has the number
-    uint64_t stamp;            // the last event that it was offered
+    struct list subscriptions; // of struct subscription.by_subscriber, oldest first
+    uint32_t count;            // of subscriptions
+    uint32_t number;           // unique among the subscribers of these topics
+    uint64_t stamp;            // the stamp of the last event for the subscriber
 };
 
 struct topic {
-    struct list subscriptions; // struct subscription.by_topic
-    uint64_t number;           // no other topic has the number, nor had it before
+    struct list subscriptions; // of struct subscription.by_topic
+    uint64_t number;           // unique, and never used again
     bool prefix;               // the name ends in a `*` that stands for anything
     uint32_t bytes;
     char name[];
@@ -49,15 +48,15 @@ struct subscription {
     struct list by_subscriber;
     struct topic *topic;
     struct subscriber *subscriber;
-    // The numbers of both, by which the subscription is found; no padding. Addresses would make the memory of the table
+    // The key of topics.pairs, by the numbers of both; must have no padding. Addresses would make the table's memory
     // differ from run to run.
     struct {
         uint64_t topic;
         uint64_t subscriber;
     } key;
-    bool asked;       // by the subscriber
-    uint32_t agents;  // that list it
-    uint64_t listing; // the last listing that named it
+    bool asked;       // the subscriber has asked for the pattern
+    uint32_t agents;  // agents that list the pattern
+    uint64_t listing; // the number of the last list with the pattern
 };
 
 struct topics {
@@ -68,15 +67,15 @@ struct topics {
     uint32_t count;                         // of subscriptions
     uint64_t numbers;                       // of topics: the last one given
     uint64_t listing;
-    uint64_t stamp;                  // of the last event: whoever offers it to subscribers counts up
-    struct quota *quota;             // the account of their memory
-    struct subscriber_count *demand; // where they are counted with those of other shards; NULL: nowhere
-    // Where those are counted whose pattern matches a name that begins with EVENT_OF_HUB; NULL: nowhere.
+    uint64_t stamp;                  // of the last event; the sender counts up
+    struct quota *quota;             // the quota of the subscriptions
+    struct subscriber_count *demand; // counts the subscriptions of all shards; or NULL
+    // Counts subscriptions whose pattern matches a name with EVENT_OF_HUB; or NULL.
     _Atomic uint32_t *of_hub;
 };
 
 void topics_init(struct topics *topics, const struct siphash_key *key, struct quota *quota);
-// Every subscription must have gone.
+// Frees the topics. Every subscription must have been removed.
 void topics_deinit(struct topics *topics);
 
 // `number`: no other subscriber of the same topics may have the number at the same time.
@@ -85,54 +84,53 @@ static inline struct subscriber *subscriber_of(struct list *by_topic) {
     return list_entry(by_topic, struct subscription, by_topic)->subscriber;
 }
 
-// Whether this is a pattern: 1 to EVENT_BYTES_MAX bytes, and a `*` only at the end.
+// Returns whether this is a pattern: 1 to EVENT_BYTES_MAX bytes, and a `*` only at the end.
 bool pattern_valid(const char *pattern, size_t bytes);
 
-// The subscription to a pattern, or NULL.
+// Returns the subscription to a pattern, or NULL.
 struct subscription *topics_find(const struct topics *topics, const struct subscriber *subscriber,
                                  const char *pattern, size_t bytes);
-// Returns the subscription to a pattern, made if it isn't there; a new one must get a reason or be let go. NULL when
-// memory is used up.
+// Returns the subscription to a pattern, and makes it if there is none. The caller must give a new one a reason, or
+// call topics_let_go. Returns NULL without memory.
 struct subscription *topics_hold(struct topics *topics, struct subscriber *subscriber, const char *pattern,
                                  size_t bytes);
-// Takes a subscription out if there is no reason for it any more.
+// Removes a subscription without any reason; does nothing otherwise.
 void topics_let_go(struct topics *topics, struct subscription *subscription);
-// Takes all of a subscriber's out, which no agent lists any more.
+// Removes all subscriptions of a subscriber. No agent may list a pattern of them any more.
 void topics_forget(struct topics *topics, struct subscriber *subscriber);
 
-// The patterns that capabilities list; bytes 0: they list none.
+// Returns the list of patterns in capabilities; bytes 0: none.
 struct span topics_list(const struct capabilities *capabilities);
-// How many of them are valid; one that is listed twice counts twice.
+// Returns how many patterns of that list are valid. A pattern that is listed twice counts twice.
 size_t topics_listed(const struct capabilities *capabilities);
-// An agent's capabilities.events become reasons for subscriptions of this subscriber (NULL: none); false when
-// memory is used up, and nothing has changed. Patterns that aren't valid are passed over.
+// Subscribes a subscriber (NULL: none) to the patterns in an agent's capabilities.events. Ignores invalid patterns.
+// Returns false, and changes nothing, without memory.
 bool topics_join(struct topics *topics, struct agent *agent, struct subscriber *subscriber);
-// Takes those reasons back. May be called again.
+// Ends these subscriptions, as far as the agent is their reason. May be called again.
 void topics_leave(struct topics *topics, struct agent *agent);
-// How many subscriptions there would be if an agent's `events` (a list of a valid text, or NULL: none) took
-// the place of what `old` (or NULL) lists. A pattern that is listed twice may count twice.
+// Returns how many subscriptions the subscriber would have if `events` (a list in a valid text; `text` NULL: none)
+// replaced the list of the agent `old` (or NULL). A pattern that is listed twice may count twice.
 size_t topics_predict_count(struct topics *topics, const struct subscriber *subscriber,
                             const struct agent *old, const uint8_t *text, struct span events);
 
-// An event can have one topic of its exact name, and one for each length of prefix.
+// An event matches at most one topic of its exact name, and one for each length of prefix.
 enum { TOPICS_MATCH_MAX = EVENT_BYTES_MAX + 1 };
-// Writes down the topics that an event's name belongs to, and returns how many.
+// Writes the topics that match an event's name. Returns how many.
 size_t topics_match(const struct topics *topics, const char *name, size_t bytes,
                     struct topic *matches[TOPICS_MATCH_MAX]);
 
-// --- How many subscribe
+// --- The number of subscribers
 
-// The number of subscribers of an event, over all shards: a table that shards share without a lock. The reach
-// of an event can be foreseen where only its source is known. Patterns of one hash are counted as one, and a
-// subscriber at two patterns as two. The count may be too large, and is too small only while a subscription
-// is on its way.
+// Counts the subscriptions of all shards by pattern, without a lock, to estimate the fan-out of an event on its
+// source's shard. Patterns with one hash count as one pattern, and a subscriber with two matching patterns counts
+// twice. So the estimate may be too large. It is too small only while a subscription is under way.
 
 struct subscriber_count;
 
-// Nobody wants anything; NULL when memory is used up. memory_give gives it back. The key must outlive it.
+// Makes an empty count, which memory_give frees. The key must outlive the count. Returns NULL without memory.
 struct subscriber_count *subscriber_count_create(const struct siphash_key *key);
-// One subscription more or less to a pattern (topics.h).
+// Add or remove one subscription to a pattern.
 void subscriber_count_add(struct subscriber_count *demand, const char *pattern, size_t bytes);
 void subscriber_count_remove(struct subscriber_count *demand, const char *pattern, size_t bytes);
-// How many subscriptions are to a pattern that the name of an event matches.
+// Returns the number of subscriptions whose pattern matches an event's name.
 uint32_t subscriber_count_for(const struct subscriber_count *demand, const char *name, size_t bytes);
