@@ -1,4 +1,4 @@
-// The names of what is held until somebody approves it, and what is shown of it: `gate:` and 128 random bits.
+// Checkpoints: the names of held messages, `gate:` and 128 random bits, and the preview of a held message.
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +17,9 @@ struct checkpoint {
     uint8_t bits[CHECKPOINT_BITS_BYTES];
 };
 
-// Writes its name: CHECKPOINT_BYTES, no terminating zero.
+// Writes the name: CHECKPOINT_BYTES bytes, without a terminating zero.
 void checkpoint_write(const struct checkpoint *checkpoint, char *out);
-// Reads a name as checkpoint_write writes it, letter by letter. False when it is none that the hub gives.
+// Reads a name, exactly as checkpoint_write writes it. Returns false for any other text.
 bool checkpoint_read(const char *name, size_t bytes, struct checkpoint *checkpoint);
-// How many of a body's bytes, which are UTF-8, a preview has: up to CHECKPOINT_PREVIEW_BYTES, and only whole
-// characters.
+// Returns how many bytes of a body, in UTF-8, its preview has: up to CHECKPOINT_PREVIEW_BYTES, cut between characters.
 size_t checkpoint_preview(const uint8_t *body, size_t bytes);

@@ -17,7 +17,7 @@
 #include "core/base/quota.h"
 #include "core/base/wheel.h"
 
-// A UUID as a string needs no memory of its own.
+// A UUID as a string fits into the struct.
 enum { PENDING_ID_INLINE = 40, PENDING_CHUNK = 256, PENDING_METHOD_BYTES = 63 };
 
 // The progress tokens that a request may carry: LSP's workDoneToken and partialResultToken, and MCP's
@@ -35,66 +35,72 @@ struct remote_end;
 struct request_index;
 struct user;
 
-// In the order of use, a cache line each: a request that begins and is answered touches the first three and writes the last.
+// The fields are in the order of use, a group a cache line: a request that begins and is answered reads the first three
+// lines and writes the last.
 struct pending {
-    _Alignas(CACHE_LINE_BYTES) struct timer timer; // its timeout
-    struct list by_source;                         // in the list of what one source asked
-    struct list by_target;                         // in the list of what one target owes
+    _Alignas(CACHE_LINE_BYTES) struct timer timer; // of the time-out
+    struct list by_source;                         // in the list of the source's requests
+    struct list by_target;                         // in the list of the target's requests
     uint32_t slot;
     union {
         struct {
             uint32_t generation : HUB_ID_GENERATION_BITS;
             bool used : 1;
-            bool has_rare : 1; // the fourth line holds something (pending_mark_rare)
-            bool idle : 1;     // progress begins timeout_ms anew, until limit_ms
-            bool
-                cancelled : 1; // a cancel is on its way to the target, or has been there (request_index_cancel)
-            bool is_marked : 1; // its target's program has ended since (router/registry/registry.h)
-            bool aside : 1; // another program than its target's own may have it, and then says how it ends
-            bool less : 1;  // members of the group that it asks for elsewhere support less here
+            bool has_rare : 1;  // fields of the fourth line may be set (pending_mark_rare)
+            bool idle : 1;      // progress begins timeout_ms anew, at most until limit_ms
+            bool cancelled : 1; // a cancel was sent to the target (request_index_cancel)
+            // The target's program has ended since the request began (router/registry/registry.h)
+            bool is_marked : 1;
+            bool aside : 1; // another program than the target's own may have the request, and decides its end
+            bool less : 1;  // of a request to a group at other hubs: the members here support a lower level
         };
-        // All of these in one store: the hub id is read right after, and the read would wait for a bit that was stored alone.
+        // All flags in one store: the hub id is read right after, and that read would stall after a store of a single
+        // bit.
         uint32_t state;
     };
 
-    uint64_t source;             // connection
-    uint64_t target;             // connection, the only one that may answer
-    struct exchange *exchange;   // the router's, that the answer belongs to, or NULL
-    struct latency_row *latency; // of whom it was forwarded to (core/agents/latency.h); the router's, or NULL
-    uint64_t asked_ns;           // when it was forwarded, by the shards' clock
-    struct request_index *index; // of its source, in which it counts; or NULL. Taken out before the end
-    uint32_t bytes;              // that are kept for it
+    uint64_t source;             // the source's connection
+    uint64_t target;             // the target's connection, which alone may answer
+    struct exchange *exchange;   // of the router: the exchange that waits for the answer, or NULL
+    struct latency_row *latency; // of the router: the target's latency (core/agents/latency.h), or NULL
+    uint64_t asked_ns;           // when the request was forwarded, by the shards' clock
+    struct request_index *index; // of the source; or NULL. Must be NULL before the end
+    uint32_t bytes;              // quota of the request
     uint16_t id_bytes, query_bytes;
-    unsigned agent : 28; // which of its target's it is for: agent.tag
-    unsigned level : 4;  // enum governance, that a request to other hubs requires
+    unsigned agent : 28; // the tag of the target's agent (agent.tag)
+    unsigned level : 4;  // enum governance: the level that a request to other hubs requires
     uint32_t body_bytes;
 
     union { // pending_id
         char inline_id[PENDING_ID_INLINE];
-        char *own_id; // where both together are longer
+        char *own_id; // if id and query are longer together
     };
     union {
-        struct account *account; // of its source's user, in which it counts; the router's, or NULL
+        // Of the router: the account of the source's user that counts the request, or NULL
+        struct account *account;
         struct pending *next_free;
     };
-    const struct user *user; // who has sent it, of whatever edition; the router's, or NULL
-    uint32_t timeout_ms;     // in which it must be answered; with idle_ms: after the last progress
+    const struct user *user; // of the router: the source's user, of any edition, or NULL
+    uint32_t timeout_ms;     // the time-out; with `idle`: after the last progress
 
-    // Few requests have any of these. The pointers are NULL while has_rare isn't set, also in a free slot. by_id and limit_ms
+    // Fields of few requests. The pointers are NULL while has_rare isn't set, also in a free slot. by_id and limit_ms
     // may be set without the flag.
     _Alignas(CACHE_LINE_BYTES) struct mail
-        *outcome; // tells the audit journal how it ended; NULL: nobody need know. Taken before the end
-    struct message_copy
-        *copy; // the router's: as it came, while it may be sent once more; or NULL. Taken before the end
-    struct remote_end *hold; // the router's: that it is held at another hub; or NULL. Given back with it
-    struct pending_tokens *tokens;   // that the source chose, or NULL
-    struct observation *observation; // while somebody looks (router/features/observe); the router's, or NULL
-    struct hash_node by_id;          // of the table of its source's index, if there is one (request_index.h)
-    uint64_t limit_ms;               // with `idle`: when its time is up whatever comes, by the shards' clock
+        *outcome; // the journal entry of the request's end, or NULL. Must be NULL before the end
+    // Of the router: a copy of a request that may be sent once more, or NULL. Must be NULL before the end
+    struct message_copy *copy;
+    // Of the router: set while another hub holds the request, or NULL. Freed with the request
+    struct remote_end *hold;
+    struct pending_tokens *tokens; // the source's progress tokens, or NULL
+    // Of the router: while the request is observed (router/features/observe), or NULL
+    struct observation *observation;
+    struct hash_node by_id; // of the table of its source's index, if there is one (request_index.h)
+    // With `idle`: the end of the time-out of the whole, by the shards' clock
+    uint64_t limit_ms;
 
     // The method's first bytes, decoded, for hub/pending (router/features/observe).
     char method[PENDING_METHOD_BYTES];
-    uint8_t method_bytes; // of `method` that are valid
+    uint8_t method_bytes; // valid bytes of `method`
 };
 
 // The state of a request without any flag but `used`.
@@ -107,19 +113,20 @@ static_assert(offsetof(struct pending, outcome) == 3 * CACHE_LINE_BYTES, "so doe
 static_assert(offsetof(struct pending, method) == 4 * CACHE_LINE_BYTES && sizeof(struct pending) == 320,
               "what few have is a line, and the method is the last");
 
-// PENDING_CHUNK slots, which are taken and given back together. A shard takes the first chunk for its first request, and keeps
-// that chunk. A hub of the least memory has 768 KiB of the quota for each shard, half of it one user's. A chunk must be a
-// small part of the rest: else the first request leaves others' registrations no room, or finds none.
+// PENDING_CHUNK slots, which are taken and given back together. A shard takes the first chunk for its first request,
+// and keeps that chunk. A hub with the least memory has 768 KiB of quota for each shard, and one user may have half of
+// that. A chunk must be a small part of the rest: otherwise the first request would leave no quota for registrations,
+// or find none itself.
 struct pending_chunk {
-    struct pending *slots; // never move; NULL: given back
+    struct pending *slots; // never move; NULL: the chunk was given back
     struct pending *free;
     uint32_t used;
-    uint32_t generation; // from which the slots go on when they are there again
-    bool idle;           // none was used since the last pending_table_shrink
+    uint32_t generation; // from which the slots go on when the chunk is taken again
+    bool idle;           // no slot was used since the last pending_table_shrink
     bool spread;         // the slots' generations are too far apart to go on from one of them
 };
 
-// A shard's quota where memory is least is twice the bytes of that many receive buffers (limits_memory_bytes_least).
+// With the least memory, a shard's quota is twice the bytes of that many receive buffers (limits_memory_bytes_least).
 static_assert(PENDING_CHUNK * sizeof(struct pending) <=
                   (size_t)RECEIVE_BUFFERS_PROVIDED_MIN * RECEIVE_BUFFER_BYTES / 4,
               "a chunk is an eighth of a shard's quota at most");
@@ -128,35 +135,33 @@ enum { PENDING_CHUNKS_MAX = (1 << HUB_ID_SLOT_BITS) / PENDING_CHUNK };
 
 struct pending_table {
     struct pending_chunk *chunks; // grows
-    uint32_t chunk_count;         // that have been there
+    uint32_t chunk_count;         // chunks that were ever taken
     uint32_t chunk_capacity;
-    uint32_t current; // chunk from which slots are taken
-    uint32_t empty;   // chunks that are there, unused, and could be given back but for the first
+    uint32_t current; // the chunk from which slots are taken
+    uint32_t empty;   // unused chunks that weren't given back
     uint32_t absent;  // chunks that were given back
-    uint32_t count;   // requests
+    uint32_t count;   // pending requests
     uint32_t shard;
-    struct quota *quota;                    // the account that all of it is kept on
+    struct quota *quota;                    // the quota of all this
     uint64_t open[PENDING_CHUNKS_MAX / 64]; // bits: chunks with free slots
 };
 
 void pending_table_init(struct pending_table *table, uint32_t shard, struct quota *quota);
-// Every request must have ended.
+// Frees the table. Every request must have ended.
 void pending_table_deinit(struct pending_table *table);
-// Whether there are chunks that pending_table_shrink may give back, at its next call or the one after that.
+// Returns whether pending_table_shrink may give chunks back, at its next call or the one after that.
 bool pending_table_has_rest(const struct pending_table *table);
-// Gives back chunks that weren't used since the last call, some at a time; the first one stays.
+// Gives back chunks that weren't used since the last call, a few at a time. The first chunk stays.
 void pending_table_shrink(struct pending_table *table);
 
-// A new request with the source's id, in no list and with no timer armed. NULL when memory, the bound of what
-// is kept, or slots are used up.
+// Adds a request with the source's id, in no list and with no timer armed. Returns NULL without memory, quota or slots.
 struct pending *pending_add(struct pending_table *table, const void *id, uint32_t id_bytes);
-// Keeps the tokens that the source chose: JSON texts, bytes 0 where there is none. Once a request, and before
-// it counts in what its source has kept. False when memory, or the bound, is used up.
+// Keeps the source's progress tokens: JSON texts; bytes 0: no such token. Once a request, and before request_index_add.
+// Returns false without memory or quota.
 bool pending_keep_tokens(struct pending_table *table, struct pending *pending,
                          const void *const texts[TOKENS_COUNT], const uint32_t bytes[TOKENS_COUNT]);
-// Keeps, behind the id, a byte and a name: what a request is asked of, where its target's connection doesn't tell that. The
-// router chooses and reads both. Once a request, and before the request counts in what its source has kept. False when
-// memory, or the bound, is used up.
+// Keeps a byte and a name behind the id: the target that a request to other hubs names. The router chooses and reads
+// both. Once a request, and before request_index_add. Returns false without memory or quota.
 bool pending_keep_asked(struct pending_table *table, struct pending *pending, char kind, const void *name,
                         uint32_t bytes);
 // Returns the source's id, byte for byte, and behind the id the text of pending_keep_asked.
@@ -164,22 +169,22 @@ static inline const char *pending_id(const struct pending *pending) {
     bool is_inline = (uint32_t)pending->id_bytes + pending->query_bytes <= PENDING_ID_INLINE;
     return is_inline ? pending->inline_id : pending->own_id;
 }
-// Returns the text of pending_keep_asked, of query_bytes bytes; 0 bytes: there is none.
+// Returns the text of pending_keep_asked, query_bytes long; 0 bytes: there is none.
 static inline const char *pending_asked(const struct pending *pending) {
     return pending_id(pending) + pending->id_bytes;
 }
-// Must be called before one of the rare fields is set.
+// Notes that a rare field is set. Must be called before.
 static inline void pending_mark_rare(struct pending *pending) {
     assert(pending->used);
     pending->has_rare = true;
 }
-// Whether no rare field is set.
+// Returns whether no rare field is set.
 static inline bool pending_is_plain(const struct pending *pending) {
     return !pending->outcome && !pending->copy && !pending->hold && !pending->tokens && !pending->observation;
 }
-// A token that was kept, and its length; NULL where there is none.
+// Returns a token of the source, and its length; NULL: there is none.
 const char *pending_token(const struct pending *pending, enum pending_token kind, uint32_t *bytes);
-// Fetches the lines that the end of a request reads. Nothing is read here, so that any hub id may be given.
+// Prefetches the lines that the end of a request reads. Reads nothing, so any hub id may be given.
 static inline __attribute__((always_inline)) void pending_fetch(const struct pending_table *table,
                                                                 uint64_t hub_id) {
     uint32_t slot = (uint32_t)(hub_id >> HUB_ID_GENERATION_BITS) & ((1u << HUB_ID_SLOT_BITS) - 1);
@@ -188,22 +193,22 @@ static inline __attribute__((always_inline)) void pending_fetch(const struct pen
     if (slots)
         prefetch_to_write(&slots[slot % PENDING_CHUNK], offsetof(struct pending, outcome));
 }
-// Fetches the neighbours of a request in its lists: the request's end writes them.
+// Prefetches the neighbours of a request in its lists, to which the request's end writes.
 static inline __attribute__((always_inline)) void pending_fetch_beside(const struct pending *pending) {
     prefetch_to_write(pending->timer.link.next, 1);
     prefetch_to_write(pending->by_source.next, 1);
-    // Targets mostly answer in the order in which they were asked: the next answer of this one reads that neighbour whole.
+    // Targets mostly answer in the order of their requests: the target's next answer reads the whole neighbour.
     prefetch_to_write(list_entry(pending->by_target.next, struct pending, by_target),
                       offsetof(struct pending, outcome));
 }
-// The request that bears this hub id, or NULL: never given, or ended.
+// Returns the request with this hub id; NULL: there is none, or it has ended.
 struct pending *pending_find(const struct pending_table *table, uint64_t hub_id);
-// Which shard gave a hub id.
+// Returns the shard of a hub id.
 static inline uint32_t hub_id_shard(uint64_t hub_id) {
     return (uint32_t)(hub_id >> (HUB_ID_SLOT_BITS + HUB_ID_GENERATION_BITS));
 }
-// Ends one: takes it out of its lists, disarms its timer. The hub id never comes back while anyone could
-// remember it.
+// Ends a request: removes it from its lists and disarms its timer. Its hub id isn't used again for so long that a late
+// response can't meet it.
 void pending_end(struct pending_table *table, struct pending *pending);
 
 // Returns the request's hub id, below 2^53 and never 0.
