@@ -5,7 +5,7 @@
 
 #include "core/send/line_breaks.h"
 
-// Behind the length line of a block that has no other fields.
+// The bytes behind the length line of a block without other fields.
 static const char block_end[] = "\r\n";
 
 size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes) {
@@ -16,8 +16,8 @@ size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes) {
     return count + sizeof block_end - 1;
 }
 
-// The whole block lies right before the body, or its rest behind the length line does: it is made a part of
-// the first piece.
+// Extends the first piece by the `bytes` before it: the whole block, or the part of the block behind its length line.
+// The block must lie right before the body.
 static void grow_backwards(struct parcel *parcel, size_t bytes) {
     struct piece *first = &parcel->pieces[0];
     assert(first->bytes == parcel->block + parcel->block_bytes && bytes <= parcel->block_bytes);
@@ -25,7 +25,7 @@ static void grow_backwards(struct parcel *parcel, size_t bytes) {
     parcel->bytes += bytes;
 }
 
-// The fields that came with the body, and the block's end.
+// Adds the header fields that came with the body, and the end of the block.
 static void put_fields(struct parcel *parcel) {
     assert(parcel->line_at + parcel->line_bytes <= parcel->block_bytes);
     size_t after = parcel->block_bytes - parcel->line_at - parcel->line_bytes;
@@ -41,7 +41,7 @@ static void put_fields(struct parcel *parcel) {
     }
 }
 
-// Puts the hub's own lines before those that came with the body.
+// Adds the hub's own line before the header fields that came with the body.
 static void put_added(struct parcel *parcel) {
     const struct wire_line *added = parcel->added;
     assert(memcmp(added->text + added->bytes - 2, "\r\n\r\n", 4) == 0 && !parcel->head_fields);
@@ -52,7 +52,8 @@ static void put_added(struct parcel *parcel) {
         put_fields(parcel);
 }
 
-// A long one is the first piece; a short one lies where the wire would put its own.
+// Adds the parcel's own head. A long head becomes the first piece; a short head lies in inline_text, as a wire's head
+// does.
 static void put_own_head(struct parcel *parcel) {
     struct piece *pieces = parcel->pieces;
     parcel->bytes += parcel->head_count;
@@ -85,7 +86,7 @@ static inline void put_head(struct parcel *parcel, const struct wire *wire, size
     } else {
         count = envelope_head(wire, parcel->inline_text, body_bytes);
     }
-    assert(count <= PARCEL_HEAD_BYTES_MAX); // what fills holes lies behind that
+    assert(count <= PARCEL_HEAD_BYTES_MAX); // the bytes that fill holes lie behind that
     parcel->head_bytes = (uint8_t)count;
     parcel->bytes += count;
 }

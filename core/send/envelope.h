@@ -1,14 +1,15 @@
-// Envelopes: the bytes around a body on its way out, by the receiver's wire.
+// Envelopes: the bytes that a receiver's wire puts before and behind a body.
 #pragma once
 
 #include "core/send/parcel.h"
 
-// Writes what stands before a body of so many bytes that came without header fields; returns its length,
-// PARCEL_HEAD_BYTES_MAX at most.
+// Writes the wire's head for a body of `body_bytes` that came without header fields. Returns the head's length in
+// bytes, PARCEL_HEAD_BYTES_MAX at most.
 size_t envelope_head(const struct wire *wire, char *out, size_t body_bytes);
-// Puts the envelope on, for a receiver of this wire. The body's line breaks become what the wire makes of them
-// (line_breaks.h), and nobody else may read the body any more. A share is the exception: its origin must have none, or be
-// made for such receivers (parcel_broken_for).
+// Adds the envelope of this wire to the parcel, and rewrites the line breaks of the body as the wire needs
+// (line_breaks.h). No other receiver may read the body afterwards. A share is the exception: the body of its origin
+// must have no line breaks, or the origin must be made for such receivers (parcel_broken_for).
 void parcel_dress(struct parcel *parcel, const struct wire *wire);
-// Dresses a body of several parcels, `bytes` in all, from first to last; `behind` is put at its end.
+// Adds the envelope to a body of several parcels, from `first` on, which have `bytes` in all. Adds the text `behind` to
+// the end of the body.
 void parcel_dress_chain(struct parcel *first, const struct wire *wire, size_t bytes, const char *behind);

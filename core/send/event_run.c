@@ -13,7 +13,7 @@ static uint32_t tail_of(const struct frame *frame) {
     return frame->unit->bytes - frame->unit->body_at - frame->unit->body_bytes;
 }
 
-// Whether its body could as well be written anew: no header fields came with it, and copying it is cheap.
+// Returns whether the body could be written anew: the body came without header fields, and is small enough to copy.
 static bool can_be_dressed(const struct frame *frame) {
     const struct unit *unit = frame->unit;
     bool bare = !unit->length_line_bytes ||
@@ -31,7 +31,7 @@ static uint32_t end_of(const struct event_run *run) {
     return run->count ? run->at + run->ends[run->count - 1] : run->at;
 }
 
-// Right behind the run; or, where all of them are written anew, anywhere further on.
+// Returns whether the frame lies right behind the run or, if the bodies are written anew, anywhere behind the run.
 static bool lies_well(const struct event_run *run, const struct frame *frame) {
     if (run->dressable && can_be_dressed(frame))
         return frame->at >= end_of(run);
@@ -53,7 +53,7 @@ void event_run_begin(struct event_run *run, const struct event_place *event) {
     buffer_hold(event->frame->buffer);
     run->buffer = event->frame->buffer;
     run->source = event->source;
-    run->canonical = run->dressable = true; // as far as none of its frames says otherwise
+    run->canonical = run->dressable = true; // until a frame of the run isn't
     run->tail = tail_of(event->frame);
     run->at = event->frame->at;
     run->required = event->required;

@@ -1,9 +1,10 @@
-// Gathers events that lie one behind the other in a receive buffer and go the same way: they go out together as one
-// stretch of that buffer. Canonical frames that lie side by side go so to receivers of frames.
+// Gathers events that lie one behind the other in a receive buffer and have the same receivers. The events leave
+// together, as one stretch of that buffer. Canonical frames that lie side by side leave unchanged for receivers of
+// frames.
 //
-// In three other cases the stretch is made ready anew: for receivers of another transport, for events that came by
-// another transport, and where other bytes lie between (a NATS server's line before each). Then the bodies must be
-// small, and no header fields may have come with them.
+// In three other cases the bodies are written anew: for receivers of another transport, for events that came by another
+// transport, and where other bytes lie between the frames (a NATS server's line before each). Then the bodies must be
+// small, and must have come without header fields.
 #pragma once
 
 #include <stdbool.h>
@@ -15,48 +16,49 @@
 
 struct event_run {
     struct buffer *buffer;         // one reference
-    uint64_t source;               // connection
-    uint32_t at;                   // of the buffer
-    uint32_t count;                // of frames; 0: there is no run
-    uint32_t ends[EVENT_RUN_MAX];  // of the frames, from the first one's start
-    uint32_t heads[EVENT_RUN_MAX]; // from the end of the frame before to the body
-    uint32_t tail;                 // what stands behind each body
-    bool canonical;                // the frames may go out as they lie
-    bool dressable;                // their bodies may be written anew
+    uint64_t source;               // the sender's connection
+    uint32_t at;                   // offset of the run in the buffer
+    uint32_t count;                // number of frames; 0: there is no run
+    uint32_t ends[EVENT_RUN_MAX];  // end of each frame, counted from the start of the first frame
+    uint32_t heads[EVENT_RUN_MAX]; // bytes between the end of the frame before and each body
+    uint32_t tail;                 // bytes behind each body, in its frame
+    bool canonical;                // the frames may leave unchanged
+    bool dressable;                // the bodies may be written anew
     enum governance required;
     uint8_t lane;
     uint32_t name_bytes;
     char name[EVENT_BYTES_MAX];
 };
 
-// An event as it came, and what decides its way.
+// An event as it came, and the properties that decide its receivers.
 struct event_place {
     const struct frame *frame;
     uint64_t source;
     enum governance required;
     uint8_t lane;
-    uint32_t name_bytes; // EVENT_BYTES_MAX at most
+    uint32_t name_bytes; // at most EVENT_BYTES_MAX
     const char *name;
 };
 
-// Whether the event may be part of a run: it lies as it would leave for the framed wire, or is a small body that no
-// header fields came with.
+// Returns whether the event may be part of a run: the frame may leave unchanged for the framed wire, or the body is
+// small and came without header fields.
 bool event_run_takes(const struct frame *frame);
-// Whether the event, which event_run_takes, lies behind the run and goes the same way.
+// Returns whether the event lies behind the run and has the same receivers. event_run_takes must be true for the event.
 bool event_run_goes_on(const struct event_run *run, const struct event_place *event);
-// Begins a run where the event lies; it isn't added yet. The run before must have gone out. Takes a reference
-// on its buffer.
+// Begins a run at the event, and takes a reference on the buffer. event_run_add must follow for the same event. The run
+// before must have been sent.
 void event_run_begin(struct event_run *run, const struct event_place *event);
-// Adds the event behind the run's last one.
+// Adds the event to the end of the run.
 void event_run_add(struct event_run *run, const struct event_place *event);
 
 // --- Stretches
 
-// Small bodies that came side by side, made ready once for all receivers of a wire. Receivers get shares of
-// one text, in which each body has its envelope and the line breaks of the wire.
+// Small bodies that came side by side, dressed once for all receivers of a wire. Receivers get shares of one text, in
+// which each body has its envelope and the wire's line breaks.
 
-// Writes `count` bodies, spans of the stretch in rising order, so that it is dressed for this wire, and to ends[] where
-// each ends. A share of it is sent as it is, or shortened. NULL when memory or the budget is used up.
+// Makes a parcel of `count` bodies, each with the envelope of this wire. `bodies` are spans of the stretch in rising
+// order. Sets ends[] to the end of each body with its envelope. A share of the parcel is sent unchanged, or shortened
+// (parcel_shorten). Returns NULL when memory or the budget is used up.
 struct parcel *stretch_dressed(struct parcel_pool *pool, const struct parcel *stretch,
                                const struct wire *wire, const struct span *bodies, uint32_t *ends,
                                unsigned count);

@@ -1,5 +1,6 @@
-// A break between the tokens of a text is white space, and inside a string it isn't JSON: so whatever becomes of it,
-// the text means the same. Spaces are put where the breaks lie; lines that are split need more room than they had.
+// A line break between the tokens of a text is white space, and inside a string a line break isn't JSON. So the text
+// means the same however its line breaks are rewritten. Spaces replace line breaks in place; split lines need more
+// room.
 #include "core/send/line_breaks.h"
 
 #include <assert.h>
@@ -36,7 +37,8 @@ static void replace_breaks(struct parcel *parcel) {
         union {
             const void *from;
             uint8_t *to;
-        } unconst = {.from = parcel->pieces[index].bytes}; // what is received is sent, and const there
+            // Received bytes are sent, and sending has them const
+        } unconst = {.from = parcel->pieces[index].bytes};
         for (size_t at = 0; at < parcel->pieces[index].count; at++)
             if (is_break(unconst.to[at]))
                 unconst.to[at] = ' ';
@@ -46,13 +48,13 @@ static void replace_breaks(struct parcel *parcel) {
 
 // --- Lines
 
-// Writes text whose lines are split; without `to` it counts only.
+// Writes text and splits its lines; without `to` the splitter only counts.
 struct splitter {
     const char *between;
     size_t between_bytes;
     char *to;
-    size_t bytes;  // written
-    bool after_cr; // a line feed now belongs to the break before
+    size_t bytes;  // bytes written so far
+    bool after_cr; // the last byte was a CR: a line feed now belongs to the same break
 };
 
 static struct splitter splitter_for(const struct wire *wire, char *to) {
@@ -105,7 +107,8 @@ void line_breaks_settle(struct parcel *parcel, const struct wire *wire) {
     assert(!parcel->dressed && parcel->hole_count == 0);
     if (wire->breaks == BREAKS_PASS || parcel->breaks == wire->breaks)
         return;
-    assert(!parcel->origin || !parcel_breaks(parcel)); // many have it, and it was looked at once
+    // Many receivers share the body, whose line breaks were checked once
+    assert(!parcel->origin || !parcel_breaks(parcel));
     if (parcel->origin || !parcel_breaks(parcel))
         return;
     assert(parcel->breaks == BREAKS_PASS);
@@ -133,7 +136,8 @@ size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t co
     return count;
 }
 
-// Makes a parcel of `count` bytes, which are to be written to its text.
+// Makes a parcel of `count` bytes. The caller must write the bytes to *text. Returns NULL when memory or the budget is
+// used up.
 static struct parcel *copy_of(struct parcel_pool *pool, const struct parcel *parcel, size_t count,
                               char **text) {
     enum budget_use use = parcel->origin ? BUDGET_PLENTY : BUDGET_RECEIVING;
@@ -169,7 +173,8 @@ struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *
     return copy;
 }
 
-// Notes where the copies lie when it writes.
+// Writes the bodies of a stretch with split lines, and sets `bodies` to the spans of the copies. Without `to` the
+// function only counts. Returns the length in bytes.
 static size_t split_bodies(const struct parcel *parcel, const struct wire *wire, struct span *bodies,
                            unsigned count, char *to) {
     const uint8_t *stretch = parcel->pieces[0].bytes;
@@ -190,11 +195,11 @@ struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct 
     char *text;
     assert(parcel->piece_count == 1 && parcel->dressed && parcel->breaks == BREAKS_PASS && count > 0);
     if (wire->breaks == BREAKS_SPACES)
-        return flat_copy_of(pool, parcel); // its bodies lie as before
+        return flat_copy_of(pool, parcel); // the bodies have the same spans in the copy
     struct parcel *copy = copy_of(pool, parcel, split_bodies(parcel, wire, bodies, count, NULL), &text);
     if (!copy)
         return NULL;
     split_bodies(parcel, wire, bodies, count, text);
-    copy->dressed = true; // as stretches are, until they are narrowed
+    copy->dressed = true; // stretches count as dressed until parcel_narrow
     return copy;
 }

@@ -3,24 +3,24 @@
 
 #include "core/send/parcel.h"
 
-// Whether there is a line break in the body.
+// Returns whether the body has a line break.
 bool parcel_breaks(const struct parcel *parcel);
-// Whether there is one in a body of a stretch: a span of it.
+// Returns whether one body of a stretch has a line break. `body` is a span of the stretch.
 bool parcel_stretch_breaks(const struct parcel *parcel, struct span body);
 
-// Writes a body in which the line breaks are what this wire makes of them; returns its length. Without `to` it is
-// only counted.
+// Writes the body with its line breaks rewritten for this wire. Returns the length in bytes. Without `to` the function
+// only counts.
 size_t line_breaks_write(const struct wire *wire, const uint8_t *body, size_t count, char *to);
 
-// A copy of the body, in text of its own, in which the line breaks are what this wire makes of them: origin of shares
-// for its receivers. NULL when memory or the budget is used up.
+// Makes a copy of the body, in text of its own, with the line breaks rewritten for this wire. Receivers of the wire get
+// shares of the copy. Returns NULL when memory or the budget is used up.
 struct parcel *parcel_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                  const struct wire *wire);
-// Makes a copy of a stretch for receivers of this wire. `bodies` are `count` spans of the stretch in rising order,
-// which become spans of the copy. Shares of it are to be narrowed.
+// Makes such a copy of a stretch. `bodies` are `count` spans of the stretch in rising order; the function makes them
+// spans of the copy. A share of the copy must be narrowed (parcel_narrow).
 struct parcel *parcel_stretch_broken_for(struct parcel_pool *pool, const struct parcel *parcel,
                                          const struct wire *wire, struct span *bodies, unsigned count);
 
-// Makes of the breaks in an undressed body what this wire does; nothing in a copy that was made for it. To split
-// lines takes memory; where that is used up they are joined by spaces, which is the same to a reader of JSON.
+// Rewrites the line breaks of an undressed body for this wire, unless the body is a copy that was made for the wire.
+// Split lines need memory; without memory the line breaks become spaces, which mean the same to a reader of JSON.
 void line_breaks_settle(struct parcel *parcel, const struct wire *wire);

@@ -8,7 +8,7 @@
 #include "core/send/pack.h"
 #include "core/send/parcel.h"
 
-enum { SCAN_MAX = 64 }; // as many parcels are looked through without a table, besides packs
+enum { SCAN_MAX = 64 }; // parcels that are searched without an index, besides packs
 
 void outbox_init(struct outbox *outbox) {
     for (unsigned lane = 0; lane < LANES_COUNT; lane++)
@@ -24,7 +24,7 @@ void outbox_init(struct outbox *outbox) {
 
 // --- The index of waiting requests
 
-// Hub ids are the hub's own, so nobody can choose a bucket.
+// Hashes a hub id. The hub chooses the ids, so no peer can choose a bucket.
 static uint64_t hash_of(uint64_t hub_id) {
     assert(hub_id);
     return hash_table_hash(hub_id, UINT64_C(0x9e3779b97f4a7c15));
@@ -42,14 +42,15 @@ static void index_drop(struct outbox *outbox) {
 }
 
 static void index_add(struct outbox *outbox, struct parcel *parcel) {
-    assert(outbox->index->capacity > 0); // so that there is room, if not for one in each bucket
+    // A table with any capacity takes every parcel: a bucket may have several
+    assert(outbox->index->capacity > 0);
     parcel->by_hub_id = (struct hash_node){0};
     bool is_added = hash_table_add(outbox->index, &parcel->by_hub_id);
     assert(is_added);
     (void)is_added;
 }
 
-// Without memory there is none.
+// Makes the index of all waiting parcels. Without memory the outbox gets no index.
 static void index_make(struct outbox *outbox) {
     outbox->index = memory_take(sizeof *outbox->index);
     if (!outbox->index)
@@ -80,14 +81,14 @@ static struct parcel *index_find(const struct outbox *outbox, uint64_t hub_id) {
     return NULL;
 }
 
-// --- What waits
+// --- The queue
 
 static uint32_t urgent_bytes(const struct parcel *parcel) {
     assert(parcel->lane == LANE_URGENT);
     return (uint32_t)(parcel->bytes + sizeof *parcel);
 }
 
-// How many a parcel counts as.
+// Returns how many frames the outbox counts for the parcel.
 static inline uint32_t count_of(const struct parcel *parcel) {
     return parcel->packed ? parcel->frames : 1;
 }
@@ -158,7 +159,7 @@ void outbox_seal(struct outbox *outbox) {
 
 // --- Packs
 
-// The first pack that has a request, or NULL.
+// Returns the first pack that has the request, or NULL.
 static struct parcel *find_packed(const struct outbox *outbox, uint64_t hub_id) {
     uint32_t left = outbox->packs;
     for (struct parcel *parcel = outbox->lanes[LANE_NORMAL].first; left > 0; parcel = parcel->next) {
@@ -180,7 +181,7 @@ bool outbox_pack(struct outbox *outbox, struct parcel_pool *parcels, struct buff
         pack = may_create ? pack_create(parcels, buffers) : NULL;
         if (!pack)
             return false;
-        if (!pack_add(pack, frame, value, text, hub_id, envelope)) { // the text is long
+        if (!pack_add(pack, frame, value, text, hub_id, envelope)) { // `text` is too long for any pack
             parcel_drop(pack);
             return false;
         }
@@ -215,7 +216,7 @@ static struct parcel *look_through(const struct outbox *outbox, uint64_t hub_id)
     return NULL;
 }
 
-// How many parcels wait that are no packs.
+// Returns how many of the waiting parcels are not packs.
 static uint32_t count_outside_packs(const struct outbox *outbox) {
     uint32_t count = outbox->count, left = outbox->packs;
     for (const struct parcel *parcel = outbox->lanes[LANE_NORMAL].first; left > 0; parcel = parcel->next) {
@@ -226,7 +227,7 @@ static uint32_t count_outside_packs(const struct outbox *outbox) {
 }
 
 static struct parcel *find_request(struct outbox *outbox, uint64_t hub_id) {
-    assert(hub_id); // what is no request is never taken back
+    assert(hub_id); // only requests are taken back
     if (!outbox->index && outbox->count > SCAN_MAX && count_outside_packs(outbox) > SCAN_MAX)
         index_make(outbox);
     return outbox->index ? index_find(outbox, hub_id) : look_through(outbox, hub_id);
@@ -249,7 +250,7 @@ void outbox_filter(struct outbox *outbox, uint64_t stream, struct parcel_list *o
         next = parcel->next;
         if (!parcel->of_stream || parcel->stream != stream)
             continue;
-        assert(!parcel->hub_id && !parcel->unfinished); // it is a whole frame, and no request
+        assert(!parcel->hub_id && !parcel->unfinished); // a chunk is a whole frame, and no request
         outbox_take_out(outbox, lane, parcel);
         parcel_list_append(out, parcel);
     }
@@ -274,7 +275,8 @@ void stage_deinit(struct stage *stage) {
     stage->buffer = NULL;
 }
 
-// Makes room for `bytes`: the buffer at hand from its start if no send refers to it any more, else another.
+// Makes room for `bytes` in the stage: in the present buffer, from its start if no send refers to it any more, else in
+// a new buffer. Returns false without memory.
 static bool stage_room(struct stage *stage, size_t bytes) {
     assert(bytes <= RECEIVE_BUFFER_BYTES);
     assert(!stage->buffer || (stage->buffer->references > 0 && stage->used <= stage->buffer->capacity));
@@ -300,14 +302,14 @@ static void add_vector(struct shipment *shipment, const void *bytes, size_t coun
         union {
             const void *from;
             void *to;
-        } unconst = {.from = bytes}; // iovec is shared with reading and so not const
+        } unconst = {.from = bytes}; // struct iovec also serves reads, so its pointer isn't const
         assert(shipment->count < SEND_VECTORS_MAX);
         shipment->vectors[shipment->count++] = (struct iovec){.iov_base = unconst.to, .iov_len = count};
     }
     shipment->bytes += count;
 }
 
-// Makes room in the stage, which the shipment then keeps; NULL when there is none in stage or shipment.
+// Makes room in the stage, whose buffer the shipment then holds. Returns NULL if stage or shipment has no room.
 static inline uint8_t *stage_for(struct shipment *shipment, struct stage *stage, size_t bytes) {
     assert(shipment->stage_count <= SHIPMENT_STAGES_MAX);
     if (!stage_room(stage, bytes))
@@ -329,7 +331,7 @@ static inline void add_staged(struct shipment *shipment, struct stage *stage, co
     stage->used += (uint32_t)bytes;
 }
 
-// Copies a small parcel to the stage. False when there is no room for it in stage or shipment.
+// Copies a small parcel to the stage. Returns false if stage or shipment has no room.
 static bool add_copied(struct shipment *shipment, struct stage *stage, const struct parcel *parcel) {
     uint8_t *to = stage_for(shipment, stage, parcel->bytes);
     if (!to)
@@ -368,14 +370,13 @@ void shipment_begin(struct shipment *shipment) {
     parcel_list_init(&shipment->carried);
 }
 
-// Whether it is copied with others of its lane.
+// Returns whether the parcel may be copied together with its neighbours in the lane.
 static inline bool is_in_row(const struct parcel *parcel, size_t room) {
     return parcel->bytes <= COPY_BYTES_MAX && parcel->bytes <= room;
 }
 
-// Copies the first parcels of a lane, as many as are small and find room side by side, so that their common
-// costs are paid once. The last of them may be in the middle of a frame. False where the first parcel is to
-// be taken by itself.
+// Copies the first small parcels of a lane that fit side by side, so that their common costs are paid once. The last of
+// these may end in the middle of a frame. Returns false if the caller must take the first parcel alone.
 static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stage *stage,
                     struct shipment *shipment, size_t bytes_max, struct parcel_list *copied) {
     bool is_plain = lane != &outbox->lanes[LANE_URGENT] && !outbox->index;
@@ -387,8 +388,7 @@ static bool add_row(struct outbox *outbox, struct parcel_list *lane, struct stag
     size_t room = stage->buffer->capacity - stage->used, wanted = bytes_max - shipment->bytes, bytes = 0;
     uint32_t count = 0;
     bool ends =
-        outbox->begun <
-        LANES_COUNT; // behind the frame whose begin is out, what waits in an earlier lane has its turn
+        outbox->begun < LANES_COUNT; // an earlier lane comes next, behind the frame whose begin was taken
     struct parcel *end = lane->first;
     for (struct parcel *next = end; next && bytes < wanted && is_in_row(next, room - bytes);
          next = ends && !next->unfinished ? NULL : next->next) {
@@ -472,7 +472,7 @@ bool shipment_advance(struct shipment *shipment, size_t bytes) {
 
 void shipment_clear(struct shipment *shipment, struct parcel_list *done) {
     assert(shipment->stage_count <=
-           SHIPMENT_STAGES_MAX); // cut, where the peer has gone in the middle of a part
+           SHIPMENT_STAGES_MAX); // `cut` may be set: the peer may have gone during a part
     for (unsigned index = 0; index < shipment->stage_count; index++)
         buffer_drop(shipment->stages[index]);
     shipment->stage_count = 0;

@@ -5,21 +5,21 @@
 
 #include "core/wire/frame.h"
 
-// A request in the pack. Entries lie before the end of the buffer, the first one last.
+// A request in the pack. The entries lie at the end of the buffer, the first entry last.
 struct entry {
     uint64_t hub_id;
     uint32_t at;
     uint32_t bytes;
 };
 
-enum { MOVE_BYTES = 64 }; // copied at once, where as many lie in the body
+enum { MOVE_BYTES = 64 }; // bytes copied at once if the body has as many
 
 static uint8_t *bytes_of(const struct parcel *pack) {
     assert(pack->packed && pack->piece_count == 1);
     return pack->buffer->bytes;
 }
 
-// Whole entries fit where the buffer's size is a multiple of their alignment.
+// Returns the end of the entries: the buffer's capacity rounded down to whole entries.
 static struct entry *entries_end(const struct parcel *pack) {
     static_assert(offsetof(struct buffer, bytes) % _Alignof(struct entry) == 0, "entries are aligned");
     return (struct entry *)(void *)(bytes_of(pack) +
@@ -45,8 +45,8 @@ bool pack_takes(const struct frame *frame) {
     return is_bare && !frame->added && frame->body.bytes <= COPY_BYTES_MAX;
 }
 
-// Copies the body's beginning, and mostly more than that: what comes behind is written later. Nothing behind the body is
-// copied, where a token may lie that must not be kept.
+// Copies the first `count` bytes of the body. May copy up to MOVE_BYTES, since the caller overwrites the rest. Bytes
+// behind the body aren't copied: a token that must not be kept may lie there.
 static inline void copy_begin(uint8_t *out, const struct frame *frame, size_t count) {
     const uint8_t *from = frame_body(frame);
     if (count <= MOVE_BYTES && frame->body.bytes >= MOVE_BYTES)

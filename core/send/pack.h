@@ -1,28 +1,28 @@
-// Packs: small frames for one receiver, copied one behind the other to a buffer of the pack's own.
+// Packs: small frames for one receiver, copied one behind the other to the pack's own buffer.
 //
-// A forwarded frame is written to the pack as the frame leaves: with its length line, or an envelope of another wire, and with
-// one value replaced. The frame needs no parcel, and the pack doesn't hold the buffer in which the frame came. The pack itself
-// is a dressed parcel. The pack lists its requests at the end of its buffer, so that a cancel can take a
-// request out.
+// A forwarded frame is written to the pack as the frame leaves: with a length line or an envelope of another wire, and
+// with one value replaced. The frame needs no parcel, and the pack doesn't hold the buffer in which the frame came. The
+// pack itself is a dressed parcel. The pack lists its requests at the end of its buffer, so that a cancel can remove a
+// request.
 #pragma once
 
 #include "core/send/parcel.h"
 
-// What stands before the body in place of a length line, and behind the body.
+// The bytes before a body, in place of a length line, and the bytes behind the body.
 struct pack_envelope {
     struct piece head, tail;
 };
 
-// An empty pack with a buffer of `buffers`, which must belong to the shard of `pool`. At least one frame must
-// follow, or parcel_drop. NULL when memory or the budget is used up.
+// Makes an empty pack with a buffer of `buffers`, which must belong to the shard of `pool`. The caller must then add a
+// frame or drop the pack (parcel_drop). Returns NULL when memory or the budget is used up.
 struct parcel *pack_create(struct parcel_pool *pool, struct buffer_pool *buffers);
-// Whether nothing of a frame leaves but its body and a length line, and the body is so small that it is copied.
+// Returns whether the frame leaves as a length line and a body alone, and the body has at most COPY_BYTES_MAX.
 bool pack_takes(const struct frame *frame);
-// Adds a frame that pack_takes, whose `value`, a stretch of the body, is replaced by `text`. A request has its
-// hub id; else 0. `envelope` is NULL for the framed wire. False: there is no room for it.
+// Adds a frame for which pack_takes is true. `text` replaces `value`, a stretch of the body. `hub_id` is a request's
+// hub id, else 0. `envelope` is NULL for the framed wire. Returns false if the pack has no room for the frame.
 bool pack_add(struct parcel *pack, const struct frame *frame, struct span value, struct piece text,
               uint64_t hub_id, const struct pack_envelope *envelope);
-// Whether the request lies in the pack.
+// Returns whether the pack has the request.
 bool pack_has(const struct parcel *pack, uint64_t hub_id);
-// Takes a request that lies in the pack out. Another frame must stay. Returns its bytes.
+// Removes a request from the pack that has it. The pack must have another frame. Returns the number of removed bytes.
 size_t pack_remove(struct parcel *pack, uint64_t hub_id);

@@ -8,9 +8,9 @@
 #include "core/base/memory.h"
 #include "core/base/text.h"
 
-// --- Copies of what is mostly short: the pieces around a spliced value, and the values. A call costs more than these.
+// --- Copies of short text: the pieces around a replaced value, and the values. A call of memcpy costs more than these.
 
-// Copies both ends of a text. Bytes where these overlap in the middle are written twice.
+// Copies both ends of a text. The ends may overlap.
 static inline void copy_ends(uint8_t *out, const uint8_t *from, size_t count, size_t end) {
     memcpy(out, from, end);
     memcpy(out + count - end, from + count - end, end);
@@ -36,13 +36,14 @@ static inline void copy_short(void *to, const void *bytes, size_t count) {
 
 // --- Pools
 
-// Parcels at rest beyond this many go back to the allocator.
+// Free parcels beyond FREE_COUNT_MAX are given back to the allocator. The budget is updated when UNSETTLED_MAX bytes
+// are outstanding.
 enum { FREE_COUNT_MAX = 16 * 1024, UNSETTLED_MAX = 64 * 1024 };
 
 // A head of a message to another hub has some 250 bytes.
 enum { HEAD_REST_BYTES = 384 };
 #ifdef PATCHBAY_SANITIZED
-enum { HEADS_MAX = 0 }; // so that use after its end is seen
+enum { HEADS_MAX = 0 }; // so that the sanitizer finds a use after free
 #else
 enum { HEADS_MAX = 1024 };
 #endif
@@ -65,8 +66,8 @@ static void parcel_settle(struct parcel_pool *pool) {
     pool->unsettled = 0;
 }
 
-// The budget is shared by all shards, so that it costs more than most texts: it is told of many at a
-// time.
+// The budget is shared by all shards, so an update costs more than most texts do: the function updates the budget for
+// many texts at a time.
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes) {
     pool->unsettled += bytes;
     if (pool->unsettled > UNSETTLED_MAX || pool->unsettled < -UNSETTLED_MAX)
@@ -85,7 +86,7 @@ static void parcel_keep(struct parcel_pool *pool, uint32_t count) {
     pool->idle_count = pool->free_count = count;
 }
 
-// NULL: there is none at rest.
+// Returns an unused head, or NULL.
 static char *take_rested_head(struct parcel_pool *pool) {
     char *head = pool->heads;
     if (!head)
@@ -137,7 +138,7 @@ static void give_head(struct parcel_pool *pool, char *head, uint32_t bytes) {
     pool->head_count++;
 }
 
-// Text of the parcel's own.
+// Gives back the memory of the parcel's own text and of its long head.
 static void disown(struct parcel *parcel) {
     if (parcel->text != parcel->inline_text) {
         parcel_pool_count(parcel->pool, -(int64_t)parcel->text_bytes);
@@ -147,7 +148,7 @@ static void disown(struct parcel *parcel) {
         give_head(parcel->pool, parcel->head, parcel->head_text_bytes);
 }
 
-// Seldom: one at rest is mostly there.
+// Makes a parcel from new memory. That is rare: mostly the pool has a free parcel.
 static __attribute__((noinline)) struct parcel *parcel_make(struct parcel_pool *pool, enum budget_use use) {
     size_t bytes = memory_bytes_for(sizeof(struct parcel));
     if (!buffer_budget_take(pool->budget, bytes, use))
@@ -162,11 +163,11 @@ static __attribute__((noinline)) struct parcel *parcel_make(struct parcel_pool *
     return parcel;
 }
 
-// One at rest is counted already.
+// Takes a free parcel, which the budget counts already, or makes a parcel.
 static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use) {
     struct parcel *parcel = pool->free;
     assert(!parcel == (pool->free_count == 0));
-    // The memory that the parcel will refer to, or have as text, counts, too.
+    // The budget must have room for the parcel's text or buffer, too.
     if (parcel && use == BUDGET_PLENTY && !buffer_budget_has_room(pool->budget, 0, use))
         return NULL;
     if (parcel) {
@@ -214,7 +215,8 @@ static struct parcel *parcel_take(struct parcel_pool *pool, enum budget_use use)
 struct parcel *parcel_drop(struct parcel *parcel) {
     struct parcel_pool *pool = parcel->pool;
     struct parcel *origin = parcel->origin;
-    assert(parcel->shares == 0 && !parcel->link); // nobody has a share of it, and no list has it
+    // No share of the parcel is left, and no list has the parcel
+    assert(parcel->shares == 0 && !parcel->link);
     buffer_drop(parcel->buffer);
     disown(parcel);
     if (pool->free_count >= FREE_COUNT_MAX) {
@@ -285,7 +287,7 @@ void parcel_add_line(struct parcel *parcel, const struct wire_line *added) {
     parcel->added = added;
 }
 
-// The header fields that came with a body go with it.
+// Adds the header block that came with the body, and the added line, to the parcel.
 static void keep_block(struct parcel *parcel, const struct frame *frame) {
     const struct unit *unit = frame->unit;
     if (frame->added)
@@ -309,7 +311,7 @@ struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *fram
     return parcel;
 }
 
-// Most have one alone, with something on either side of it.
+// Makes one hole inside the body, the most frequent case. Returns false if the hole is at an end of the body.
 static inline bool open_between(struct parcel *parcel, const uint8_t *body, uint32_t bytes,
                                 struct span hole) {
     uint32_t behind = hole.at + hole.bytes;
@@ -376,7 +378,7 @@ struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count) {
     return parcel;
 }
 
-// Keeps the added line apart from the fields that all parcels use: most parcels have none.
+// Copies the added line of another parcel. The line shares memory with fields that most parcels use otherwise.
 static void keep_added(struct parcel *parcel, const struct parcel *other) {
     if (!other->has_added)
         return;
@@ -449,7 +451,7 @@ void parcel_enclose(struct parcel *parcel, const char *before) {
     parcel->canonical = false;
 }
 
-// --- Where the bytes of a parcel lie, in their order
+// --- The pieces of a parcel, in their order
 
 static inline struct piece field_piece(const struct parcel *parcel, unsigned which) {
     if (which == PARCEL_ADDED)
@@ -460,7 +462,8 @@ static inline struct piece field_piece(const struct parcel *parcel, unsigned whi
                                   : (struct piece){parcel->block + behind, parcel->block_bytes - behind};
 }
 
-// Not inlined: most have what the hub adds alone, or nothing.
+// Copies the parts of the envelope behind the length line. Not inlined: most parcels have the added line alone, or no
+// such part.
 static __attribute__((noinline)) uint8_t *copy_fields(const struct parcel *parcel, uint8_t *out) {
     for (unsigned which = PARCEL_ADDED; which <= PARCEL_AFTER; which <<= 1) {
         if (parcel->head_fields & which) {
@@ -478,7 +481,7 @@ static inline uint8_t *copy_head(const struct parcel *parcel, uint8_t *out) {
     return parcel->head_fields ? copy_fields(parcel, out) : out;
 }
 
-// Where there is room, more is copied than counts: what lies behind it comes in its place.
+// Copies the head, and then more bytes than the head has: the caller overwrites the rest with the pieces.
 static inline uint8_t *move_head(const struct parcel *parcel, uint8_t *out) {
     enum { MOVE = WIRE_MOVE_BYTES };
     static_assert((int)PARCEL_HEAD_BYTES_MAX <= (int)MOVE, "a head is moved at once");
@@ -518,14 +521,14 @@ unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRE
 
 // --- Text of a parcel's own: what fills holes, a head, a body that was written anew.
 
-// Text of the parcel's own is taken over.
+// Makes `text`, with `bytes` of memory, the parcel's own text.
 static void take_over(struct parcel *parcel, char *text, size_t bytes) {
     assert(bytes <= UINT32_MAX);
     parcel->text = text;
     parcel->text_bytes = (uint32_t)bytes;
 }
 
-// Perhaps on another shard than the pool's, so that the budget is told at once.
+// The calling thread may not be the pool's shard, so the budget is updated at once.
 char *parcel_text_take(struct parcel *parcel, size_t bytes) {
     struct buffer_budget *budget = parcel->pool->budget;
     size_t counted = memory_bytes_for(bytes);
@@ -573,7 +576,7 @@ bool parcel_own_block(struct parcel *parcel) {
     return true;
 }
 
-// Heads that may rest have one size.
+// Takes memory for a long head. All heads that the pool keeps have one size.
 static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_pool *here) {
     bool may_rest = count <= HEAD_REST_BYTES;
     char *head = may_rest && parcel->pool == here ? take_rested_head(here) : NULL;
@@ -586,14 +589,14 @@ static char *take_long_head(struct parcel *parcel, size_t count, struct parcel_p
 
 char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here) {
     assert(!parcel->dressed && !parcel->has_head && count > 0 && count <= UINT32_MAX);
-    char *to = parcel->inline_text; // what fills holes lies behind what a short one takes
+    char *to = parcel->inline_text; // the bytes that fill holes lie behind a short head
     if (count > PARCEL_HEAD_BYTES_MAX) {
         to = take_long_head(parcel, count, here);
         if (!to)
             return NULL;
         parcel->head = to;
         parcel->long_head = true;
-        parcel->has_added = false; // its place is taken
+        parcel->has_added = false; // `head` and `added` share memory
     }
     parcel->head_count = (uint32_t)count;
     parcel->has_head = true;
@@ -608,7 +611,7 @@ bool parcel_set_head(struct parcel *parcel, const char *head, size_t count) {
     return to != NULL;
 }
 
-// As nearly all are, whose only text lies in the parcel itself.
+// Fills a single hole with a text that fits inline_text, which is nearly every parcel's case.
 static inline bool fill_only(struct parcel *parcel, struct piece text) {
     char *to = parcel->inline_text + PARCEL_HEAD_BYTES_MAX;
     if (parcel->hole_count != 1 || text.count > PARCEL_TEXT_BYTES - PARCEL_HEAD_BYTES_MAX)
@@ -620,7 +623,7 @@ static inline bool fill_only(struct parcel *parcel, struct piece text) {
     return true;
 }
 
-// The length line may want the begin of the text in the parcel itself.
+// Fills all holes, in inline_text or in new memory. The first bytes of inline_text stay free for the length line.
 static bool fill_all(struct parcel *parcel, const struct piece *texts) {
     size_t sum = 0;
     for (unsigned index = 0; index < parcel->hole_count; index++)
@@ -650,7 +653,7 @@ bool parcel_fill(struct parcel *parcel, const struct piece *texts) {
 
 // --- Copies of frames
 
-// A large frame has a buffer of its own.
+// Returns whether the frame may stay in its buffer: a large frame has a buffer of its own.
 static bool may_stay(const struct frame *frame) {
     const struct buffer *buffer = frame->buffer;
     return buffer->capacity != RECEIVE_BUFFER_BYTES && frame->body.bytes >= buffer->capacity / 2;

@@ -1,18 +1,17 @@
-// One body on its way out: a list of pieces. Most pieces are stretches of the buffer in which the body came
-// in, some a few bytes of text that the hub put in their place. A parcel holds no copy of its body. A pack
-// alone does: many small frames in a buffer of its own (pack.h).
+// One outgoing body: a list of pieces. Most pieces are stretches of the buffer in which the body came. Others are a few
+// bytes of text that the hub put in place of a value. A parcel has no copy of its body, except a pack: many small
+// frames in a buffer of its own (pack.h).
 //
 //     {"jsonrpc":"2.0","id": | 4503599627370498 | ,"method":...}
 //     buffer                   text               buffer
 //
-// Before the body there is room for an envelope, which is put on when the parcel is queued for its receiver
-// (envelope.h). The envelope depends on the receiver's wire, and on the header fields that came with the
-// body.
+// Before the body there is room for an envelope, which is added when the parcel is queued for its receiver
+// (envelope.h). The envelope depends on the receiver's wire, and on the header fields that came with the body.
 //
-// A parcel belongs to the shard that made it, as does the buffer it refers to. A parcel may be lent to
-// another shard, which queues and sends it and then returns it; only its owner drops it. Where one body goes
-// to many, each receiver's parcel is a share of one origin, which may be another shard's: the origin goes
-// home when the last share is gone.
+// A parcel belongs to the shard that made it, as does its buffer. The owner may lend a parcel to another shard, which
+// queues and sends the parcel and then returns it; only the owner drops a parcel. For a body with many receivers, each
+// receiver's parcel is a share of one origin. The origin may belong to another shard, and is returned to that shard
+// when the last share is dropped.
 #pragma once
 
 #include <assert.h>
@@ -30,26 +29,26 @@
 
 enum {
     PARCEL_HOLES_MAX = 4, // the id and three progress tokens
-    // Pieces around the holes, the holes, and the bytes that a wire or an array puts behind a body. (The
-    // bytes that an array puts before one stand where there is one hole alone.)
+    // Pieces around the holes, the holes, and one piece behind the body, of a wire or an array. (An array puts a piece
+    // before a body only if the body has a single hole.)
     PARCEL_PIECES_MAX = (PARCEL_HOLES_MAX + 1) + PARCEL_HOLES_MAX + 1,
     PARCEL_TEXT_BYTES = 64,
-    // Bytes of them that stand before all others: a length line and an empty one. Behind them lie the bytes
-    // that fill holes.
+    // The first bytes of the text, reserved for a length line and an empty line. The bytes that fill holes lie behind
+    // these.
     PARCEL_HEAD_BYTES_MAX = WIRE_HEAD_BYTES_MAX + 2,
 };
 
-// Where it waits in an outbox: what is sent first, last.
+// The lane in which a parcel waits in an outbox. LANE_URGENT is sent first, LANE_NORMAL last.
 enum parcel_lane { LANE_URGENT, LANE_HIGH, LANE_NORMAL, LANES_COUNT };
 
-// A unit and a body as they lie in a buffer. The body is the unit's, or a member of the batch that is.
+// A unit and a body in a buffer. The body is the unit's body, or a member of a batch that is the unit's body.
 struct frame {
     struct buffer *buffer;
-    uint32_t at; // of the unit
+    uint32_t at; // offset of the unit in the buffer
     const struct unit *unit;
-    struct span body; // of the buffer
-    // The line that the hub adds for receivers with header lines; NULL: none. The line stays as long as any
-    // parcel could.
+    struct span body; // offset in the buffer, and bytes
+    // A line that the hub adds for receivers whose wire has header lines; or NULL. The line must stay as long as any
+    // parcel of the frame.
     const struct wire_line *added;
 };
 
@@ -67,79 +66,84 @@ struct piece {
     size_t count;
 };
 
-// Parts of an envelope behind its length line: the line that the hub adds, and the fields that stood before
-// and behind the length line of the block that came with the body. Fields that lie there already don't count.
+// Parts of an envelope behind the hub's length line: the line that the hub adds, and the header fields that came before
+// and behind the length line of the body's block. Header fields that already lie before the first piece don't count.
 enum { PARCEL_ADDED = 1, PARCEL_BEFORE = 2, PARCEL_AFTER = 4 };
 
-// In the order of their use: what most parcels need lies in four cache lines, with users as without.
+// The fields stand in the order of their use: what most parcels need lies in four cache lines, with and without a users
+// file.
 struct parcel {
     union {
-        struct mail mail;           // while it travels between shards
-        struct hash_node by_hub_id; // of the index of the outbox in which it waits, if it has one
+        struct mail mail; // while the parcel is lent to another shard, or returned
+        // In the index of the outbox in which the parcel waits, if the outbox has an index
+        struct hash_node by_hub_id;
     };
-    struct parcel *next;  // in the one list that it is in
-    struct parcel **link; // what points at it there; NULL: it is in none
+    struct parcel *next;  // the next parcel of the list that has this parcel
+    struct parcel **link; // points to the pointer to this parcel in that list; NULL: no list has the parcel
     struct parcel_pool *pool;
-    struct buffer *buffer; // one reference, or NULL
-    struct parcel *origin; // whose pieces these are, or NULL
-    char *text;            // inline_text, or memory of its own
+    struct buffer *buffer; // the parcel has one reference on the buffer; or NULL
+    struct parcel *origin; // the parcel to which the pieces belong, or NULL
+    char *text;            // inline_text, or memory that the parcel owns
     uint64_t hub_id;       // of a forwarded request; else 0
-    size_t bytes;          // of the envelope, once it is on, and of all pieces together
+    size_t bytes;          // bytes of all pieces, and of the envelope once the parcel is dressed
     const uint8_t *block;  // the header block that came with the body, or NULL
     union {
         const struct wire_line *added; // with has_added: as in struct frame
-        char *head;                    // where it has a long one
+        char *head;                    // with long_head: the head
     };
     union {
-        uint32_t added_bytes;     // of its text, with PARCEL_ADDED
-        uint32_t head_text_bytes; // of the head, where it is memory of its own
+        uint32_t added_bytes;     // with PARCEL_ADDED: bytes of the added line
+        uint32_t head_text_bytes; // with long_head: bytes of the memory of `head`
     };
-    uint32_t text_bytes; // likewise of the text
+    uint32_t text_bytes; // bytes of the memory of `text`, unless that is inline_text
     uint32_t block_bytes;
     union {
-        uint32_t line_at; // its length line
-        uint32_t
-            head_count; // of the head's bytes, where it has one of its own: then nothing of the block leaves
-        uint32_t requests; // of a pack: that it lists
+        uint32_t line_at;    // offset of the length line in the block
+        uint32_t head_count; // with has_head: bytes of the head; nothing of the block is sent then
+        uint32_t requests;   // of a pack: number of requests that the pack lists
     };
     uint32_t line_bytes;
-    uint32_t frames; // that these bytes are: more than one of a stretch
-    uint32_t shares; // parcels of which this is the origin, on the shard that has it
+    uint32_t frames; // number of frames that the bytes are: more than 1 for a stretch or a pack
+    uint32_t shares; // number of parcels that have this origin, on the origin's shard
     uint8_t lane;
-    uint8_t head_bytes;  // of inline_text, that stand before all else
-    uint8_t head_fields; // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: what stands before the pieces
-    bool has_added : 1;  // `added` is set
-    bool observed : 1;   // a request that somebody looks at (router/features/observe)
-    bool for_many : 1;   // one of many receivers' shares: the turn's sends needn't all be made for them
-    bool packed : 1;     // a pack, whose frames count each in an outbox (pack.h)
+    uint8_t head_bytes; // bytes of inline_text that are sent before all else
+    // PARCEL_ADDED, PARCEL_BEFORE, PARCEL_AFTER: parts of the envelope that precede the pieces
+    uint8_t head_fields;
+    bool has_added : 1; // `added` is set
+    bool observed : 1;  // a request that an observer gets (router/features/observe)
+    bool for_many : 1;  // a share of many; such parcels may be sent in a later turn
+    bool packed : 1;    // a pack: an outbox counts each of its frames (pack.h)
     uint8_t piece_count;
-    uint8_t hole_count : 7;          // still to be filled
-    bool bound : 1;                  // queued for who is there now, and for nobody who comes in its place
-    uint8_t holes[PARCEL_HOLES_MAX]; // the pieces that the spliced values fill
-    bool canonical : 1;              // the block may stay as it lies
-    bool unfinished : 1;             // the body goes on in the parcel behind it
-    bool dressed : 1;                // the envelope is on
-    bool has_head : 1;               // of its own, in place of its receiver's wire's
-    bool long_head : 1;              // and it lies in `head`, not in inline_text
-    bool of_stream : 1;              // a chunk or a start of HCS, and `stream` is set
-    uint8_t breaks : 2;              // enum wire_breaks: what has become of those in its body
-    uint8_t note;                    // of the router's; 0: none
+    uint8_t hole_count : 7; // number of holes that must still be filled
+    // Queued for the present receiver alone, and not for a later one in its place (a restarted program)
+    bool bound : 1;
+    uint8_t holes[PARCEL_HOLES_MAX]; // indexes of the pieces that parcel_fill sets
+    bool canonical : 1;              // the block may be sent unchanged
+    bool unfinished : 1;             // the body goes on in the next parcel
+    bool dressed : 1;                // the parcel has its envelope
+    bool has_head : 1;               // the parcel has a head of its own, in place of the wire's head
+    bool long_head : 1;              // that head is in `head`, not in inline_text
+    bool of_stream : 1;              // a chunk or a start of HCS; `stream` is set
+    uint8_t breaks : 2;              // enum wire_breaks: what the line breaks of the body have become
+    uint8_t note;                    // a mark that the router sets; 0: none
     char inline_text[PARCEL_TEXT_BYTES];
     struct piece pieces[PARCEL_PIECES_MAX];
     union {
-        void *to;        // of a frame of HCS that travels: for whom
-        uint64_t source; // before that, with a note: the connection that sent it, or 0
+        void *to; // of a frame of HCS that is lent to another shard: the client that gets the frame
+        // With a note: an id that the note's user defines, such as the sender's connection; or 0
+        uint64_t source;
     };
     union {
-        struct span body; // of the buffer: of a response, as it came
-        uint64_t stream;  // queued: of a chunk its receiver's mark (outbox_sift), of a start its session
+        struct span body; // of a response: the body as it came, in the buffer
+        // In an outbox: of a chunk the receiver's mark (outbox_filter), of a start its session
+        uint64_t stream;
     };
 };
 
 static_assert(sizeof(struct parcel) <= 384, "a parcel is made for each frame and receiver");
 
-// The one that is next to be made, or copied: it will be wanted soon, and nobody has looked at it for long. Where many
-// messages are under way it lies in no near cache.
+// Prefetches the parcel that will be made or copied next. With many messages under way, that parcel is in no near
+// cache.
 static inline void parcel_fetch(const struct parcel *parcel) {
     if (parcel)
         prefetch_to_write(parcel, offsetof(struct parcel, pieces) + 1);
@@ -148,113 +152,114 @@ static inline void parcel_fetch(const struct parcel *parcel) {
 struct parcel_pool {
     struct parcel *free;
     uint32_t free_count;
-    uint32_t idle_count; // of those, how many weren't needed since parcel_pool_shrink
+    uint32_t idle_count; // of free_count: parcels that weren't needed since parcel_pool_shrink
     uint32_t made;
-    uint32_t shard;  // whose it is; constant
-    uint32_t now_us; // of the turn under way, which its shard says: the low bits
+    uint32_t shard;  // index of the shard that owns the pool; constant
+    uint32_t now_us; // the low bits of the turn's clock in microseconds; set by the shard
     struct buffer_budget *budget;
-    // Memory of heads at rest, which the budget counts. Each begins with the address of the next.
+    // A list of unused memory for long heads, which the budget counts. Each begins with the address of the next.
     char *heads;
-    uint32_t head_count, head_idle; // head_idle: how many weren't needed since parcel_pool_shrink
-    uint32_t head_bytes;            // of each, as it is counted
+    uint32_t head_count, head_idle; // head_idle: heads that weren't needed since parcel_pool_shrink
+    uint32_t head_bytes;            // bytes of one head's memory, as the budget counts it
     int64_t unsettled;              // bytes of texts and the like that the budget doesn't count yet
 };
 
 void parcel_pool_init(struct parcel_pool *pool, struct buffer_budget *budget, uint32_t shard);
 void parcel_pool_deinit(struct parcel_pool *pool);
-// Gives the memory of the parcels at rest back.
+// Gives back the memory of all free parcels and heads.
 void parcel_pool_trim(struct parcel_pool *pool);
-// Gives back the memory of parcels that have been at rest since the last call.
+// Gives back the memory of parcels and heads that weren't needed since the last call.
 void parcel_pool_shrink(struct parcel_pool *pool);
 bool parcel_pool_full(const struct parcel_pool *pool);
-// Counts bytes in the budget that are taken (below 0: given back) for parcels on their way, as their texts
-// are.
+// Counts bytes in the budget that parcels take (below 0: give back), such as their texts.
 void parcel_pool_count(struct parcel_pool *pool, int64_t bytes);
 
-// Each takes room in the budget for what the parcel takes itself, and finds none where its use of the budget
-// has none (buffer.h).
+// The following functions count the parcel's own memory in the budget. They fail when the budget has no room for their
+// use (enum budget_use).
 
-// The body as it lies. Takes a reference on its buffer. NULL when memory or the budget is used up, as below.
+// Makes a parcel of the unchanged body, with a reference on its buffer. Returns NULL when memory or the budget is used
+// up.
 struct parcel *parcel_forward(struct parcel_pool *pool, const struct frame *frame);
-// Makes a parcel of whole canonical frames that lie side by side, as they lie: likewise. The parcel is
-// dressed for the framed wire, and for no other.
+// Makes a parcel of whole canonical frames that lie side by side, unchanged, with a reference on their buffer. The
+// parcel is dressed for the framed wire alone. Returns NULL when memory or the budget is used up.
 struct parcel *parcel_stretch(struct parcel_pool *pool, struct buffer *buffer, struct span frames,
                               uint32_t count);
-// Whether no header fields came with it but its length.
+// Returns whether the body came without header fields other than its length.
 static inline bool parcel_is_bare(const struct parcel *parcel) {
     assert(parcel->hole_count == 0);
     return !parcel->block ||
            (parcel->line_at == 0 && parcel->block_bytes == parcel->line_bytes + sizeof "\r\n" - 1);
 }
-// Whether the frame lies as it would leave for the framed wire.
+// Returns whether the frame may leave unchanged for the framed wire.
 bool parcel_passes(const struct frame *frame);
-// Makes a parcel of the body with values in it to be replaced: a hole for each of `values`, which are
-// stretches of the body in rising order. parcel_fill must follow before the parcel is sent; that may happen
-// on another shard. NULL when memory is used up.
+// Makes a parcel of a body of which some values will be replaced: a hole for each of `values`, which are stretches of
+// the body in rising order. parcel_fill must follow before the parcel is sent, and may follow on another shard. Returns
+// NULL when memory or the budget is used up.
 struct parcel *parcel_open(struct parcel_pool *pool, const struct frame *frame, const struct span *values,
                            unsigned count);
-// Makes the same for an answer, whose id is to be replaced. An answer may take the last of the budget.
+// Makes the same for an answer, whose id will be replaced. An answer may take the last of the budget.
 struct parcel *parcel_open_answer(struct parcel_pool *pool, const struct frame *frame, const struct span *id);
-// Fills the holes in their order with `texts`, as many as there are holes. An empty text leaves nothing.
-// False when memory is used up; the parcel is then as before.
+// Fills the holes in their order with `texts`, one for each hole. A text may be empty. Returns false without memory;
+// the parcel is then unchanged.
 bool parcel_fill(struct parcel *parcel, const struct piece *texts);
-// Has the parcel leave with a head of its own, in place of the one that its receiver's wire puts before a
-// body: `count` bytes, which the caller writes at the returned place. A head of more than
-// PARCEL_HEAD_BYTES_MAX takes memory. NULL when that is used up, and nothing has changed. The block must not
-// be asked for any more. `here` is the pool of the calling thread's shard, or NULL.
+// Gives the parcel a head of its own, in place of the head of its receiver's wire. Returns the place for `count` bytes,
+// which the caller writes. A head of more than PARCEL_HEAD_BYTES_MAX takes memory. Returns NULL without memory; the
+// parcel is then unchanged. Nobody may read the block afterwards. `here` is the pool of the calling thread's shard, or
+// NULL.
 char *parcel_head_take(struct parcel *parcel, size_t count, struct parcel_pool *here);
-// Sets the head of a parcel to a copy of these bytes; false without memory.
+// Sets the head of a parcel to a copy of these bytes. Returns false without memory.
 bool parcel_set_head(struct parcel *parcel, const char *head, size_t count);
-// Makes a body of the hub's own: takes `text`, which memory_take gave. The parcel may take the last of the
-// budget. NULL when memory or the budget is used up; the text is then still the caller's.
+// Makes a parcel of the hub's own text, which memory_take gave, and takes the text over. The parcel may take the last
+// of the budget. Returns NULL when memory or the budget is used up; the caller then still owns the text.
 struct parcel *parcel_own(struct parcel_pool *pool, char *text, size_t count);
-// Has a header line go out with it, before those that came with the body: `added` as in struct frame.
+// Adds a header line to the envelope, before the header fields that came with the body: `added` as in struct frame.
 void parcel_add_line(struct parcel *parcel, const struct wire_line *added);
-// Makes a parcel of this pool with all bytes of `parcel` in text of its own, so that the copy keeps no buffer. The copy of
-// a parcel that has no envelope yet has the body alone, without the header fields that came with the body. NULL when
-// memory or the budget is used up.
+// Makes a parcel of this pool with all bytes of `parcel` in text of its own, so that the copy has no buffer. If
+// `parcel` has no envelope yet, the copy has the body alone, without the header fields that came with the body. Returns
+// NULL when memory or the budget is used up.
 struct parcel *parcel_copy_of(struct parcel_pool *pool, const struct parcel *parcel);
-// A parcel of this pool with the pieces of `origin`, which stays until it has been let go as often as it was
-// shared, and once more. NULL when memory is used up, or the part of the budget that events may take.
+// Makes a parcel of this pool with the pieces of `origin`. The origin must stay until every share, and the origin
+// itself, has been released. Returns NULL when memory is used up, or the part of the budget that events may take.
 struct parcel *parcel_share(struct parcel_pool *pool, struct parcel *origin);
-// Takes memory for so many bytes of text of the parcel's, counted; NULL when memory is used up. The text must
-// be given to parcel_retext, which makes its first `count` bytes the body in place of all that the body was.
+// Takes memory for `bytes` of text for the parcel, and counts the memory in the budget. Returns NULL when memory or the
+// budget is used up. The caller must then call parcel_retext.
 char *parcel_text_take(struct parcel *parcel, size_t bytes);
 void parcel_retext(struct parcel *parcel, char *text, size_t count);
-// Copies the body and the header block that came with it, which others may have too, into text of the parcel's own. False
-// without memory: the parcel is then as before.
+// Copies the body and its header block into text of the parcel's own, since other parcels may use the same bytes.
+// Returns false without memory; the parcel is then unchanged.
 bool parcel_own_block(struct parcel *parcel);
-// Shortens a share of a stretch to its first frames.
+// Shortens a share of a stretch to its first `frames`, which have `bytes`.
 void parcel_shorten(struct parcel *parcel, size_t bytes, uint32_t frames);
-// Gives it back, on its owner's shard: the buffer's reference is dropped. Returns the origin that has been
-// shared once less now, or NULL.
+// Gives the parcel back to its pool, on its owner's shard, and drops its reference on the buffer. Returns the parcel's
+// origin, or NULL. The caller must then count the origin's shares down.
 struct parcel *parcel_drop(struct parcel *parcel);
 
-// Makes the body a part of an array: puts a mark before it, a static text, and takes away what came with it.
+// Makes the body a part of an array: puts the static text `before` before the body, and removes the block and the added
+// line.
 void parcel_enclose(struct parcel *parcel, const char *before);
 
-// Leaves one frame's body of a share of a stretch, undressed: `body` is a span of the stretch.
+// Narrows a share of a stretch to one frame's undressed body: `body` is a span of the stretch.
 void parcel_narrow(struct parcel *parcel, struct span body);
 
 enum { PARCEL_STRETCHES_MAX = 4 + PARCEL_PIECES_MAX };
-// How many stretches of memory parcel_pieces gives at most.
+// Returns the most stretches of memory that parcel_pieces gives for this parcel.
 static inline unsigned parcel_stretches(const struct parcel *parcel) {
     return (unsigned)parcel->piece_count + (parcel->head_bytes != 0) + (parcel->head_fields & 1u) +
            (parcel->head_fields >> 1 & 1u) + (parcel->head_fields >> 2);
 }
-// Writes down where its bytes lie, those stretches that are not empty; returns how many.
+// Writes the parcel's stretches of memory to `out`, except empty ones. Returns their number.
 unsigned parcel_pieces(const struct parcel *parcel, struct piece out[PARCEL_STRETCHES_MAX]);
-// Copies all of its bytes, parcel->bytes in all, to `out`.
+// Copies all bytes of the parcel, parcel->bytes in number, to `out`.
 void parcel_copy(const struct parcel *parcel, uint8_t *out);
 
 // --- Copies of frames
 
-// A frame that is saved for later, when the buffer in which it came is long needed for others.
+// A frame is saved for later, because the buffer in which it came is soon needed for other frames.
 
-// How many bytes of buffers keeping a frame takes.
+// Returns how many bytes of buffers the copy of a frame takes.
 uint32_t frame_copy_bytes(const struct frame *frame);
-// Keeps a frame: a large body stays in the buffer in which it came; else it is copied with its envelope, but without what stood
-// between them in a batch. `unit` is its unit from then on, and *saved has a reference of its own. False without memory: then
-// nothing is saved.
+// Saves a frame. A large body stays in the buffer in which it came. Any other body is copied with its envelope, but
+// without the other members of its batch. Sets *unit to the saved frame's unit, and gives *saved a reference of its
+// own. Returns false without memory; then nothing is saved.
 bool frame_copy(struct buffer_pool *buffers, const struct frame *frame, struct unit *unit,
                 struct frame *saved);
