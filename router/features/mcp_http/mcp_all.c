@@ -63,7 +63,7 @@ static void list_ended(struct shard *shard, struct mcp_gather *gather) {
     mcp_all_answer_result(shard, gather, &result);
 }
 
-// --- What all of them can
+// --- The capabilities of all servers
 
 #define ABILITIES(X)                                                                                         \
     X("tools", "{\"listChanged\":true}")                                                                     \
@@ -122,7 +122,7 @@ static void put_capabilities(struct shard *shard, const struct mcp_gather *gathe
 
 static const char server_info[] = "{\"name\":\"patchbay\",\"version\":\"" PATCHBAY_VERSION "\"}";
 
-// The version is the client's where that is one of sessions.
+// Writes the client's protocol version if that version is of the legacy era, else the latest version of that era.
 static void put_version(const struct mcp_gather *gather, struct text *out) {
     char text[32];
     struct json_item version_text =
@@ -136,8 +136,8 @@ static void put_version(const struct mcp_gather *gather, struct text *out) {
     text_put(out, ",");
 }
 
-// Notes which servers have refused to open a session: the client's has nothing of theirs. An error of the hub's own is no
-// such refusal.
+// Notes which servers have refused to open a session: the client's session shows nothing of such a server. An error
+// with a code from -32099 to -32000 doesn't count as a refusal.
 static void note_sessions(struct shard *shard, const struct mcp_gather *gather) {
     for (uint32_t index = 0; index < gather->count; index++) {
         const struct mcp_part *part = &gather->parts[index];
@@ -176,7 +176,7 @@ static void described(struct shard *shard, struct mcp_gather *gather) {
     mcp_all_answer_result(shard, gather, &result);
 }
 
-// --- One after another
+// --- Servers that are asked one after another
 
 static void try_next(struct shard *shard, struct mcp_gather *gather);
 
@@ -201,7 +201,7 @@ static void try_next(struct shard *shard, struct mcp_gather *gather) {
     mcp_gather_ask_one(shard, gather, gather->step);
 }
 
-// --- A level for all
+// --- A log level for all servers
 
 static void level_ended(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
@@ -217,9 +217,9 @@ static void level_ended(struct shard *shard, struct mcp_gather *gather) {
                               strlen("logging/setLevel"));
 }
 
-// --- By name
+// --- Tools and prompts by name
 
-// What a request is about: a string of its params.
+// Returns the string of params, or of params.ref, that names the subject of a request; type JSON_NONE: there is none.
 static struct json_item subject_of(const struct mcp_gather *gather) {
     const uint8_t *body = mcp_gather_body(gather);
     struct json_item reference = {0}, subject;
@@ -233,7 +233,8 @@ static struct json_item subject_of(const struct mcp_gather *gather) {
     return subject.type == JSON_STRING ? subject : (struct json_item){0};
 }
 
-// Sends the client's message to one server, with the server's own name of the tool or prompt.
+// Sends the client's message to the server of a part. `own` replaces the name or URI, because the server doesn't know
+// the prefix. Frees the gather.
 static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t index, const char *own,
                     size_t bytes) {
     assert(shard->index == 0);
@@ -245,7 +246,7 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     uint32_t server_bytes = gather->parts[index].name_bytes;
     struct text body;
     memcpy(server, gather->parts[index].name, server_bytes);
-    gather->is_unsent_call = false; // the call's line is the server's from now on
+    gather->is_unsent_call = false; // tool_calls.c notes the call from now on
     text_init(&body);
     text_add(&body, mcp_gather_body(gather), name.value.at);
     text_string(&body, own, bytes);
@@ -255,7 +256,8 @@ static void pass_to(struct shard *shard, struct mcp_gather *gather, uint32_t ind
     mcp_call_send(shard, call, server, server_bytes, &body, &directives);
 }
 
-// Adds the name under which an element is shown. A hidden element is no candidate: a call by its name reaches another one.
+// Adds the name under which an element is shown. Skips a hidden element, because a call by its name reaches another
+// element.
 static void put_candidate(const struct mcp_element *element, struct text *out) {
     struct text name;
     if (element->is_hidden)
@@ -277,7 +279,7 @@ static size_t read_name(const struct mcp_gather *gather, char *out, size_t capac
 
 enum { NAME_BYTES_MAX = 4096 };
 
-// All lists have arrived: finds the server that has the name, or refuses.
+// Handles the arrival of all lists: passes the call on to the server that has the name, or refuses the call.
 static void name_found(struct shard *shard, struct mcp_gather *gather) {
     assert(shard->index == 0);
     char name[NAME_BYTES_MAX];
@@ -309,7 +311,7 @@ static void name_found(struct shard *shard, struct mcp_gather *gather) {
         mcp_all_answer_refuse(shard, gather, ERROR_INVALID_PARAMS, "name", name, bytes);
 }
 
-// Asks each server for all pages of a list; `ended` has them then.
+// Asks each server for all pages of a list, and then calls `ended`.
 static void ask_for_list(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
                          void (*ended)(struct shard *shard, struct mcp_gather *gather)) {
     assert(ended);
@@ -330,7 +332,8 @@ static uint32_t part_of(const struct mcp_gather *gather, const struct mcp_owner 
     return index;
 }
 
-// Sends the client's message to the server that is known to have the name or URI. False: no server is known, or several are.
+// Sends the client's message to the server that is known to have the name or URI. Returns false if no server is known,
+// or several servers are.
 static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
                           const char *name, size_t bytes) {
     struct mcp_owner owner;
@@ -343,7 +346,7 @@ static bool pass_to_owner(struct shard *shard, struct mcp_gather *gather, enum m
     return true;
 }
 
-// Whether the user may call a tool of this name at any of the servers, be it there or not.
+// Returns whether the user may call a tool of this name at any of the servers. The tool need not exist.
 static bool may_call_tool(const struct mcp_gather *gather, const char *name, size_t bytes) {
     const struct user *user = gather->call->client->user;
     bool may_call = !user;
@@ -386,7 +389,7 @@ static void find_name(struct shard *shard, struct mcp_gather *gather, enum mcp_l
         ask_for_list(shard, gather, list, name_found);
 }
 
-// --- To the server that lists it
+// --- Requests to the server that lists a resource or prompt
 
 static void try_first(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->count > 0);
@@ -401,7 +404,7 @@ static void listed_found(struct shard *shard, struct mcp_gather *gather) {
     char name[NAME_BYTES_MAX];
     struct mcp_catalog catalog;
     enum mcp_list list = (enum mcp_list)gather->step;
-    mcp_catalog_read(shard, gather, list, false, &catalog); // which notes the lists that have arrived
+    mcp_catalog_read(shard, gather, list, false, &catalog); // notes the lists in the inventory
     mcp_catalog_give(shard, &catalog);
     for (uint32_t index = 0; index < gather->count; index++) {
         struct mcp_part *part = &gather->parts[index];
@@ -419,7 +422,7 @@ static void listed_found(struct shard *shard, struct mcp_gather *gather) {
         try_first(shard, gather);
 }
 
-// Where nobody lists it, one is asked after another.
+// Sends a request to the server that lists its subject. If no server does, asks one server after another.
 static void find_listed(struct shard *shard, struct mcp_gather *gather, enum mcp_list list,
                         const char *subject) {
     char name[NAME_BYTES_MAX];
@@ -552,7 +555,7 @@ void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *
 
 // --- Notifications
 
-// To the call that the hub answers itself; false: there is none of this id.
+// Cancels the call with this id if the hub itself answers the call. Returns false if there is no such call.
 static bool cancel_own(struct shard *shard, const struct message *message, struct mcp_client *session) {
     assert(shard->index == 0);
     struct json_item named = {0};

@@ -1,10 +1,11 @@
-// `/mcp`: all servers that a user reaches, as one. The hub answers for all what is about all, and passes on what is for one.
+// Serves `/mcp`, where a client reaches all servers that its user may call. The hub answers requests about all servers
+// itself, and passes each request about one server on to that server.
 #pragma once
 
 #include "router/features/mcp_http/mcp_client_types.h"
 #include "router/features/mcp_http/mcp_post.h"
 
-// Takes a request of a client of all servers: of a session, or of one that was made for it.
+// Serves a request to all servers. `client` is a session, or the client of one modern request.
 void mcp_all_ask(struct shard *shard, struct mcp_post *post, struct mcp_client *client);
-// Takes a notification of a session.
+// Serves a notification in a session of all servers.
 void mcp_all_notify(struct shard *shard, struct mcp_post *post, struct mcp_client *session);

@@ -24,7 +24,7 @@ void mcp_all_answer_end(struct shard *shard, struct mcp_gather *gather) {
         mcp_table_close(shard, client);
 }
 
-// Answers with a body, which is taken, and ends the gather.
+// Answers with a body, which is taken, and ends the gather. A call that its client has cancelled gets no answer.
 static void give(struct shard *shard, struct mcp_gather *gather, struct text *body, unsigned status) {
     struct mcp_call *call = gather->call;
     assert(gather->open == 0 && call->gather == gather);

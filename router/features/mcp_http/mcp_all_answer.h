@@ -1,18 +1,18 @@
-// Answers to calls at /mcp that the hub composes itself. Each ends its gather and its call.
+// Composes the hub's own answers to calls at /mcp. Each function but the last one ends the gather and its call.
 #pragma once
 
 #include "core/base/errors.h"
 #include "router/features/mcp_http/mcp_gather.h"
 
-// Answers with a result: the text that stands in its braces, which is taken.
+// Answers with a result. `result` is the text inside the result's braces, and is taken.
 void mcp_all_answer_result(struct shard *shard, struct mcp_gather *gather, struct text *result);
-// Answers with an error. `data` is the text that stands in the braces of its data, and is taken.
+// Answers with an error. `data` is the text inside the braces of the error's data, and is taken.
 void mcp_all_answer_error(struct shard *shard, struct mcp_gather *gather, enum error error,
                           struct text *data);
-// Answers with an error whose data is one string under a key.
+// Answers with an error whose data has one member: a string under this key.
 void mcp_all_answer_refuse(struct shard *shard, struct mcp_gather *gather, enum error error, const char *key,
                            const char *text, size_t bytes);
 // Ends a gather whose call was answered already.
 void mcp_all_answer_end(struct shard *shard, struct mcp_gather *gather);
-// Begins a message with the id of the gather's request.
+// Writes the beginning of a message, with the id of the gather's request.
 void mcp_all_answer_put_id(const struct mcp_gather *gather, struct text *out);

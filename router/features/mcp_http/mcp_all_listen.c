@@ -49,7 +49,8 @@ static void acknowledge(struct shard *shard, struct mcp_gather *gather) {
         send_release(shard, parcel);
 }
 
-// Once each part was acknowledged or has ended.
+// Sends the client its acknowledgement once each part was acknowledged or has ended. One part at least must be
+// acknowledged.
 static void acknowledge_all(struct shard *shard, struct mcp_gather *gather) {
     uint32_t ended = 0;
     assert(shard->index == 0);
@@ -59,14 +60,16 @@ static void acknowledge_all(struct shard *shard, struct mcp_gather *gather) {
         acknowledge(shard, gather);
 }
 
-// Acknowledges without the servers that haven't yet. Later notifications of those servers are forwarded all the same.
+// Sends the client its acknowledgement though some servers haven't acknowledged. Later notifications of those servers
+// are forwarded all the same.
 static void acknowledge_late(struct shard *shard, struct mcp_gather *gather) {
     assert(gather->call->is_listen);
     if (!gather->is_acknowledged)
         acknowledge(shard, gather);
 }
 
-// An acknowledgement of one server is kept for that of all.
+// Takes a server's acknowledgement, and notes the changes that the server honours for the client's acknowledgement.
+// Returns false for another notification, or without memory.
 static bool take_acknowledgement(struct shard *shard, struct mcp_gather *gather, struct parcel *parcel) {
     struct buffer *buffer = buffer_take_sized(&shard->buffers, (uint32_t)parcel->bytes);
     struct lookup lookup;

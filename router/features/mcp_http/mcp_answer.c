@@ -11,14 +11,14 @@
 #include "router/features/mcp_http/mcp_inventory.h"
 #include "router/features/mcp_http/mcp_stream.h"
 
-// Of a refusal by the hub itself, before the request had gone anywhere.
+// Returns the status of a refusal by the hub, for a request that no server got.
 static unsigned refused_status(const struct exchange *exchange) {
     switch ((enum error)exchange->error) {
     case ERROR_PARSE:
     case ERROR_INVALID_REQUEST:
     case ERROR_VERSION:
         return 400;
-    case ERROR_INVALID_PARAMS: // a tool that isn't there is the server's affair
+    case ERROR_INVALID_PARAMS: // is_targets: refused in the server's place
         return exchange->is_targets ? 200 : 400;
     case ERROR_AGENT_NOT_FOUND:
         return 404;
@@ -29,7 +29,7 @@ static unsigned refused_status(const struct exchange *exchange) {
     }
 }
 
-// Returns the status of an error in the modern era: some codes have one of their own, be the error a server's or the hub's.
+// Returns the status of an error in the modern era. The code decides, whether the error is a server's or the hub's.
 static unsigned modern_status(struct shard *shard, const struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_body body;
@@ -48,7 +48,8 @@ unsigned mcp_answer_status(struct shard *shard, const struct mcp_call *call, con
     return status == 200 && call->is_modern && exchange->is_error ? modern_status(shard, answer) : status;
 }
 
-// Returns the line with the time after which the client may retry; NULL: there is none.
+// Returns the Retry-After line for the statuses 429 and 503, in memory of its own. Returns NULL for another status, or
+// without memory.
 static char *retry_line(const struct exchange *exchange, unsigned status) {
     struct text line;
     if (status != 429 && status != 503)
@@ -64,7 +65,8 @@ static char *retry_line(const struct exchange *exchange, unsigned status) {
     return NULL;
 }
 
-// The list, without the tools that aren't shown. NULL without memory for it.
+// Returns an answer to tools/list without the tools that the user isn't shown. Takes `answer`. Returns NULL without
+// memory.
 static struct parcel *sift(struct shard *shard, const struct mcp_call *call, struct parcel *answer) {
     const struct mcp_client *client = call->client;
     struct text body;
@@ -78,7 +80,7 @@ static struct parcel *sift(struct shard *shard, const struct mcp_call *call, str
     return parcel;
 }
 
-// What is listed is known from now on.
+// Notes the tools of an answer to tools/list in the inventory.
 static void note_page(struct shard *shard, const struct mcp_call *call, const struct parcel *answer) {
     const struct mcp_client *client = call->client;
     struct mcp_body body;

@@ -1,9 +1,10 @@
-// The answer to a call of a client of MCP over HTTP: its status, and its form.
+// Decides the status and the form of the answer to a call of MCP over HTTP.
 #pragma once
 
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// The status of an answer that is JSON: refused before the request was routed, or 200.
+// Returns the HTTP status of an answer in JSON. 200 unless the hub refused the request before a server got it, or the
+// error has a status of its own in the modern era.
 unsigned mcp_answer_status(struct shard *shard, const struct mcp_call *call, const struct parcel *answer);
-// Gives a client its answer: takes it. NULL: there is none.
+// Gives a call's client the answer, which is taken. NULL: there is no answer.
 void mcp_answer_give(struct shard *shard, struct mcp_call *call, struct parcel *answer);

@@ -42,7 +42,7 @@ struct mcp_call *mcp_call_begin(struct shard *shard, struct mcp_client *client, 
     if (http) {
         assert(!http->call && !http->listener);
         http->call = call;
-        exchange->arrived_ms = http->sent_ms; // nothing was sent yet
+        exchange->arrived_ms = http->sent_ms; // the time of arrival, as nothing was sent yet
     }
     client->used_ms = call->began_ms;
     mcp_call_watch(shard, client);
@@ -56,7 +56,8 @@ void mcp_call_free(struct shard *shard, struct mcp_call *call) {
     quota_give(&shard->quota, call);
 }
 
-// The request of a call: with a server, or held by the gate. Both are NULL where the hub answers the call itself.
+// The request of a call: pending at a server, or held by the gate. Both members are NULL if the hub answers the call
+// itself.
 struct request {
     struct pending *pending;
     struct held_message *held;
@@ -98,7 +99,7 @@ void mcp_call_cancel(struct shard *shard, struct mcp_call *call) {
         completion_give_up(shard, request.pending, false);
 }
 
-// The frame's bytes are the body alone.
+// Routes the request of a call. The buffer holds the body alone.
 static void send_frame(struct shard *shard, struct mcp_call *call, struct buffer *buffer,
                        const struct unit *unit) {
     struct message message;

@@ -1,22 +1,23 @@
-// Calls: requests of a client of MCP over HTTP that servers have.
+// Calls: requests of clients of MCP over HTTP, until they are answered by servers or by the hub.
 #pragma once
 
 #include "core/base/text.h"
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// Begins a call whose answer goes to `http`, and which `answered` ends. NULL without memory.
+// Begins a call whose answer goes to `http`, which may be NULL. The caller sets call->answered, which ends the call.
+// Returns NULL without memory.
 struct mcp_call *mcp_call_begin(struct shard *shard, struct mcp_client *client, struct mcp_exchange *http);
-// Sends a body, which is taken, to the server of this name as the request of a call; `directives` may be NULL. The call may
-// have been answered, and be gone, then.
+// Sends a body, which is taken, to the server of this name as the request of a call. `directives` may be NULL. The call
+// may be answered and freed before this returns.
 void mcp_call_send(struct shard *shard, struct mcp_call *call, const char *name, size_t bytes,
                    struct text *body, const struct directives *directives);
 // Ends the exchange of a call that the hub answers itself.
 void mcp_call_settle(struct shard *shard, struct mcp_call *call);
-// Forgets a call that was answered.
+// Frees a call that was answered.
 void mcp_call_free(struct shard *shard, struct mcp_call *call);
-// Ends a call that its client gives up. The server gets a cancel, and the client no answer.
+// Cancels a call that its client gives up: the server gets a cancel, and the client gets no answer.
 void mcp_call_cancel(struct shard *shard, struct mcp_call *call);
-// Answers a call whose server's section was removed. The call is gone then.
+// Answers a call with an error because its server's section was removed. The call is freed.
 void mcp_call_fail(struct shard *shard, struct mcp_call *call);
-// Watches the client's times from now on.
+// Arms the client's timer for keep-alive comments, --mcp-gather and idleness, unless the timer is due earlier.
 void mcp_call_watch(struct shard *shard, const struct mcp_client *client);

@@ -34,7 +34,7 @@ static uint32_t pages_of(const struct mcp_gather *gather) {
     return count;
 }
 
-// The list in a page; type JSON_NONE: there is none.
+// Returns the list in a page; type JSON_NONE: there is none.
 static struct json_item list_of(const struct mcp_body *body, const char *member) {
     if (!lookup_has(&body->lookup, KEY_RESULT) || body->lookup.type[KEY_RESULT] != JSON_OBJECT)
         return (struct json_item){0};
@@ -82,7 +82,8 @@ static void take_elements(struct mcp_catalog *catalog, const struct mcp_body *bo
         take_element(catalog, body, part, &item, row->key, names);
 }
 
-// Copies all pages. Returns how many elements there are; *bytes: of all texts.
+// Copies all pages to catalog->texts, and writes the index of each page's part to `parts`. Returns the number of
+// elements; *bytes is the length of all pages.
 static uint32_t read_pages(struct shard *shard, const struct mcp_gather *gather, const char *member,
                            struct mcp_catalog *catalog, uint32_t *parts, size_t *bytes) {
     uint32_t count = 0;
@@ -130,7 +131,7 @@ static bool has_prefix(const struct mcp_gather *gather, const struct mcp_catalog
     return false;
 }
 
-// Writes the prefixes of all servers, and has each element know that of its own.
+// Writes the prefixes of all servers, and gives each element the prefix of its server.
 static void set_prefixes(const struct mcp_gather *gather, struct mcp_catalog *catalog) {
     char *prefix = catalog->prefixes;
     uint32_t at = 0;
@@ -163,8 +164,8 @@ static int compare_names(const struct mcp_element *a, const struct mcp_element *
     return (a_bytes > b_bytes) - (a_bytes < b_bytes);
 }
 
-// Orders elements by the names under which they are shown. Of equal names the one that a call by that name reaches is first
-// (mcp_owner.c): that of the longest prefix, then that of the first section.
+// Compares elements by the names under which the elements are shown. Among equal names the element that a call by that
+// name reaches comes first (mcp_owner.c): by the longest prefix, then by the first section.
 static int compare_shown(const void *one, const void *other) {
     const struct mcp_element *a = *(const struct mcp_element *const *)one,
                              *b = *(const struct mcp_element *const *)other;
@@ -176,14 +177,15 @@ static int compare_shown(const void *one, const void *other) {
     return a < b ? -1 : a > b;
 }
 
-// Hides all but one of the elements that would be shown under one name.
+// Hides all but one of the elements that are shown under the same name.
 static void hide_equal_names(struct mcp_catalog *catalog, struct mcp_element **sorted) {
     qsort(sorted, catalog->count, sizeof *sorted, compare_shown);
     for (uint32_t index = 1; index < catalog->count; index++)
         sorted[index]->is_hidden = compare_names(sorted[index - 1], sorted[index]) == 0;
 }
 
-// Of equal names all have a prefix; of equal URIs, and of names that are equal with their prefixes, one is shown.
+// Decides how each element is shown. Equal names of several servers all get prefixes. Of equal URIs, and of names that
+// are equal with their prefixes, one element is shown.
 static void settle(const struct mcp_gather *gather, bool is_uri, bool always, struct mcp_catalog *catalog,
                    struct mcp_element **sorted) {
     for (uint32_t index = 0; index < catalog->count; index++) {
@@ -204,7 +206,7 @@ static void settle(const struct mcp_gather *gather, bool is_uri, bool always, st
         hide_equal_names(catalog, sorted);
 }
 
-// Takes out those that aren't shown: they are in nobody's way.
+// Removes the tools that the user isn't shown. A removed tool doesn't make other tools need prefixes.
 static void hide_tools(const struct shard *shard, const struct mcp_gather *gather,
                        struct mcp_catalog *catalog) {
     uint32_t count = 0;
@@ -219,7 +221,7 @@ static void hide_tools(const struct shard *shard, const struct mcp_gather *gathe
     catalog->count = count;
 }
 
-// Notes the lists that have arrived. A server that didn't answer counts as one that lists nothing for --mcp-gather.
+// Notes the lists in the inventory. A server that didn't answer counts as a server without elements for --mcp-gather.
 static void note_lists(struct shard *shard, const struct mcp_gather *gather, enum mcp_list list,
                        const struct mcp_catalog *catalog, const uint32_t *parts) {
     for (uint32_t index = 0; index < catalog->text_count; index++) {
@@ -286,7 +288,7 @@ void mcp_catalog_give(struct shard *shard, struct mcp_catalog *catalog) {
 // --- Writing
 
 static void put_element(const struct mcp_element *element, struct text *out) {
-    uint32_t behind = element->key_at + 1; // the quote
+    uint32_t behind = element->key_at + 1; // behind the opening quote
     if (!element->is_prefixed) {
         text_add(out, element->text, element->bytes);
         return;

@@ -15,12 +15,12 @@
 
 // --- The seat
 
-// An exchange has ended: with an answer, or without one where the call was given up.
+// Handles the end of an exchange: gives the call its answer. A call that was given up has no answer.
 static void respond(struct shard *shard, struct peer *seat, struct exchange *exchange) {
     struct mcp_call *call = exchange->inbound;
     assert(exchange->is_ended && !exchange->is_array && mcp_client_of_seat(seat));
     struct parcel *answer = parcel_list_take(&exchange->answers);
-    if (answer) // which the exchange doesn't hold any more
+    if (answer) // the exchange no longer holds the answer
         exchange_let_go(seat, exchange);
     if (call)
         call->answered(shard, call, answer);
@@ -70,7 +70,7 @@ static bool divert(struct shard *shard, struct peer *seat, struct parcel *parcel
     return true;
 }
 
-// Progress of a call goes where the call is answered.
+// Sends progress of a call on the stream of the call.
 static void report(struct shard *shard, struct peer *seat, const struct pending *pending,
                    struct parcel *parcel) {
     struct mcp_call *call = pending->exchange ? pending->exchange->inbound : NULL;
@@ -91,7 +91,7 @@ static void expire(struct shard *shard, struct peer *seat) {
         mcp_stream_expire(shard, client);
 }
 
-// Nothing is ever queued for it.
+// Does nothing, because no message is ever queued for a seat.
 static void wanted(struct shard *shard, struct peer *seat) {
     (void)shard;
     assert(outbox_empty(&seat->connection.outbox));
@@ -116,7 +116,8 @@ static const struct transport transport_seat = {
 
 // --- Beginning and ending
 
-// Has the seat's messages judged by the rights of this user.
+// Gives the seat this user's identity, so that the user's rights apply to the seat's messages. Returns false without
+// memory.
 static bool identify(struct shard *shard, struct peer *seat, const struct user *user) {
     if (!shard->settings->users)
         return true;

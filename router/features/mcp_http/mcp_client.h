@@ -1,9 +1,10 @@
-// The seat of a client of MCP over HTTP: a peer without a socket, by which servers and routing know the client. What is
-// queued for the peer is diverted here (transport.divert).
+// The seat of a client of MCP over HTTP: a peer without a socket that stands for the client in routing. Messages for
+// the seat are not queued, but diverted to the client's streams (transport.divert).
 #pragma once
 
 #include "router/features/mcp_http/mcp_client_types.h"
 
-// Makes one, for this user and server. NULL where there is no room.
+// Makes a client of this user and this server; no name: of all servers. Returns NULL without memory, or at the limit of
+// connections.
 struct mcp_client *mcp_client_create(struct shard *shard, enum mcp_client_kind kind, const struct user *user,
                                      const char *name, size_t bytes);

@@ -1,4 +1,4 @@
-// MCP over HTTP: `/mcp/NAME` serves the server of [child NAME]. This is the feature's registration.
+// Serves MCP over HTTP: `/mcp/NAME` reaches the server of [child NAME], and `/mcp` all servers. Registers the feature.
 
 #include <assert.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const char below[] = "/mcp/";
 // --- The server that a path names
 
 struct place {
-    const char *name; // of the server
+    const char *name; // of the server; empty: all servers
     size_t bytes;
 };
 
@@ -75,7 +75,7 @@ static bool may_call(struct shard *shard, const struct mcp_post *post, const str
     return false;
 }
 
-// Returns whether there is such a server, and the user may call it. Otherwise the request was answered.
+// Returns whether there is such a server, and the user may call the server. Otherwise refuses the request.
 static bool find(struct shard *shard, const struct mcp_post *post, const struct place *place) {
     assert(shard->index == 0);
     struct text data;
@@ -91,7 +91,7 @@ static bool find(struct shard *shard, const struct mcp_post *post, const struct 
 
 static struct place place_of(const struct mcp_arrival *arrival) {
     struct span path = arrival->request.line.path;
-    if (path.bytes < sizeof below) // of all
+    if (path.bytes < sizeof below) // all servers
         return (struct place){"", 0};
     return (struct place){(const char *)arrival->head + path.at + sizeof below - 1,
                           path.bytes - (sizeof below - 1)};
@@ -114,7 +114,7 @@ static bool is_json(const struct mcp_arrival *arrival) {
            http_media_type_is(arrival->head, arrival->request.fields[HTTP_CONTENT_TYPE], "application/json");
 }
 
-// So that clients fall back to initialize.
+// Refuses a request of the modern era, so that the client falls back to initialize.
 static void refuse_era(struct shard *shard, const struct mcp_post *post) {
     assert(shard->index == 0);
     struct text data;
@@ -131,7 +131,8 @@ static void refuse_end(struct shard *shard, const struct mcp_post *post) {
     mcp_reply_later(shard, post, 503, 1000, &data);
 }
 
-// Returns whether all servers have the modern era. Asks those of which that is unknown. False: the arrival waits, or was refused.
+// Returns whether all servers have the modern era or are down. Asks the first server whose era is unknown. Returns
+// false if the arrival waits, or was refused.
 static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arrival,
                            const struct mcp_post *post) {
     assert(shard->index == 0);
@@ -152,7 +153,7 @@ static bool all_are_modern(struct shard *shard, const struct mcp_arrival *arriva
 
 enum { TOOL_WAITS_MAX = 16 }; // after so many waits a request is served without the lists
 
-// Asks a server for its tools where they aren't known. True: the arrival waits for them.
+// Asks a server for its tools if the tools aren't known. Returns true if the arrival waits for the tools.
 static bool waits_for_tools(struct shard *shard, const struct mcp_arrival *arrival,
                             const struct mcp_post *post, const char *name, size_t bytes) {
     if (mcp_inventory_state(shard, name, bytes, MCP_TOOLS) != MCP_INVENTORY_UNKNOWN ||
@@ -178,7 +179,8 @@ static bool tool_fits(struct shard *shard, const struct mcp_post *post, const ch
     return !fault || mcp_header_refuse(shard, post, fault);
 }
 
-// Whether the head mirrors what it must of a call's arguments. False: the arrival waits, or was refused.
+// Returns whether the head mirrors the arguments of a tool's call as the tool demands. Returns false if the arrival
+// waits, or was refused.
 static bool mirrors_fit(struct shard *shard, const struct mcp_arrival *arrival, const struct mcp_post *post,
                         const char *server, size_t bytes) {
     char tool[METHOD_BYTES_MAX];
@@ -189,7 +191,8 @@ static bool mirrors_fit(struct shard *shard, const struct mcp_arrival *arrival, 
            tool_fits(shard, post, server, bytes, tool, tool_bytes);
 }
 
-// Does the same at /mcp, for the server that has the tool. All servers with unknown tools are asked at once.
+// Does the same as mirrors_fit at /mcp, for the server that has the tool. Asks all servers whose tools are unknown at
+// once.
 static bool mirrors_of_all_fit(struct shard *shard, const struct mcp_arrival *arrival,
                                const struct mcp_post *post) {
     char tool[METHOD_BYTES_MAX];
@@ -260,7 +263,7 @@ static void serve_message(struct shard *shard, const struct mcp_arrival *arrival
     char name[AGENT_ID_BYTES_MAX];
     if (!find(shard, post, &place))
         return;
-    memcpy(name, place.name, place.bytes); // the head goes
+    memcpy(name, place.name, place.bytes); // mcp_post_frame overwrites the head
     place.name = post->server = name;
     if (post->message.lookup.kind == BODY_REQUEST && shard->phase != HUB_SERVING)
         refuse_end(shard, post);
@@ -288,7 +291,7 @@ static void serve_post(struct shard *shard, const struct mcp_arrival *arrival) {
     serve_message(shard, arrival, &post);
 }
 
-// Whether the head names a version, and none of sessions.
+// Returns whether the head names a version that isn't one of the legacy era.
 static bool names_modern(const struct mcp_arrival *arrival) {
     struct span version = arrival->request.fields[HTTP_MCP_PROTOCOL_VERSION];
     return http_has_field(&arrival->request, HTTP_MCP_PROTOCOL_VERSION) &&
@@ -347,7 +350,7 @@ static void gone(struct shard *shard, struct mcp_exchange *exchange) {
     }
     mcp_era_leave(shard, exchange);
     mcp_exchange_end(shard, exchange);
-    if (call && call->is_initialize && !call->stream) // whose session nobody could ever use
+    if (call && call->is_initialize && !call->stream) // no client could ever use the session
         mcp_table_close(shard, call->client);
     else if (call && call->is_modern && call->gather)
         mcp_gather_cancel(shard, call->gather);
@@ -392,7 +395,7 @@ static const struct http_route routes[] = {
      .preflight = preflight},
 };
 
-// The first subscription of a client that goes on; NULL: there is none.
+// Returns a client's first subscription that isn't being ended; or NULL. `of_all`: of the subscriptions to all servers.
 static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all) {
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
         struct mcp_call *call = list_entry(node, struct mcp_call, link);
@@ -402,7 +405,8 @@ static struct mcp_call *next_listen(const struct mcp_client *client, bool of_all
     return NULL;
 }
 
-// Subscriptions end in good order, since nothing else ends them; `of_all`: those to all servers alone.
+// Ends the subscriptions of all clients with results, since subscriptions don't end by themselves. `of_all`: only
+// subscriptions to all servers.
 static void end_listens(struct shard *shard, bool of_all) {
     for (uint32_t slot = 0; mcp_http_of(shard) && slot < shard->peers.capacity; slot++) {
         struct peer *peer = shard->peers.slots[slot];
@@ -443,14 +447,15 @@ static void drain(struct shard *shard) {
         close_all(shard);
 }
 
-// All has been answered: streams end in good order, while their connections, which may be other shards', are there.
+// Closes all clients of a draining hub when no request is pending. Their streams end in good order, as the connections,
+// which may be other shards', are still open.
 static void turn(struct shard *shard) {
     const struct mcp_http *table = mcp_http_of(shard);
     if (shard->phase == HUB_DRAINING && shard->pending.count == 0 && table && table->count > 0)
         close_all(shard);
 }
 
-// Which servers there are, in their order.
+// Returns a hash of the servers' names in the order of the configuration.
 static uint64_t server_set(const struct shard *shard) {
     uint64_t hash = 1;
     for (const struct child_settings *child = shard->settings->children; child; child = child->next) {
@@ -462,7 +467,7 @@ static uint64_t server_set(const struct shard *shard) {
     return hash;
 }
 
-// The lists of all servers are others now.
+// Tells a session of all servers that the lists have changed.
 static void notify_changed(struct shard *shard, struct mcp_client *session) {
     static const char *const kinds[] = {"tools", "prompts", "resources"};
     assert(session->name_bytes == 0 && session->kind == MCP_CLIENT_SESSION);
@@ -478,7 +483,7 @@ static void notify_changed(struct shard *shard, struct mcp_client *session) {
     }
 }
 
-// Answers what a client has in progress at a server whose section is gone.
+// Ends the calls of a client whose server's section was removed.
 static void fail_calls(struct shard *shard, struct mcp_client *client) {
     assert(shard->index == 0 && client->name_bytes > 0);
     for (struct list *node = client->calls.next, *next; node != &client->calls; node = next) {
@@ -537,7 +542,7 @@ static bool holds_phase(const struct shard *shard) {
     return shard->phase == HUB_STOPPED && mcp_http_shard(shard)->exchanges_out > 0;
 }
 
-// The place of a word is its value.
+// The words of --mcp-prefix; the option's value is the word's index.
 static const char *const prefixes[] = {"conflict", "always", NULL};
 
 static const struct option options[] = {

@@ -18,9 +18,8 @@
 // An arrival that waits. Its buffer is held.
 struct mcp_wait {
     struct list link;
-    struct mcp_post
-        post; // as it was read when the wait began; the settings by which that was may have changed since
-    bool is_for_all; // it goes on without the server
+    struct mcp_post post; // as read when the wait began; the settings may have changed since
+    bool is_for_all;      // the arrival is at /mcp, and doesn't wait for a slow server
 };
 
 static mcp_exchange_serve *serve_again;
@@ -40,7 +39,7 @@ enum mcp_knowledge mcp_era_known(const struct shard *shard, const char *name, si
     return is_down ? MCP_ERA_DOWN : server->era;
 }
 
-// --- Those that wait
+// --- Arrivals that wait
 
 static void give_wait(struct shard *shard, struct mcp_wait *wait) {
     assert(shard->index == 0);
@@ -87,13 +86,13 @@ static void refuse_one(struct shard *shard, struct mcp_wait *wait, const struct 
     quota_give(&shard->quota, wait);
 }
 
-// Serves those that wait; `refuses`: or refuses them, where nobody knows the server's era. One whose server's section was removed
-// is served, since serving refuses it for that.
+// Serves the arrivals that wait for a server. `refuses`: refuses them if the era is still unknown. Arrivals at /mcp are
+// served all the same. So are arrivals whose server's section was removed, because serving refuses them.
 static void settle(struct shard *shard, struct mcp_server *server, bool refuses) {
     struct list waits;
     assert(!server->is_asked);
     list_init(&waits);
-    list_move_all(&server->waits, &waits); // what waits anew isn't among these
+    list_move_all(&server->waits, &waits); // arrivals that wait anew aren't in this list
     refuses &= server->era == MCP_ERA_UNKNOWN && mcp_server_section(shard, server->name, server->name_bytes);
     while (!list_empty(&waits)) {
         struct mcp_wait *wait = list_entry(waits.next, struct mcp_wait, link);
@@ -136,7 +135,7 @@ static void answered(struct shard *shard, struct mcp_call *call, struct parcel *
     settle(shard, server, true);
 }
 
-// Serves the arrivals at /mcp that go on without a slow server. All others wait for the answer.
+// Serves the arrivals at /mcp, which don't wait for a slow server. All other arrivals wait for the answer.
 static void question_is_late(struct shard *shard, struct mcp_call *call) {
     const struct mcp_client *client = call->client;
     struct mcp_server *server = mcp_server_find(shard, client->name, client->name_bytes);
@@ -171,7 +170,7 @@ static void put_question(struct text *body, const char *method, const char *curs
     text_put(body, "}}");
 }
 
-// In the name of a user. The body is taken.
+// Sends a question in the name of a user, and takes the body. Returns false if there is no room.
 static bool send_question(struct shard *shard, const struct mcp_server *server, const struct user *user,
                           struct text *body,
                           void (*take_answer)(struct shard *shard, struct mcp_call *call,
@@ -196,7 +195,8 @@ static bool send_question(struct shard *shard, const struct mcp_server *server, 
     return true;
 }
 
-// False: nothing was asked. The hub may have refused the question, and the answer been taken, before this returns.
+// Asks a server for its era. Returns false if no question was sent. The answer may have been taken before this returns,
+// if the hub refuses the question.
 static bool ask(struct shard *shard, struct mcp_server *server, const struct user *user) {
     struct text body;
     put_question(&body, "server/discover", NULL, 0);
@@ -212,13 +212,13 @@ static bool ask(struct shard *shard, struct mcp_server *server, const struct use
 
 static void end_lists(struct shard *shard, struct mcp_server *server) {
     server->is_listing = false;
-    if (!server->is_asked) // else they wait for that, too
+    if (!server->is_asked) // else the arrivals wait for the era, too
         settle(shard, server, false);
 }
 
 static void take_tools(struct shard *shard, struct mcp_call *call, struct parcel *answer);
 
-// Takes a page; true: the next one was asked for.
+// Takes a page of a server's tools. Returns true if the next page was asked for.
 static bool take_page(struct shard *shard, struct mcp_server *server, const struct user *user,
                       const struct parcel *answer) {
     enum { PAGES_MAX = 1000 };
@@ -273,7 +273,7 @@ void mcp_era_ask_tools(struct shard *shard, const struct user *user, const char 
 
 // --- Waiting
 
-// Keeps what was read of an arrival, as long as its buffer is held.
+// Copies a post into a wait, and holds the buffer to which the post points.
 static void keep_post(struct mcp_wait *wait, const struct mcp_arrival *arrival, const struct mcp_post *post) {
     struct mcp_post *kept = &wait->post;
     *kept = *post;
@@ -284,7 +284,7 @@ static void keep_post(struct mcp_wait *wait, const struct mcp_arrival *arrival, 
     buffer_hold(kept->frame.buffer);
 }
 
-// False: it was refused.
+// Makes an arrival wait for a server. Returns false if the arrival was refused, for want of memory.
 static bool wait_at(struct shard *shard, const struct mcp_arrival *arrival, const struct mcp_post *post,
                     struct mcp_server *server) {
     struct mcp_exchange *exchange = arrival->exchange;

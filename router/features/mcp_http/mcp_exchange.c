@@ -29,11 +29,11 @@ void mcp_exchange_set(mcp_exchange_serve *serve, mcp_exchange_gone *gone) {
 
 // Kinds of mail.
 enum {
-    MAIL_MCP_REQUEST, // to shard 0, to be served
-    MAIL_MCP_ANSWER,  // home, with its answer
-    MAIL_MCP_EVENT,   // a parcel: an event of its answer
+    MAIL_MCP_REQUEST, // an exchange to shard 0, which serves the request
+    MAIL_MCP_ANSWER,  // an exchange back to its shard, with its answer
+    MAIL_MCP_EVENT,   // a parcel to the connection's shard: an event of the answer
     MAIL_MCP_GONE,    // to shard 0: the connection has gone
-    MAIL_MCP_LEFT,    // home: shard 0 knows that
+    MAIL_MCP_LEFT,    // to the connection's shard: shard 0 has had MAIL_MCP_GONE
 };
 
 static void post(struct shard *shard, uint32_t to, struct mail *mail, unsigned kind, uint8_t detail) {
@@ -53,7 +53,7 @@ static void give(struct shard *shard, struct mcp_exchange *exchange) {
     quota_give(&shard->quota, exchange);
 }
 
-// The connection is being closed.
+// Detaches an exchange from its connection, which is being closed, and tells shard 0.
 static void leave(struct shard *shard, struct exchange *http) {
     struct mcp_exchange *exchange = http->inbound;
     assert(exchange->exchange == http);
@@ -70,7 +70,7 @@ static void leave(struct shard *shard, struct exchange *http) {
     post(shard, 0, &exchange->gone_mail, MAIL_MCP_GONE, 0);
 }
 
-// All bytes of the request, for shard 0 to copy.
+// Puts all bytes of the request into a parcel for shard 0. Returns false without memory.
 static bool pack(struct shard *shard, const struct http_call *call, struct mcp_exchange *exchange) {
     const struct frame *frame = call->frame;
     struct unit whole = {.sized = true, .bytes = frame->unit->bytes, .body_bytes = frame->unit->bytes};
@@ -113,7 +113,7 @@ void mcp_exchange_take(struct shard *shard, struct http_call *call) {
 
 enum { EVENT_IS_NOTIFICATION = 1 };
 
-// Moves the lines to the head, which goes out with the first event.
+// Moves stream_lines to the head, which is sent with the first event.
 static void take_stream_lines(struct http_note *note, struct mcp_exchange *exchange) {
     if (note->streams || !exchange->stream_lines)
         return;
@@ -158,7 +158,7 @@ static void answer_home(struct shard *shard, struct exchange *http, struct mcp_e
     }
 }
 
-// Takes an exchange that was answered.
+// Takes an answered exchange back on the connection's shard, and sends the answer.
 static void return_home(struct shard *shard, struct mcp_exchange *exchange) {
     struct exchange *http = exchange->exchange;
     assert(connection_shard(exchange->connection) == shard->index);
@@ -206,7 +206,7 @@ static bool put_head(struct parcel *event, size_t body_bytes, const char *id, bo
     static const char hex[] = "0123456789abcdef";
     char head[32 + SSE_HEAD_BYTES_MAX], line[SSE_HEAD_BYTES_MAX];
     size_t line_bytes = sse_head(line, NULL, id, id ? strlen(id) : 0), at = 0;
-    uint64_t bytes = line_bytes + body_bytes + 2; // and two line feeds
+    uint64_t bytes = line_bytes + body_bytes + 2; // with the two line feeds of the tail
     if (!is_1_0) {
         for (int shift = 60; shift >= 0; shift -= 4)
             if (bytes >> shift)
@@ -218,11 +218,11 @@ static bool put_head(struct parcel *event, size_t body_bytes, const char *id, bo
     return parcel_set_head(event, head, at + line_bytes);
 }
 
-// Each event, or comment, is a chunk of its own.
+// The frames of an event: each event is a chunk of its own. HTTP/1.0 has no chunks.
 static const struct wire wire_event = {.name = "event", .tail = "\n\n", .tail_bytes = 2};
 static const struct wire wire_event_chunk = {.name = "event chunk", .tail = "\n\n\r\n", .tail_bytes = 4};
 
-// An event or comment of the hub's own, with the lines that are all of it.
+// Returns a dressed event or comment that consists of these lines; NULL without memory.
 static struct parcel *plain(struct shard *shard, const struct mcp_exchange *exchange, const char *lines) {
     char length[24];
     struct text text;

@@ -26,7 +26,8 @@ bool mcp_gather_serves(const struct shard *shard, const struct child_settings *c
            (!in_session || !mcp_inventory_lacks_sessions(shard, child->name, strlen(child->name)));
 }
 
-// The session that begins asks all: another process may have sessions.
+// Returns whether a server takes part in a gather for this call. initialize also asks servers that have refused a
+// session, because another process may have sessions.
 static bool takes_part(const struct shard *shard, const struct child_settings *child,
                        const struct mcp_call *call) {
     return mcp_gather_serves(shard, child, call->client->user, !call->is_modern && !call->is_initialize);
@@ -79,7 +80,7 @@ struct mcp_gather *mcp_gather_begin(struct shard *shard, struct mcp_call *call, 
     return gather;
 }
 
-// The answer to a part whose gather is gone.
+// Drops the answer to a part whose gather was freed.
 static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(!call->part_of && !call->http);
     if (answer)
@@ -88,7 +89,7 @@ static void abandoned(struct shard *shard, struct mcp_call *call, struct parcel 
     mcp_call_free(shard, call);
 }
 
-// Gives up a part that is a call of another client: the gather's own client frees the others.
+// Gives up a part's call if another client makes that call. The gather's own client frees its own calls.
 static void abandon(struct shard *shard, const struct mcp_gather *gather, struct mcp_part *part) {
     struct mcp_call *call = part->call;
     assert(shard->index == 0);
@@ -135,7 +136,7 @@ static void close_one(struct shard *shard, struct mcp_gather *gather) {
 static void ask_part(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
                      const char *cursor, size_t bytes);
 
-// Asks for the next page, if there is one.
+// Asks for a part's next page. Returns false if there is no page to ask for.
 static bool goes_on(struct shard *shard, struct mcp_gather *gather, struct mcp_part *part,
                     const struct mcp_body *body) {
     assert(shard->index == 0);

@@ -25,7 +25,7 @@ static int sextet_of(uint8_t letter) {
     return at ? (int)(at - alphabet) : -1;
 }
 
-// SIZE_MAX: it is none.
+// Decodes base64 and returns the length; SIZE_MAX: the text is no base64, or is too long.
 static size_t decode_base64(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     assert(text || bytes == 0);
     size_t count = 0, padding = 0;
@@ -59,7 +59,8 @@ static bool is_visible(const uint8_t *text, size_t bytes) {
     return true;
 }
 
-// Decodes a field's value: =?base64?…?= stands for bytes that a header field can't have. SIZE_MAX: the value is malformed.
+// Decodes a field's value: =?base64?…?= stands for bytes that a header field can't have. Returns SIZE_MAX if the value
+// is malformed or too long.
 static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capacity) {
     static const char before[] = "=?base64?", behind[] = "?=";
     enum { BEFORE = sizeof before - 1, BEHIND = sizeof behind - 1 };
@@ -72,7 +73,7 @@ static size_t decode(const uint8_t *text, size_t bytes, char *out, size_t capaci
     return bytes;
 }
 
-// Whether a field is there once, and means the same as a string of the body.
+// Returns whether a field occurs once and equals a string of the body.
 static bool field_is_item(const struct mcp_post *post, enum http_field field, const struct json_item *item) {
     char given[TEXT_BYTES_MAX], expected[TEXT_BYTES_MAX];
     struct span value = post->http->fields[field];
@@ -83,7 +84,7 @@ static bool field_is_item(const struct mcp_post *post, enum http_field field, co
     return given_bytes != SIZE_MAX && bytes == given_bytes && memcmp(given, expected, bytes) == 0;
 }
 
-// Whether a value of the head means the same as an argument: a number by its value.
+// Returns whether a field's value equals an argument. Numbers are compared by value.
 static bool value_is_argument(const struct mcp_post *post, struct span value,
                               const struct json_item *argument) {
     char given[TEXT_BYTES_MAX + BUFFER_SLACK_BYTES], expected[TEXT_BYTES_MAX];
@@ -105,7 +106,7 @@ static bool value_is_argument(const struct mcp_post *post, struct span value,
         return bytes == 4 && memcmp(given, "true", 4) == 0;
     case JSON_FALSE:
         return bytes == 5 && memcmp(given, "false", 5) == 0;
-    default: // no field can have such a value
+    default: // no field can mirror an object or array
         return false;
     }
 }

@@ -54,7 +54,7 @@ static void give(struct shard *shard, struct mcp_event *event) {
     quota_give(&shard->quota, event);
 }
 
-// Drops an event. It is counted where its client hasn't had it.
+// Drops an event. An event that was never sent is counted as lost.
 static void drop(struct shard *shard, struct mcp_event *event, enum counter counter) {
     struct mcp_history_stream *stream = event->stream;
     if (event->number > stream->sent)
@@ -88,7 +88,7 @@ bool mcp_history_add(struct shard *shard, struct mcp_client *client, struct mcp_
     bool fits = body->bytes <= mcp_option(shard, MCP_OPTION_HISTORY);
     struct mcp_event *event = fits ? quota_take(&shard->quota, sizeof *event + body->bytes) : NULL;
     if (!event) {
-        stream->gone = number; // nobody may go on before it
+        stream->gone = number; // no client may continue before this event
         return false;
     }
     *event = (struct mcp_event){.client = client,
@@ -138,7 +138,7 @@ bool mcp_history_relieve(struct shard *shard) {
     return true;
 }
 
-// --- Places
+// --- Event ids
 
 void mcp_history_put_id(const struct mcp_history_stream *stream, uint64_t number,
                         char out[MCP_EVENT_ID_BYTES]) {
@@ -151,12 +151,12 @@ void mcp_history_put_id(const struct mcp_history_stream *stream, uint64_t number
     out[count + 1 + more] = '\0';
 }
 
-static const uint64_t NUMBER_MAX = UINT64_C(1) << 53; // of what was never reached
+static const uint64_t NUMBER_MAX = UINT64_C(1) << 53; // no stream or event has this number
 
 static bool read_id(const uint8_t *id, size_t bytes, uint64_t *stream, uint64_t *number) {
     const uint8_t *dash = bytes ? memchr(id, '-', bytes) : NULL;
     if (!dash || dash == id || dash + 1 == id + bytes || id[0] == '0' || dash[1] == '0')
-        return false; // one text means one place
+        return false; // one event has one id, without leading zeros
     return text_read_digits(id, (size_t)(dash - id), NUMBER_MAX, stream) &&
            text_read_digits(dash + 1, (size_t)(id + bytes - dash - 1), NUMBER_MAX, number);
 }

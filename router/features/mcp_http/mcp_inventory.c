@@ -7,11 +7,12 @@
 #include "router/features/mcp_http/mcp_header_rules.h"
 #include "router/features/mcp_http/mcp_table.h"
 
-// A server that lists more isn't known by its lists: its calls are looked for each time, and its mirrors aren't compared.
+// Bounds of a server's lists. A list with more bytes of names isn't kept: each call asks the servers again. Mirrors
+// beyond the bounds aren't compared.
 enum { DEPTH_MAX = 8, NAMES_BYTES_MAX = 1 << 20, MIRRORS_MAX = 1024 };
 
-// An argument of a tool, which clients mirror in a field of the head. Its memory has, one behind the other: the tool's
-// name, the field's, and the keys that lead to the argument, each behind its length.
+// An argument of a tool that clients mirror in a field of the head. `text` has the tool's name, the field's name, and
+// the keys that lead to the argument, each behind its length.
 struct mirror {
     struct list link; // in mcp_inventory.mirrors
     uint32_t tool_bytes, field_bytes, path_bytes;
@@ -197,7 +198,7 @@ static bool add_mirror(struct walk *walk, struct span field) {
     return true;
 }
 
-// Adds the mirrors of a schema's properties, and of those of its objects.
+// Adds the mirrors of a schema's properties, and of the properties of its objects. Returns false without memory.
 static bool add_mirrors(struct walk *walk, struct span schema, unsigned depth) {
     struct json_item properties = json_member(walk->text, schema, "properties"), item;
     struct json_walk members;
@@ -237,7 +238,8 @@ static void drop_mirrors_of(struct walk *walk) {
     }
 }
 
-// `again`: the tool may have been listed before.
+// Adds the mirrors of a tool. `again`: the tool may have been listed before, and earlier mirrors are dropped. Returns
+// false without memory.
 static bool add_tool(struct shard *shard, struct mcp_inventory *inventory, const uint8_t *text,
                      const struct json_item *tool, struct span name, bool again) {
     struct json_item schema = json_member(text, tool->value, "inputSchema");
@@ -269,8 +271,8 @@ static bool add_all(struct shard *shard, struct mcp_inventory *inventory, enum m
     return true;
 }
 
-// Begins a list with its first page, or goes on with the list that the same process has begun. False: a page of another
-// list, without the pages before, is passed over.
+// Begins a list with its first page, or continues a list that the same process has begun. Returns false if the page
+// continues no such list.
 static bool begin_page(struct shard *shard, const struct mcp_server *server, struct mcp_inventory *inventory,
                        enum mcp_list list, bool is_first) {
     struct mcp_listed *listed = &inventory->lists[list];
@@ -290,7 +292,7 @@ void mcp_inventory_add(struct shard *shard, const char *name, size_t bytes, enum
     if (!inventory || !lookup_has(&page->lookup, KEY_RESULT) ||
         page->lookup.type[KEY_RESULT] != JSON_OBJECT || !begin_page(shard, server, inventory, list, is_first))
         return;
-    if (!add_all(shard, inventory, list, page, !is_first)) { // half of it would mislead
+    if (!add_all(shard, inventory, list, page, !is_first)) { // half a list would mislead
         clear(shard, inventory, list);
         return;
     }
@@ -302,8 +304,8 @@ void mcp_inventory_add(struct shard *shard, const char *name, size_t bytes, enum
 
 // --- Mirrors
 
-// Finds the member of an object by its key; type JSON_NONE: there is none. False: the key is there twice, so that two readers
-// could find two.
+// Finds the member of an object by its key; type JSON_NONE: there is none. Returns false if the key occurs twice,
+// because two readers could then find different values.
 static bool find_member(const uint8_t *body, struct span object, const char *key, size_t bytes,
                         struct json_item *out) {
     struct json_walk walk;
@@ -321,7 +323,7 @@ static bool find_member(const uint8_t *body, struct span object, const char *key
     return true;
 }
 
-// Finds the argument of a mirror. False: a key on the way is there twice.
+// Finds the argument of a mirror. Returns false if a key that leads to the argument occurs twice.
 static bool find_argument(const struct mirror *mirror, const uint8_t *body, struct json_item arguments,
                           struct json_item *out) {
     const char *path = mirror->text + mirror->tool_bytes + mirror->field_bytes;

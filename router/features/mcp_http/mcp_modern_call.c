@@ -22,7 +22,6 @@ static bool has_instance(const struct shard *shard, const char *name, size_t byt
     return record && child_record_is_each(record);
 }
 
-// Where each user has an instance of the server, that instance serves all of the user's requests.
 struct mcp_client *mcp_modern_call_client(struct shard *shard, const struct user *user, const char *name,
                                           size_t bytes) {
     assert(shard->index == 0);
@@ -128,7 +127,7 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *c
     exchange_close(shard, exchange);
 }
 
-// Forwards a notification, but for a cancel: a client of this era cancels by closing its connection.
+// Forwards a notification, but drops a cancel: a client of the modern era cancels a request by closing its connection.
 static void take_notification(struct shard *shard, struct mcp_post *post, struct mcp_client *client) {
     assert(shard->index == 0);
     struct mcp_exchange *exchange = post->exchange;

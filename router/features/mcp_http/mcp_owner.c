@@ -7,15 +7,15 @@
 #include "router/features/mcp_calls/tool_list.h"
 #include "router/features/mcp_http/mcp_inventory.h"
 
-// Whether a server is known to have what a user is shown under a name or URI.
+// Returns whether a server is known to list a name or URI, and the user is shown that element.
 static bool has(const struct shard *shard, const struct user *user, const char *server, size_t server_bytes,
                 enum mcp_list list, const char *name, size_t bytes) {
     return mcp_inventory_has(shard, server, server_bytes, list, name, bytes) &&
            (list != MCP_TOOLS || tool_list_shows(shard, user, server, server_bytes, name, bytes));
 }
 
-// Finds the server whose prefix the name begins with: of several the one with the longest prefix, and of several with that
-// prefix the first that is known to have what stands behind. False: there is none.
+// Finds the server whose prefix the name begins with. The longest prefix wins. Among servers with the same prefix, the
+// first wins that is known to list the rest of the name, else the first of all. Returns false if there is none.
 static bool find_prefixed(const struct shard *shard, const struct user *user, bool in_session,
                           enum mcp_list list, const char *name, size_t bytes, struct mcp_owner *owner) {
     char prefix[AGENT_ID_BYTES_MAX + 2];

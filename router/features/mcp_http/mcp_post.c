@@ -10,7 +10,8 @@
 
 // --- The head
 
-// A weight of 0 refuses the type (RFC 9110, section 12.4.2).
+// Returns whether a range of media types has a weight above 0. A weight of 0 refuses the type (RFC 9110, section
+// 12.4.2).
 static bool has_weight(const uint8_t *text, size_t bytes) {
     for (size_t at = 0; at + 2 < bytes; at++) {
         if (text[at] != ';')
@@ -32,9 +33,10 @@ static bool range_is(const uint8_t *text, size_t bytes, const char *range) {
     return bytes == strlen(range) && strncasecmp((const char *)text, range, bytes) == 0;
 }
 
-// Whether a type is taken: the most specific range that names the type says so (RFC 9110, section 12.5.1).
+// Whether a client takes a media type. The most specific range that matches the type decides (RFC 9110, section
+// 12.5.1).
 struct taking {
-    int rank; // of that range: 0 is none, 1 all types, 2 a type and all its subtypes, 3 the type itself
+    int rank; // of that range: 0 no range, 1 all types, 2 a type and all its subtypes, 3 the type itself
     bool is_taken;
 };
 
@@ -107,7 +109,7 @@ static bool is_plain(const uint8_t *body, struct span key, const char *text) {
     return key.bytes == strlen(text) + 2 && memcmp(body + key.at + 1, text, key.bytes - 2) == 0;
 }
 
-// Finds members of an object; the first one that occurs twice or has an escape in its key is returned, else NULL.
+// Finds members of an object. Returns the first of the keys that occurs twice or is written with an escape; else NULL.
 static const char *read_members(const uint8_t *body, struct span object, const char *const *keys,
                                 size_t count, struct json_item *out) {
     struct json_walk walk;

@@ -1,11 +1,11 @@
-// A message that was POSTed to an MCP path, as it was read (mcp_post.h).
+// A message that was POSTed to an MCP path, after it was read (mcp_post.h).
 #pragma once
 
 #include "core/mcp/mcp_message.h"
 #include "router/engine/message/message.h"
 #include "router/features/mcp_http/mcp_exchange.h"
 
-// The keys of params that the hub reads here, beside those that it reads of all bodies.
+// The keys of params that the hub reads in a post, beside the keys that the hub reads in all bodies.
 #define MCP_PARAMS(X)                                                                                        \
     X(MCP_PARAM_NAME, "name")                                                                                \
     X(MCP_PARAM_URI, "uri")                                                                                  \
@@ -37,13 +37,13 @@ struct mcp_post {
     struct mcp_exchange *exchange;
     const uint8_t *head;
     const struct http_request *http;
-    bool takes_json, takes_events;
-    const char *server; // that the path names; bytes 0: all, or the path isn't known yet
+    bool takes_json, takes_events; // the answers that the client takes (Accept)
+    const char *server;            // the path's; 0 bytes: all servers, or the path isn't read yet
     uint32_t server_bytes;
-    // Of the body.
+    // From the body.
     struct frame frame;
     struct unit unit;
-    struct message message; // its peer isn't set yet
+    struct message message; // without a peer until the message is routed
     struct reply_to to;     // with the request's id, unchanged
     enum mcp_method method;
     struct json_item params[MCP_PARAMS_COUNT];

@@ -45,7 +45,7 @@ void mcp_reply_note(struct shard *shard, const struct message *message, const st
     struct message unrouted = *message;
     unrouted.peer = NULL;
     unrouted.unrouted = source;
-    message_defer(&unrouted, NULL); // the source is attached to nobody
+    message_defer(&unrouted, NULL); // the source is attached to no target
     feature_message_refused(shard, &unrouted, error);
 }
 

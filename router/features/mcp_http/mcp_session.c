@@ -32,7 +32,7 @@ static void refuse(struct shard *shard, const struct mcp_post *post, unsigned st
         mcp_reply_error(shard, post, status, error, &data);
 }
 
-// --- Finding it
+// --- Finding the session
 
 static bool is_elsewhere(const struct mcp_client *session, const struct mcp_exchange *exchange,
                          const char *name, size_t bytes) {
@@ -48,7 +48,7 @@ static bool has_legacy_version(const uint8_t *head, const struct http_request *r
             mcp_legacy_version((const char *)head + version.at, version.bytes));
 }
 
-// The session that a request names; NULL: there is none, and the request was answered.
+// Returns the session that a request names. Returns NULL if there is none, and refuses the request.
 static struct mcp_client *find(struct shard *shard, const struct mcp_post *post, const char *name,
                                size_t bytes) {
     const struct http_request *request = post->http;
@@ -76,7 +76,7 @@ static struct mcp_client *find(struct shard *shard, const struct mcp_post *post,
 
 // --- Answers
 
-// Opens the session if the server has accepted it. Otherwise the server's answer goes to the client, and the session ends.
+// Answers initialize. If the server has accepted, the client gets the session's id. Otherwise the session ends.
 static void answer_initialize(struct shard *shard, struct mcp_call *call, struct parcel *answer) {
     assert(shard->index == 0);
     struct mcp_client *session = call->client;
@@ -130,7 +130,8 @@ static void ask(struct shard *shard, struct mcp_post *post, struct mcp_client *s
     exchange_close(shard, exchange);
 }
 
-// Until the server has answered, the version is the client's.
+// Returns whether streams begin with an empty event in the client's version, which counts until the server has
+// answered.
 static bool asks_for_primed(const struct mcp_post *post) {
     char version[32];
     size_t bytes = mcp_post_text(post, &post->params[MCP_PARAM_VERSION], version, sizeof version);
@@ -155,7 +156,7 @@ static void open_session(struct shard *shard, struct mcp_post *post, const char 
         return;
     }
     session->primes = asks_for_primed(post);
-    post->exchange->stream_lines = mcp_table_line(session); // it may have to begin before the server answers
+    post->exchange->stream_lines = mcp_table_line(session); // a stream may begin before the server answers
     if (bytes)
         ask(shard, post, session, true);
     else
@@ -180,7 +181,7 @@ static void forward_unanswered(struct shard *shard, struct mcp_post *post, struc
     mcp_reply_status(shard, exchange, 202, NULL);
 }
 
-// The hub answers: on a stream where the client takes events alone.
+// Answers a ping: on a stream if the client takes events alone.
 static void answer_ping(struct shard *shard, const struct mcp_post *post, struct mcp_client *session) {
     struct text body;
     if (post->takes_json) {
@@ -233,7 +234,7 @@ void mcp_session_post(struct shard *shard, struct mcp_post *post, const char *na
 
 // --- GET and DELETE
 
-// Such a request bears no message.
+// Returns a post without a message, for a GET or a DELETE.
 static struct mcp_post unread_of(const struct mcp_arrival *arrival) {
     return (struct mcp_post){.exchange = arrival->exchange, .head = arrival->head, .http = &arrival->request};
 }

@@ -19,7 +19,8 @@
 
 // --- Events
 
-// Begins what is kept of a stream: with an empty event, so that the client has a place from which it may go on.
+// Begins a stream of the history. An empty event comes first if client->primes, so that the client has an id from which
+// to continue.
 static void begin(struct shard *shard, struct mcp_client *client, struct mcp_history_stream **stream,
                   struct mcp_exchange *http) {
     char id[MCP_EVENT_ID_BYTES];
@@ -38,7 +39,8 @@ static void drop(struct shard *shard, const struct mcp_client *client, struct pa
     send_release(shard, parcel);
 }
 
-// Puts a body on a stream, and takes the body. Without a connection the body is kept. False: it was lost.
+// Sends a body on a stream, and takes the body. Without a connection the history keeps the body. Returns false if the
+// body was lost.
 static bool put(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream,
                 struct mcp_exchange *http, struct parcel *body, enum counter loss) {
     char id[MCP_EVENT_ID_BYTES];
@@ -85,7 +87,7 @@ bool mcp_stream_primes(const char *version, size_t bytes) {
     return mcp_legacy_version(version, bytes) >= first;
 }
 
-// Whether a session's streams begin with an empty event, by the version that the server has answered.
+// Sets client->primes by the version that the server has answered.
 static void note_version(struct shard *shard, struct mcp_client *client, const struct parcel *answer) {
     struct mcp_body body;
     char text[32];
@@ -142,7 +144,8 @@ static bool has_stream(const struct mcp_call *call) {
     return call->http && call->takes_events;
 }
 
-// The latest request in progress that has a stream; or NULL. `gone`: of those without a connection, whose events are kept.
+// Returns the latest request in progress that has a stream; or NULL. `gone`: of the requests without a connection,
+// whose events are kept.
 static struct mcp_call *latest(const struct mcp_client *client, bool gone) {
     for (struct list *node = client->calls.prev; node != &client->calls; node = node->prev) {
         struct mcp_call *call = call_of(node);
@@ -152,7 +155,7 @@ static struct mcp_call *latest(const struct mcp_client *client, bool gone) {
     return NULL;
 }
 
-// On the stream of a call.
+// Sends a body on the stream of a call. Returns false if the body was lost.
 static bool put_at(struct shard *shard, struct mcp_call *call, struct parcel *body, enum counter loss) {
     if (call->http)
         begin(shard, call->client, &call->stream, call->http);
@@ -171,7 +174,7 @@ static void keep_waiting(struct shard *shard, struct mcp_client *client, struct 
     }
 }
 
-// Refuses a server's question, as the client has no stream on which the question could go out.
+// Refuses a server's request to the client, because the client has no stream for it.
 static void refuse_question(struct shard *shard, uint64_t hub_id) {
     assert(shard->index == 0);
     struct pending *pending = pending_find(&shard->pending, hub_id);
@@ -183,8 +186,8 @@ static void refuse_question(struct shard *shard, uint64_t hub_id) {
     completion_error(shard, pending, ERROR_METHOD_NOT_FOUND, &data);
 }
 
-// Asks a client a server's question: on a connection, or kept for the next connection. The modern era has no such questions,
-// and its clients couldn't answer.
+// Sends a server's request to a client: on a connection, or keeps the request for the next connection. Refuses the
+// request to a client of the modern era, which couldn't answer.
 static void ask(struct shard *shard, struct mcp_client *client, struct parcel *parcel) {
     assert(shard->index == 0);
     bool is_session = client->kind == MCP_CLIENT_SESSION, is_sent = false;
@@ -202,8 +205,8 @@ static void ask(struct shard *shard, struct mcp_client *client, struct parcel *p
         refuse_question(shard, hub_id);
 }
 
-// Finds the call of a client of the modern era that a notification is for: the subscription with this hub id, or with 0 the
-// call that asks for what is logged. NULL: there is none, or several ask.
+// Finds the call of a client of the modern era that a notification is for: the subscription with this hub id, or with 0
+// the call that asks for log messages. Returns NULL if there is none, or several calls ask.
 static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) {
     struct mcp_call *found = NULL;
     for (struct list *node = client->calls.next; node != &client->calls; node = node->next) {
@@ -217,8 +220,8 @@ static struct mcp_call *modern_call(struct mcp_client *client, uint64_t hub_id) 
     return found;
 }
 
-// Returns the stream of that call, or of the call to all servers of which that call is a part. NULL: there is no stream, or the
-// parcel was taken (*parcel is NULL then).
+// Returns the stream of the call that a notification is for, or of the call to all servers that has this call as a
+// part. Returns NULL if there is no stream, or if the gather has taken the parcel, and sets *parcel to NULL then.
 static struct mcp_exchange *modern_stream(struct shard *shard, struct mcp_client *client,
                                           struct parcel **parcel) {
     struct mcp_call *call = modern_call(client, (*parcel)->note ? (*parcel)->source : 0);
@@ -288,7 +291,8 @@ static void end_listener(struct shard *shard, struct mcp_client *client) {
     mcp_exchange_end(shard, http);
 }
 
-// Makes a stream GET's: what never went out on the one before goes out there.
+// Makes a stream the client's stream of GET. Events that were never sent on the earlier stream of GET move to the new
+// one.
 static void listen_on(struct shard *shard, struct mcp_client *client, struct mcp_history_stream *stream) {
     struct mcp_history_stream *before = client->listening;
     assert(stream && stream->is_listening);
@@ -332,7 +336,7 @@ void mcp_stream_open(struct shard *shard, struct mcp_client *client, struct mcp_
     client->used_ms = shard_now_ms(shard);
     begin(shard, client, &stream, http);
     if (!http->streams)
-        mcp_exchange_comment(shard, http); // its head goes out with it
+        mcp_exchange_comment(shard, http); // sends the head
     if (stream) {
         stream->is_listening = true;
         listen_on(shard, client, stream);
@@ -351,7 +355,7 @@ static struct mcp_call *call_of_stream(const struct mcp_client *client,
     return NULL;
 }
 
-// Goes on with a request that is in progress.
+// Continues the stream of a request in progress on another connection.
 static void go_on(struct shard *shard, struct mcp_call *call, struct mcp_exchange *http) {
     struct mcp_exchange *before = part(call);
     if (before)
@@ -404,7 +408,7 @@ void mcp_stream_close(struct shard *shard, struct mcp_client *client) {
 
 // --- Time
 
-// Returns when a stream will have been silent for too long.
+// Sends a comment on a stream that has been silent for `pause_ms`. Returns when the next comment is due, in ms.
 static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struct mcp_history_stream **stream,
                            struct mcp_exchange *http, uint64_t pause_ms) {
     assert(shard->index == 0);
@@ -416,7 +420,8 @@ static uint64_t keep_alive(struct shard *shard, struct mcp_client *client, struc
     return http->sent_ms + pause_ms;
 }
 
-// Returns when the time of a call to all servers, or of the hub's own question, is over.
+// Calls `late` of a call or of its gather once --mcp-gather has passed. Returns when `late` is due, in ms; UINT64_MAX:
+// never.
 static uint64_t end_gather(struct shard *shard, struct mcp_call *call) {
     struct mcp_gather *gather = call->gather;
     uint64_t due_ms = call->began_ms + mcp_option(shard, MCP_OPTION_GATHER_NS) / 1000000;

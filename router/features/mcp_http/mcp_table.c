@@ -82,7 +82,8 @@ static void count_in(struct shard *shard, struct mcp_client *client) {
         atomic_fetch_add_explicit(&client->record->web_sessions, 1, memory_order_relaxed);
 }
 
-// The record may have become another server's, which counts anew.
+// Counts a session off. The record may have become another server's, and its count has begun anew: then the count may
+// be left as it is.
 static void count_out(struct shard *shard, struct mcp_client *client) {
     struct child_record *record = client->record;
     if (client->kind != MCP_CLIENT_SESSION)

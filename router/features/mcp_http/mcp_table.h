@@ -1,4 +1,5 @@
-// The clients that last: sessions, found by their ids, and users of servers with an instance for each. All on shard 0.
+// Keeps the clients that outlast a request: sessions, which are found by their ids, and users of servers with an
+// instance for each user. Shard 0 keeps all clients.
 #pragma once
 
 #include "core/base/hash_table.h"
@@ -9,11 +10,11 @@
 
 // The feature's own options (mcp_endpoint.c).
 enum mcp_option {
-    MCP_OPTION_SESSIONS_MAX, // a quarter of them may be one user's
+    MCP_OPTION_SESSIONS_MAX, // one user may have a quarter of the sessions
     MCP_OPTION_SESSION_IDLE_NS,
     MCP_OPTION_KEEP_ALIVE_NS,
-    MCP_OPTION_PREFIX,    // names of tools and prompts stand behind their servers' always
-    MCP_OPTION_GATHER_NS, // for which all servers together may take to answer one question
+    MCP_OPTION_PREFIX,    // not 0: names of tools and prompts always have a prefix
+    MCP_OPTION_GATHER_NS, // the time in which all servers must answer one question
     MCP_OPTION_HISTORY
 };
 
@@ -26,18 +27,18 @@ enum mcp_http_gauge { MCP_HTTP_GAUGE_CLIENTS, MCP_HTTP_GAUGE_SESSIONS, MCP_HTTP_
 struct mcp_http {
     struct list clients;      // struct mcp_client.link
     struct hash_table by_id;  // struct mcp_client.by_id
-    struct list servers;      // of which something is known (mcp_era.c)
-    struct siphash_key names; // of session ids, which are published
-    struct list events;       // struct mcp_event.by_age: what all sessions keep (mcp_history.h)
-    uint64_t history_bytes;   // of memory for these
-    uint64_t made;            // how many there have been
+    struct list servers;      // struct mcp_server.link
+    struct siphash_key names; // the key from which session ids are made
+    struct list events;       // struct mcp_event.by_age, of all sessions (mcp_history.h)
+    uint64_t history_bytes;   // memory that these events take
+    uint64_t made;            // how many session ids were made
     uint64_t server_set;      // a hash of all servers' names, in their order
-    uint32_t count;           // of clients
+    uint32_t count;           // the length of `clients`
 };
 
 // The feature's state on a shard.
 struct mcp_http_shard {
-    struct mcp_http *table; // of shard 0; NULL: MCP isn't served
+    struct mcp_http *table; // on shard 0; NULL: another shard, or MCP isn't served
     uint32_t exchanges_out; // requests of this shard's connections that aren't answered
 };
 
@@ -48,22 +49,22 @@ static inline struct mcp_http *mcp_http_of(const struct shard *shard) {
     return mcp_http_shard(shard)->table;
 }
 
-// False without memory.
+// Makes the table. Returns false without memory.
 bool mcp_table_open(struct shard *shard);
-// All clients have gone.
+// Frees the table. All clients must have gone.
 void mcp_table_free(struct shard *shard);
-// Returns whether this user may have one more client that lasts.
+// Returns whether the table has room for one more client of this user.
 bool mcp_table_has_room(const struct shard *shard, const struct user *user);
-// Adds a client that lasts. A session gets its id, by which mcp_table_find finds it from now on. False without memory.
+// Adds a client. A session gets its id, by which mcp_table_find finds the session. Returns false without memory.
 bool mcp_table_add(struct shard *shard, struct mcp_client *client);
-// Ends a client and all of its calls. The client is freed once the work at hand is over.
+// Ends a client and all of its calls. The turn frees the client with its seat (peer_teardown.h).
 void mcp_table_close(struct shard *shard, struct mcp_client *client);
-// Returns the head's line with a session's id, in memory of its own; NULL without memory.
+// Returns the line of a head with a session's id, in memory of its own; NULL without memory.
 char *mcp_table_line(const struct mcp_client *session);
-// Removes a client, if it was added.
+// Removes a client if it was added.
 void mcp_table_remove(struct shard *shard, struct mcp_client *client);
 // Returns the session with this id; NULL: there is none.
 struct mcp_client *mcp_table_find(const struct shard *shard, const uint8_t *id, size_t bytes);
-// Returns the client for all modern requests of a user at a server; likewise.
+// Returns the client for all modern requests of a user at a server; NULL: there is none.
 struct mcp_client *mcp_table_find_user(const struct shard *shard, const struct user *user, const char *name,
                                        size_t bytes);
