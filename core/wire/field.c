@@ -12,17 +12,15 @@ const bool field_token[256] = {
 
 // --- Media types
 
-// The charset of a media type. The value is walked once: what stands before the first semicolon is of no
-// interest, then comes one parameter after the other. White space around "=" is read through, since loose
-// readers do so, and a quoted string that nothing closes is refused, because such a reader could find a
-// charset in there.
+// Finds the charset of a media type in one pass. The text before the first semicolon doesn't matter; parameters follow.
+// White space around "=" is allowed, since lax readers allow it. A quoted string without an end is refused, because
+// such a reader could find a charset in the string.
 
 static uint8_t media_type_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
 }
 
-// The next byte inside a quoted string, with the backslash of a quoted pair taken off (RFC 9110
-// section 5.6.4).
+// Takes the next byte of a quoted string, without the backslash of a quoted pair (RFC 9110 section 5.6.4).
 static uint8_t take_quoted(struct field_text *text) {
     assert(text->start < text->end);
     if (*text->start == '\\' && text->start + 1 < text->end)
@@ -30,8 +28,8 @@ static uint8_t take_quoted(struct field_text *text) {
     return *text->start++;
 }
 
-// The end of the parameter value at the start of `rest`: the next semicolon outside a quoted string, or the
-// end of all. Null for a quoted string that nothing closes.
+// Returns the end of the parameter value at the start of `rest`: the next semicolon outside a quoted string, or the end
+// of `rest`. Returns NULL for a quoted string without an end.
 static const uint8_t *parameter_end(struct field_text rest) {
     assert(rest.start <= rest.end);
     while (rest.start < rest.end && field_text_is_blank(*rest.start))
@@ -62,7 +60,7 @@ static bool names_charset(struct field_text name) {
 
 static bool names_utf8(struct field_text value) {
     assert(value.start <= value.end);
-    uint8_t name[8]; // longer than either name, so what is cut off here is neither
+    uint8_t name[8]; // longer than either name, so a name that is cut off here equals neither
     size_t bytes = 0;
     bool quoted = value.end - value.start >= 2 && *value.start == '"' && value.end[-1] == '"';
     if (quoted) {

@@ -1,6 +1,6 @@
-// The syntax of a header field (RFC 9110 section 5, made strict), for all wires that have some: a name of
-// token characters, a colon, and a value without control characters. Here because each byte of a header
-// block passes through it, and so inline.
+// The syntax of a header field (RFC 9110 section 5, made strict), for all wires with header fields: a name of token
+// characters, a colon, and a value without control characters. Inline, because each byte of a header block is judged
+// here.
 #pragma once
 
 #include <assert.h>
@@ -12,19 +12,19 @@
 #include "core/json/json.h"
 #include "core/wire/unit.h"
 
-// A piece of a header block: a field's name or value, or a part of one. It owns nothing.
+// A part of a header block: a field's name or value, or a part of these. Owns no memory.
 
 struct field_text {
     const uint8_t *start;
     const uint8_t *end;
 };
 
-// White space within a line (OWS, RFC 9110 section 5.6.3).
+// Returns whether the byte is white space within a line (OWS, RFC 9110 section 5.6.3).
 static inline bool field_text_is_blank(uint8_t byte) {
     return byte == ' ' || byte == '\t';
 }
 
-// Without the white space around it.
+// Returns the text without the white space around it.
 static inline struct field_text field_text_trim(struct field_text text) {
     assert(text.start <= text.end);
     while (text.start < text.end && field_text_is_blank(*text.start))
@@ -45,7 +45,7 @@ static inline bool field_is_digit(uint8_t byte) {
     return (uint8_t)(byte - '0') < 10;
 }
 
-// Anything printable, tab, and bytes from 0x80 on (RFC 9110 section 5.5, obs-text).
+// Returns whether the byte is printable, a tab, or at least 0x80 (RFC 9110 section 5.5, obs-text).
 static inline bool field_may_be_in_value(uint8_t byte) {
     return (byte >= 0x20 && byte != 0x7f) || byte == '\t';
 }
@@ -57,8 +57,8 @@ static inline __m128i field_at_most(__m128i bytes, char limit) {
     return _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(limit)), bytes);
 }
 
-// One bit for each of 16 bytes: set where it is neither letter, digit nor hyphen, of which nearly all names
-// are made.
+// Returns one bit for each of 16 bytes: set if the byte is neither letter, digit nor hyphen. Nearly all names have no
+// other characters.
 static inline unsigned field_unusual_in_name(const uint8_t *bytes) {
     __m128i text = _mm_loadu_si128((const __m128i *)bytes);
     __m128i lower = _mm_or_si128(text, _mm_set1_epi8(0x20));
@@ -68,7 +68,7 @@ static inline unsigned field_unusual_in_name(const uint8_t *bytes) {
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(letters, digits), hyphens)) ^ 0xffffu;
 }
 
-// One bit for each of 16 bytes: set where field_may_be_in_value is false.
+// Returns one bit for each of 16 bytes: set if field_may_be_in_value is false.
 static inline unsigned field_not_in_value(const uint8_t *bytes) {
     __m128i text = _mm_loadu_si128((const __m128i *)bytes);
     __m128i tabs = _mm_cmpeq_epi8(text, _mm_set1_epi8('\t'));
@@ -77,9 +77,9 @@ static inline unsigned field_not_in_value(const uint8_t *bytes) {
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(controls, deletes));
 }
 
-// Of 16 bytes that were judged, one bit for each, the last `left` (fewer than 16) are still to be read: the first of these
-// whose bit is set, counted from their beginning; `left` if there is none. The end of a block is thus judged at once, with
-// bytes before it, and no byte behind it is touched.
+// Returns the place of the first set bit among the last `left` (fewer than 16) of 16 bits; `left` if there is none.
+// `stops` has one bit for each of 16 judged bytes. So the end of a block is judged in one step together with earlier
+// bytes, and no byte behind the block is read.
 static inline uint32_t field_first_stop(unsigned stops, uint32_t left) {
     assert(left > 0 && left < FIELD_STEP_BYTES);
     stops >>= FIELD_STEP_BYTES - left;
@@ -87,7 +87,7 @@ static inline uint32_t field_first_stop(unsigned stops, uint32_t left) {
 }
 #endif
 
-// The offset, from `at` on, of the first byte that is no token character; `end` if there is none.
+// Returns the offset of the first byte from `at` on that is no token character; `end` if there is none.
 static inline uint32_t field_skip_name(const uint8_t *bytes, uint32_t at, uint32_t end) {
 #ifdef __SSE2__
     for (; end - at >= FIELD_STEP_BYTES; at += FIELD_STEP_BYTES) {
@@ -105,7 +105,7 @@ static inline uint32_t field_skip_name(const uint8_t *bytes, uint32_t at, uint32
     return at;
 }
 
-// The offset, from `at` on, of the first byte that may not stand in a value; `end` if there is none.
+// Returns the offset of the first byte from `at` on that a value may not have; `end` if there is none.
 static inline uint32_t field_skip_value(const uint8_t *bytes, uint32_t at, uint32_t end) {
 #ifdef __SSE2__
     for (; end - at >= FIELD_STEP_BYTES; at += FIELD_STEP_BYTES) {
@@ -121,16 +121,16 @@ static inline uint32_t field_skip_value(const uint8_t *bytes, uint32_t at, uint3
     return at;
 }
 
-// Eight bytes with the bit set that tells lower case from upper.
+// Returns eight bytes, each with the bit set that distinguishes lower case from upper case.
 static inline uint64_t field_lower_8(const void *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);
     return word | UINT64_C(0x2020202020202020);
 }
 
-// Whether the 8 to 24 bytes of a name are `lower` but for case. A name's bytes are token characters, of which
-// the bit turns only upper-case letters into lower-case ones, and nothing into a hyphen. Three words that
-// overlap cover all.
+// Returns whether the 8 to 24 bytes of a name equal `lower`, ignoring case. The bytes of a name are token characters:
+// setting the bit turns only upper-case letters into lower-case letters, and no other token character into a hyphen.
+// Three words that overlap cover all bytes.
 static inline bool field_name_is(const uint8_t *name, const char *lower, size_t bytes) {
     size_t middle = (bytes - 8) / 2, last = bytes - 8;
     uint64_t differ = field_lower_8(name) ^ field_lower_8(lower);
@@ -142,7 +142,7 @@ static inline uint8_t field_lower(uint8_t byte) {
     return byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte;
 }
 
-// Whether so many bytes are `lower` but for case.
+// Returns whether the `count` bytes equal `lower`, ignoring case.
 static inline bool field_is(const uint8_t *bytes, size_t count, const char *lower, size_t lower_bytes) {
     if (count != lower_bytes)
         return false;
@@ -154,16 +154,16 @@ static inline bool field_is(const uint8_t *bytes, size_t count, const char *lowe
 
 // --- Lines
 
-// The lines of a header block that a scanner has judged, one after the other.
+// Reads the lines of a header block that a scanner has judged, one after the other.
 
-// Spans of the bytes that the block lies in.
+// A line of a block. All spans are of the bytes in which the block lies.
 struct field_line {
     struct span line; // with its CR LF
     struct span name;
     struct span value; // without the white space around it
 };
 
-// The line at *at, behind which *at then is; false at the blank line.
+// Reads the line at *at, and moves *at behind the line. Returns false at the blank line.
 static inline bool field_line_next(const uint8_t *bytes, uint32_t *at, uint32_t end, struct field_line *out) {
     uint32_t from = *at;
     assert(from + 2 <= end);
@@ -181,20 +181,19 @@ static inline bool field_line_next(const uint8_t *bytes, uint32_t *at, uint32_t 
 
 // --- Blocks as they come in
 
-// Scans the lines of a header block as they come in, for all wires that have some. Each byte is judged once,
-// a field when its line is whole, the block at its blank line. Inline, so that each wire's own judgement is
-// known where it is used.
+// Scans the lines of an incoming header block, for all wires with header fields. Each byte is judged once, a field when
+// its line is whole, and the block at its blank line. Inline, so that the compiler sees each wire's own functions.
 
-// The place of the next byte: unit.state, counted from the first of a wire's states that are these.
+// The states of the scan, by the place of the next byte. unit.state is such a state plus fields_wire.first.
 enum { FIELDS_AT_LINE, FIELDS_IN_NAME, FIELDS_IN_VALUE, FIELDS_AT_FEED, FIELDS_AT_LAST_FEED, FIELDS_STATES };
 
 struct fields_wire {
     uint8_t first;   // unit.state of FIELDS_AT_LINE
     uint8_t refused; // unit.state after a fault
-    // The line from unit->line_at to line_end, with its CR LF, is whole and its syntax good.
+    // Judges a line from unit->line_at to line_end, with its CR LF. The line is whole and its syntax good.
     void (*check)(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
                   const struct unit_limits *limits);
-    // The block ends at `at`, behind its blank line, which begins at unit->line_at.
+    // Ends the block at `at`, behind its blank line, which begins at unit->line_at.
     void (*end)(struct unit *unit, const uint8_t *bytes, uint32_t at);
 };
 
@@ -206,8 +205,8 @@ static inline void fields_refuse(struct unit *unit, const struct fields_wire *wi
     unit->fault_at = at;
 }
 
-// The steps: each takes the offset of the next byte, of which there is one at least before `end`, and returns the offset
-// it came to. (In a register on the way: kept in *unit it costs twice the time.)
+// The steps: each takes the offset of the next byte, at least one byte before `end`, and returns the offset that the
+// step reached. (The offset stays in a register: in *unit it costs twice the time.)
 
 static inline void fields_go_to(struct unit *unit, const struct fields_wire *wire, unsigned state) {
     unit->state = (uint8_t)(wire->first + state);
@@ -270,7 +269,7 @@ static inline uint32_t fields_feed(struct unit *unit, const struct fields_wire *
     return at + 1;
 }
 
-// Goes on to `end`, to the block's end or to a fault.
+// Scans up to `end`, to the block's end or to a fault.
 static inline void fields_scan(struct unit *unit, const struct fields_wire *wire, const uint8_t *bytes,
                                uint32_t end, const struct unit_limits *limits) {
     uint32_t at = unit->at;
@@ -295,13 +294,13 @@ static inline void fields_scan(struct unit *unit, const struct fields_wire *wire
 
 // --- Directives
 
-// The fields that say how a body is to be treated (HugAI v2 headers), read alike on every wire that has header
-// fields. A value that can't be read is kept as bad: it is no fault of the envelope. Inline, since most blocks
-// have some.
+// Reads the fields that say how a body must be treated (HugAI v2 headers), alike on every wire with header fields. A
+// value that can't be read is marked as bad, and is no fault of the envelope. Inline, since most blocks have such
+// fields.
 
 enum { DECIMAL_DIGITS_MAX = 10, TIMEOUT_MS_MAX = 3600 * 1000 };
 
-// Reads 1 to 10 digits and nothing else; ten of them fit 64 bits with room to spare.
+// Reads 1 to 10 digits and nothing else; ten digits always fit 64 bits. Returns false for any other text.
 static inline bool directives_read_decimal(struct field_text text, uint64_t *value) {
     assert(text.start <= text.end);
     if (text.start == text.end || text.end - text.start > DECIMAL_DIGITS_MAX)
@@ -315,7 +314,7 @@ static inline bool directives_read_decimal(struct field_text text, uint64_t *val
     return true;
 }
 
-// Reads a value of a field, without the white space around it.
+// Reads a value of HugAI-Version, without the white space around it.
 static inline void directives_read_version(struct directives *directives, struct field_text value) {
     bool major_2 = value.start < value.end && value.start[0] == '2' &&
                    (value.end - value.start == 1 || value.start[1] == '.');
@@ -331,7 +330,7 @@ static inline void directives_read_governance(struct directives *directives, str
         directives->governance = level;
 }
 
-// False where the value is no time that a request may have.
+// Reads a time in ms. Returns false if the value is no time that a request may have.
 static inline bool directives_read_time(struct field_text value, uint32_t *out) {
     uint64_t ms;
     if (!directives_read_decimal(value, &ms) || ms == 0 || ms > TIMEOUT_MS_MAX)
@@ -352,9 +351,9 @@ static inline void directives_read_idle(struct directives *directives, struct fi
 
 // --- Media types
 
-// Whether a Content-Type leaves room for anything but UTF-8 (RFC 9110 sections 8.3.1 and 5.6.6).
+// Checks that a Content-Type allows nothing but UTF-8 (RFC 9110 sections 8.3.1 and 5.6.6).
 
-// Judges a field value without the white space around it and without control characters but tab. True for any
-// media type, also a malformed one. False if a parameter `charset` (there may be several) is other than utf-8
-// or utf8 in any case, quoted or not, or if a quoted string never closes.
+// Returns whether the media type in a field value may be UTF-8. The value must have no white space around it and no
+// control characters but tab. True for any media type, even a malformed one. False if a parameter `charset` (there may
+// be several) is other than utf-8 or utf8 in any case, quoted or not, or if a quoted string never ends.
 bool media_type_is_utf8(const uint8_t *value, size_t bytes);

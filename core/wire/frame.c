@@ -1,16 +1,16 @@
-// The header block and the body's boundary, found in place.
+// Finds the header block and the body's boundary in place.
 //
-// Success: each line is name, colon, value, CR LF. At its end the field is judged if it is one of the seven
-// that the hub reads. A blank line ends the block, and the body's length is known. The usual block, a
-// canonical Content-Length line alone, is taken at once, without the steps.
+// Success: each line is name, colon, value, CR LF. At the end of its line, a field is judged if it is one of the seven
+// that the hub reads. A blank line ends the block, and the body's length is known. The usual block, a canonical
+// Content-Length line alone, is read at once, without the steps.
 //
-// Failure comes at one of these places, and fault_at tells which byte:
+// Failure comes at one of these places, and fault_at is its offset:
 //
-// - the first byte that can't stand where it is;
-// - the end of a line whose field breaks a rule: the start of its value, or of the line for a field that may
-// not come twice;
-// - the blank line, where no Content-Length came;
-// - the limit, when header_bytes_max bytes have come and the block goes on.
+// - the first byte that isn't allowed in its place;
+// - the end of a line whose field breaks a rule: the start of its value, or of the line for a field that may not occur
+// twice;
+// - the blank line, if no Content-Length came;
+// - the limit, when header_bytes_max bytes have come without the end of the block.
 #include "core/wire/frame.h"
 
 #include <assert.h>
@@ -20,10 +20,11 @@
 #include "core/base/text.h"
 #include "core/wire/field.h"
 
-// The place of the next byte: up to IN_BODY a byte of the block, whose start a fresh scan, all zeros, is at.
+// The place of the next byte. Values below IN_BODY are places in the block; a new scan, all zeros, is at the block's
+// start.
 enum state { IN_BODY = FIELDS_STATES, REFUSED };
 
-// The fields that the hub reads. Fields before FIELD_USER may come once only, and are also bits of unit.seen.
+// The fields that the hub reads. Fields before FIELD_USER may occur once, and are also bits of unit.seen.
 enum field {
     FIELD_LENGTH,
     FIELD_TYPE,
@@ -46,7 +47,7 @@ static void frame_refuse(struct unit *unit, enum unit_fault fault, uint32_t at) 
     fields_refuse(unit, &frame_fields, fault, at);
 }
 
-// No two of the names are of one length, so there is one at most to compare with.
+// Returns the field with this name. At most two names have the same length, so few are compared.
 static enum field field_of(const uint8_t *name, uint32_t bytes) {
     switch (bytes) {
     case 12:
@@ -81,7 +82,7 @@ static enum unit_fault check_length(struct unit *unit, struct field_text value,
     return UNIT_FAULT_NONE;
 }
 
-// Keeps where the Content-Length line lies, its value being good, and whether it may leave the hub as it is.
+// Keeps where the Content-Length line lies, and whether the line may leave the hub unchanged. Its value must be good.
 static void keep_length_line(struct unit *unit, const uint8_t *frame, struct field_text value,
                              uint32_t line_end) {
     assert(unit->line_at < line_end && frame[line_end - 1] == '\n');
@@ -119,7 +120,7 @@ static enum unit_fault check_value(struct unit *unit, enum field field, struct f
     return UNIT_FAULT_NONE;
 }
 
-// The line from line_at to line_end, with its CR LF, is whole and its syntax good.
+// Judges a line from line_at to line_end, with its CR LF. The line is whole and its syntax good.
 static void check_line(struct unit *unit, const uint8_t *frame, uint32_t line_end,
                        const struct unit_limits *limits) {
     assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
@@ -142,7 +143,7 @@ static void check_line(struct unit *unit, const uint8_t *frame, uint32_t line_en
         keep_length_line(unit, frame, value, line_end);
 }
 
-// The block ends at `at`, and the body begins.
+// Ends the block at `at`, where the body begins.
 static void begin_body(struct unit *unit, uint32_t at) {
     assert(unit->body_bytes > 0 && unit->seen & 1u << FIELD_LENGTH);
     unit->state = IN_BODY;
@@ -162,11 +163,11 @@ static void end_block(struct unit *unit, const uint8_t *frame, uint32_t at) {
 static const struct fields_wire frame_fields = {
     .first = FIELDS_AT_LINE, .refused = REFUSED, .check = check_line, .end = end_block};
 
-// The value of one to seven digits, the first in the lowest byte, taken together: pairs of them become bytes, pairs of
-// these the whole.
+// Returns the value of one to seven digits, the first digit in the lowest byte. Pairs of digits are added to bytes, and
+// pairs of bytes to the value.
 static inline uint64_t digits_value(uint64_t digits, unsigned count) {
     assert(count > 0 && count < 8);
-    digits <<= 64 - 8 * count; // zeros come before
+    digits <<= 64 - 8 * count; // puts zeros before the digits
     digits = digits * 10 + (digits >> 8);
     uint64_t low = digits & UINT64_C(0x000000ff000000ff), high = digits >> 16 & UINT64_C(0x000000ff000000ff);
     return (low * UINT64_C(0x000f424000000064) + high * UINT64_C(0x0000271000000001)) >> 32;
@@ -174,9 +175,9 @@ static inline uint64_t digits_value(uint64_t digits, unsigned count) {
 
 enum { USUAL_BYTES = LENGTH_PREFIX_BYTES + 8 + 4 };
 
-// Takes a canonical Content-Length line of up to seven digits with which a frame starts, told by a few words
-// of it. Takes a blank line, too, if it follows. Leaves all as it was if there is no such line, or if it
-// breaks a limit. USUAL_BYTES are there.
+// Reads a canonical Content-Length line of up to seven digits at the start of a frame, a word at a time. Reads a blank
+// line, too, if that follows. Changes nothing if there is no such line, or if the length is over the limit. At least
+// USUAL_BYTES must have come.
 static inline void take_canonical_line(struct unit *unit, const uint8_t *frame,
                                        const struct unit_limits *limits) {
     uint64_t word;
@@ -201,7 +202,7 @@ static inline void take_canonical_line(struct unit *unit, const uint8_t *frame,
         begin_body(unit, unit->at = at + 2);
 }
 
-// Apart, so that what this takes to begin costs nothing where the block is the usual one.
+// Scans any block. Not inlined, so that the usual block doesn't pay for this function's prologue.
 static __attribute__((noinline)) enum unit_result scan_any(struct unit *unit, const uint8_t *frame,
                                                            size_t bytes, const struct unit_limits *limits) {
     if (unit->state < IN_BODY) {
@@ -226,7 +227,7 @@ enum unit_result frame_scan(struct unit *unit, const uint8_t *frame, size_t byte
     return bytes < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
 
-// The limit itself, so that a block of just that length is whole, and one byte more.
+// One byte more than the limit, so that a block of just that length may be whole.
 uint32_t frame_open_max(const struct unit_limits *limits) {
     return limits->header_bytes_max + 1;
 }

@@ -17,7 +17,7 @@ char *frame_offsets_write(char *out, const struct frame_offsets *offsets) {
     return out;
 }
 
-// The number at *at, which moves behind the number and the byte after that.
+// Returns the number at *at, or 0 if there is none. Moves *at behind the number and the byte after that number.
 static uint64_t take_number(const uint8_t **at, const uint8_t *end) {
     const uint8_t *begin = *at;
     uint64_t number;

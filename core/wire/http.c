@@ -10,32 +10,32 @@
 
 // --- The head of a request, until the body
 //
-// Success: the request line is judged when it is whole, each field at the end of its line, and the head at
-// the blank line.
+// Success: the request line is judged when it is whole, each field at the end of its line, and the head at the blank
+// line.
 //
-// Failure comes at one of these places, and fault_at tells which byte:
+// Failure comes at one of these places, and fault_at is its offset:
 //
-// - the first byte that can't stand where it is;
-// - the end of a line that breaks a rule: of a field the start of its value, or of the line for a field that
-// may not come twice;
-// - the blank line, where no Host came;
+// - the first byte that isn't allowed in its place;
+// - the end of a line that breaks a rule: of a field the start of its value, or of the line for a field that may not
+// occur twice;
+// - the blank line, if no Host came;
 // - a limit.
 
-// The place of the next byte. A fresh scan is all zeros.
+// The place of the next byte. A new scan is all zeros.
 enum state {
     AT_START,
     AT_EMPTY_FEED,
     AT_REQUEST,
     IN_REQUEST,
     AT_REQUEST_FEED,
-    AT_LINE, // and the states of fields
+    AT_LINE, // from here on, FIELDS_AT_LINE and the states behind it
     HEAD_STATES_COUNT = AT_LINE + FIELDS_STATES
 };
 static_assert((int)HEAD_STATES_COUNT <= (int)HTTP_CHUNKS,
               "the states of a head are below those of the chunks");
 
-// The fields that may come once only and tell where the request ends, or how it is treated. But for the last one
-// they are also bits of unit.seen.
+// The fields that may occur once, and that decide where the request ends or how it is treated. FIELD_LENGTH to
+// FIELD_TIMEOUT are also bits of unit.seen; FIELD_IDLE has no bit left.
 enum field {
     FIELD_LENGTH,
     FIELD_CODING,
@@ -87,13 +87,14 @@ static enum field http_field_of(const uint8_t *name, uint32_t bytes) {
     }
 }
 
-// While the head comes in, length_line_at is where its fields begin, right behind the request line.
+// Returns whether the request is of HTTP/1.0. While the head comes in, length_line_at is where its fields begin, right
+// behind the request line.
 static bool is_1_0(const struct unit *unit, const uint8_t *bytes) {
     assert(unit->length_line_at > sizeof "HTTP/1.0\r\n");
     return bytes[unit->length_line_at - 3] == '0';
 }
 
-// Any number of digits, of which leading zeros count for nothing.
+// Reads a Content-Length: any number of digits, with or without leading zeros.
 static enum unit_fault check_length(struct unit *unit, struct field_text value,
                                     const struct unit_limits *limits) {
     uint64_t bytes = 0;
@@ -158,7 +159,7 @@ static enum unit_fault check_value(struct unit *unit, const uint8_t *bytes, enum
     return UNIT_FAULT_NONE;
 }
 
-// The line from line_at to line_end, with its CR LF, is whole and its syntax good.
+// Judges a line from line_at to line_end, with its CR LF. The line is whole and its syntax good.
 static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_end,
                        const struct unit_limits *limits) {
     assert(unit->line_at < unit->colon_at && unit->colon_at + 2 < line_end);
@@ -180,12 +181,12 @@ static void check_line(struct unit *unit, const uint8_t *bytes, uint32_t line_en
 
 // --- The head as a whole
 
-// One empty line may stand before it.
+// Returns where the request line begins: one empty line may precede it.
 static uint32_t request_at(const uint8_t *bytes) {
     return bytes[0] == '\r' ? 2 : 0;
 }
 
-// Whether Host names what the target names, if that is a URI with an authority of its own.
+// Returns whether Host equals the target's authority, if the target is a URI with an authority.
 static bool hosts_agree(const struct unit *unit, const uint8_t *bytes, uint32_t end) {
     uint32_t at = request_at(bytes), fault_at;
     struct http_line request;
@@ -208,13 +209,13 @@ static bool hosts_agree(const struct unit *unit, const uint8_t *bytes, uint32_t 
     return true;
 }
 
-// The head ends at `at`, behind its blank line.
+// Ends the head at `at`, behind its blank line.
 static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
     if (!has_seen(unit, FIELD_HOST) || !hosts_agree(unit, bytes, at)) {
         http_refuse(unit, UNIT_FAULT_HOST, unit->line_at);
         return;
     }
-    if (is_1_0(unit, bytes)) // which doesn't know of it
+    if (is_1_0(unit, bytes)) // HTTP/1.0 has no Expect
         unit->seen &= (uint8_t) ~(1u << FIELD_EXPECT);
     unit->length_line_at = 0;
     unit->matters = true;
@@ -228,10 +229,10 @@ static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
     unit->bytes = at + unit->body_bytes;
 }
 
-// --- The steps of the scan: each takes the offset of the next byte, of which there is one at least before
-// `end`, and returns the offset it came to.
+// --- The steps of the scan. Each takes the offset of the next byte, at least one byte before `end`, and returns the
+// offset that the step reached.
 
-// The byte must be this one.
+// Takes one byte, which must be `wanted`.
 static uint32_t take(struct unit *unit, const uint8_t *bytes, uint32_t at, uint8_t wanted, enum state next) {
     if (bytes[at] != wanted) {
         http_refuse(unit, UNIT_FAULT_LINE_END, at);
@@ -311,8 +312,8 @@ static void scan_fields(struct unit *unit, const uint8_t *bytes, uint32_t end,
         http_refuse(unit, UNIT_FAULT_HEADER_TOO_LARGE, max);
 }
 
-// Goes on with the head. When it is whole, body_at is set and the state is one of a chunked body's, or
-// HTTP_SIZED; at a fault it is HTTP_REFUSED.
+// Scans on in the head. When the head is whole, body_at is set and the state is IN_SIZE of a chunked body, or
+// HTTP_SIZED. At a fault the state is HTTP_REFUSED.
 static void http_head_scan(struct unit *unit, const uint8_t *bytes, uint32_t end,
                            const struct unit_limits *limits) {
     if (unit->state < AT_LINE)
@@ -321,7 +322,7 @@ static void http_head_scan(struct unit *unit, const uint8_t *bytes, uint32_t end
         scan_fields(unit, bytes, end, limits);
 }
 
-// Returns whether the sender of a whole head waits to be told that it may send the body.
+// Returns whether the sender of a whole head waits for leave to send the body.
 static bool http_head_waits(const struct unit *unit) {
     return has_seen(unit, FIELD_EXPECT) && (unit->body_bytes > 0 || has_seen(unit, FIELD_CODING));
 }
@@ -343,7 +344,8 @@ enum unit_result http_scan(struct unit *unit, uint8_t *bytes, size_t count,
     return count < unit->bytes ? UNIT_PARTIAL : UNIT_WHOLE;
 }
 
-// An empty line, the request line, the fields and the body; and all that arrives at once behind it may be dead.
+// The bytes are an empty line, the request line, the fields and the body, and one arrival behind these that may be
+// dead.
 uint32_t http_open_max(const struct unit_limits *limits) {
     uint32_t besides = 2 + HTTP_LINE_BYTES_MAX + 2 + limits->header_bytes_max + RECEIVE_BUFFER_BYTES;
     assert(limits->body_bytes_max <= UINT32_MAX - besides);
@@ -372,9 +374,9 @@ unsigned http_status_of(enum unit_fault fault) {
 
 // --- Chunked bodies
 
-// The chunks' data is moved down to the body's end as it comes. line_at counts the bytes that the chunk still
-// lacks, and colon_at the bytes of its first line, or of the trailer. Both are counts, not offsets, so that dead bytes
-// behind the body may be cut out at any time.
+// The chunks' data is moved down to the body's end as it comes. line_at counts the bytes that the chunk still lacks,
+// and colon_at the bytes of its first line, or of the trailer. Both are counts, not offsets, so that dead bytes behind
+// the body may be removed at any time.
 
 enum chunk_state {
     IN_SIZE = HTTP_CHUNKS,
@@ -409,7 +411,8 @@ static int hex_value(uint8_t byte) {
     return field_is_digit(byte) ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Refused as soon as the sum of the chunks is over the limit, before any of this one is taken.
+// Reads a byte of a chunk's size. Refuses the chunk as soon as the sum of the chunks is over the limit, before any data
+// of the chunk is taken.
 static void scan_size(struct unit *unit, uint8_t byte, const struct unit_limits *limits) {
     int digit = hex_value(byte);
     bool begun = unit->colon_at++ > 0;
@@ -453,7 +456,7 @@ static uint32_t take_data(struct unit *unit, uint8_t *bytes, uint32_t at, uint32
     return at + count;
 }
 
-// One byte that must be this one.
+// Judges one byte, which must be `wanted`.
 static void expect(struct unit *unit, uint8_t byte, uint8_t wanted, unsigned next, enum unit_fault fault) {
     if (byte != wanted) {
         chunks_refuse(unit, fault);
@@ -538,7 +541,7 @@ static uint32_t scan_trailer(struct unit *unit, const uint8_t *bytes, uint32_t a
     }
 }
 
-// The trailer may have as many bytes as a header block.
+// Scans the trailer, which may have as many bytes as a header block.
 static uint32_t scan_trailers(struct unit *unit, const uint8_t *bytes, uint32_t at, uint32_t end,
                               const struct unit_limits *limits) {
     uint32_t from = at, max = limits->header_bytes_max;

@@ -8,10 +8,10 @@
 #include "core/wire/field.h"
 #include "core/wire/http.h"
 
-// The place of the next byte. A fresh scan is all zeros.
+// The place of the next byte. A new scan is all zeros.
 enum state {
     IN_STATUS,
-    AT_LINE,                                  // and the states of fields
+    AT_LINE,                                  // from here on, FIELDS_AT_LINE and the states behind it
     IN_NEXT_STATUS = AT_LINE + FIELDS_STATES, // behind an interim answer
     HEAD_STATES_COUNT,
     TO_THE_END = HTTP_REFUSED + 1, // the body ends with the connection
@@ -70,12 +70,12 @@ static bool has_no_body(unsigned status) {
     return status == 204 || status == 304;
 }
 
-// The head ends at `at`, behind its blank line.
+// Ends the head at `at`, behind its blank line.
 static void end_head(struct unit *unit, const uint8_t *bytes, uint32_t at) {
     struct http_answer *answer = answer_of(unit);
     assert(answer->status >= 100 && answer->status <= 599);
     (void)bytes;
-    if (answer->status < 200) { // the answer itself is still to come
+    if (answer->status < 200) { // an interim answer: the final answer follows
         *answer =
             (struct http_answer){.unit = {.state = IN_NEXT_STATUS, .line_at = at, .length_line_at = at}};
         return;
@@ -98,7 +98,8 @@ static const struct fields_wire answer_fields = {
 
 // --- The status line
 
-// HTTP/1.X, a space and three digits, behind which a space and any reason may stand.
+// Reads HTTP/1.X, a space and three digits, with an optional space and reason. Returns the status, or 0 if the line is
+// malformed or the status is 101.
 static unsigned read_status(const uint8_t *line, uint32_t bytes) {
     enum { STATUS_AT = 9, STATUS_END = 12 };
     if (bytes < STATUS_END || memcmp(line, "HTTP/1.", 7) != 0 || !field_is_digit(line[7]) || line[8] != ' ' ||
@@ -146,7 +147,7 @@ static void scan_head(struct http_answer *answer, const uint8_t *bytes, uint32_t
                       const struct unit_limits *limits) {
     struct unit *unit = &answer->unit;
     uint32_t at;
-    do { // once more behind each interim answer
+    do { // once for each interim answer, and for the final answer
         at = unit->at;
         if (is_in_status(unit))
             scan_status(answer, bytes, count);
@@ -191,7 +192,7 @@ struct span http_answer_body(const struct http_answer *answer, uint32_t count) {
     return (struct span){unit->body_at, unit->body_bytes < came ? unit->body_bytes : came};
 }
 
-// Behind the data of chunks there are bytes that are of no use any more, up to unit->at.
+// Behind the data of chunks, bytes up to unit->at are dead.
 uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_t count) {
     struct unit *unit = &answer->unit;
     struct span body = http_answer_body(answer, count);
@@ -211,7 +212,7 @@ uint32_t http_answer_discard(struct http_answer *answer, uint8_t *bytes, uint32_
 
 // --- When to come again
 
-// Reads so many digits; -1: others stand there.
+// Reads `count` digits. Returns -1 if there are other characters.
 static int digits_at(const uint8_t *text, unsigned count) {
     int number = 0;
     assert(count >= 1 && count <= 4);
@@ -223,8 +224,7 @@ static int digits_at(const uint8_t *text, unsigned count) {
     return number;
 }
 
-// Whether so many bytes are there, and look like the form: in its place A stands for any letter, 0 for a digit, and each
-// other byte for itself.
+// Returns whether the text has the form: A in the form is any letter, 0 is any digit, and each other byte is itself.
 static bool looks_like(const uint8_t *text, uint32_t bytes, const char *form) {
     if (bytes != strlen(form))
         return false;
@@ -239,7 +239,7 @@ static bool looks_like(const uint8_t *text, uint32_t bytes, const char *form) {
     return true;
 }
 
-// Returns the month, 1 to 12, or 0 where the text names none.
+// Returns the month, 1 to 12, or 0 if the text names none.
 static int month_at(const uint8_t *text) {
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     int month = 0;
@@ -251,7 +251,7 @@ static int month_at(const uint8_t *text) {
 static const char days[7][10] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                  "Friday", "Saturday", "Sunday"};
 
-// Whether a day's name stands here: all of it, or its first so many bytes.
+// Returns whether the text is the name of a day: the whole name, or its first three letters.
 static bool is_day(const uint8_t *text, size_t bytes, bool is_whole) {
     assert(is_whole || bytes == 3);
     for (size_t at = 0; at < sizeof days / sizeof *days; at++)
@@ -260,7 +260,7 @@ static bool is_day(const uint8_t *text, size_t bytes, bool is_whole) {
     return false;
 }
 
-// Days from the beginning of 1970 to a day of the Gregorian calendar.
+// Returns the days from the beginning of 1970 to a day of the Gregorian calendar.
 static int64_t days_of(int year, int month, int day) {
     int64_t years = year - (month <= 2), era = years / 400, of_era = years - era * 400;
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -273,7 +273,7 @@ struct date {
     const uint8_t *time; // 08:49:37
 };
 
-// Milliseconds since 1970. False: there is no such day or time, or it was before.
+// Computes the milliseconds since 1970. Returns false if there is no such day or time, or the date is before 1970.
 static bool date_ms(const struct date *date, uint64_t *unix_ms) {
     int hour = digits_at(date->time, 2), minute = digits_at(date->time + 3, 2),
         second = digits_at(date->time + 6, 2);
@@ -288,7 +288,7 @@ static bool date_ms(const struct date *date, uint64_t *unix_ms) {
     return true;
 }
 
-// Sunday, 06-Nov-94 08:49:37 GMT. A year that would be more than 50 years ahead lies in the past.
+// Reads such as Sunday, 06-Nov-94 08:49:37 GMT. A two-digit year that would be more than 50 years ahead is in the past.
 static bool read_rfc850(const uint8_t *text, uint32_t bytes, uint64_t unix_ms, struct date *date) {
     const uint8_t *comma = memchr(text, ',', bytes);
     uint32_t name = comma ? (uint32_t)(comma - text) : 0;
@@ -301,7 +301,7 @@ static bool read_rfc850(const uint8_t *text, uint32_t bytes, uint64_t unix_ms, s
     return true;
 }
 
-// Sun Nov  6 08:49:37 1994
+// Reads such as Sun Nov 6 08:49:37 1994, with two spaces before a day of one digit.
 static bool read_asctime(const uint8_t *text, uint32_t bytes, struct date *date) {
     bool is_short = looks_like(text, bytes, "AAA AAA  0 00:00:00 0000");
     if ((!is_short && !looks_like(text, bytes, "AAA AAA 00 00:00:00 0000")) || !is_day(text, 3, false))
@@ -311,7 +311,7 @@ static bool read_asctime(const uint8_t *text, uint32_t bytes, struct date *date)
     return true;
 }
 
-// A date in any of the three forms (RFC 9110 section 5.6.7). The first one alone may be written.
+// Reads a date in any of the three forms (RFC 9110 section 5.6.7). New senders must use the first form.
 static bool read_date(const uint8_t *text, uint32_t bytes, uint64_t now_ms, uint64_t *unix_ms) {
     struct date date;
     if (looks_like(text, bytes, "AAA, 00 AAA 0000 00:00:00 GMT") && is_day(text, 3, false))

@@ -39,7 +39,7 @@ bool http_next_passing(const uint8_t *block, uint32_t end, uint32_t *at, struct 
     return false;
 }
 
-// Moves the lines that pass to the front of the head, where only lines before them lie; returns their bytes.
+// Moves the lines that pass to the front of the head, over the lines before them. Returns their bytes.
 static uint32_t gather(uint8_t *bytes, uint32_t end) {
     uint32_t to = 0, at = bytes[0] == '\r' ? 2 : 0;
     at = field_skip_value(bytes, at, end) + 2;
@@ -50,8 +50,8 @@ static uint32_t gather(uint8_t *bytes, uint32_t end) {
     return to;
 }
 
-// There is room: a head has a request line and Host besides, which take more than what Content-Length takes
-// here and didn't there, even where Transfer-Encoding stood in its place.
+// There is room in the head: its request line and Host take more bytes than the new Content-Length line needs, even if
+// the head had Transfer-Encoding instead.
 uint32_t http_make_framed(uint8_t *bytes, struct unit *unit) {
     assert(unit->sized && unit->body_bytes > 0 && !unit->canonical && unit->length_line_bytes == 0);
     char length_line[WIRE_HEAD_BYTES_MAX];

@@ -17,7 +17,7 @@ static const struct field_name field_names[HTTP_FIELDS_COUNT] = {
 #undef X
 };
 
-// A bit for each length that a name has.
+// One bit for each length that a name has.
 static const uint32_t name_lengths = 0
 #define X(name, text) | 1u << (sizeof text - 1)
     HTTP_FIELDS(X)
@@ -32,7 +32,7 @@ bool http_span_is_caseless(const uint8_t *bytes, struct span span, const char *l
     return field_is(bytes + span.at, span.bytes, lower, strlen(lower));
 }
 
-// Whether so many bytes of a name are `lower` but for case.
+// Returns whether the `bytes` of a name equal `lower`, ignoring case.
 static bool is_named(const uint8_t *name, const char *lower, size_t bytes) {
     return bytes >= 8 && bytes <= 24 ? field_name_is(name, lower, bytes)
                                      : field_is(name, bytes, lower, bytes);
@@ -156,8 +156,8 @@ bool http_media_type_is(const uint8_t *bytes, struct span value, const char *typ
 
 enum { VERSION_BYTES = sizeof "HTTP/1.1" - 1, PORT_DIGITS_MAX = 5, PORT_MAX = 65535 };
 
-// Bytes of a target: the bytes of a URI, and others that browsers leave unescaped in a query. A fragment
-// never comes.
+// The bytes that a target may have: those of a URI, and others that browsers leave unescaped in a query. Clients never
+// send a fragment.
 static const bool in_target[256] = {
     ['!'] = true,
     ['$' ... ';'] = true,
@@ -165,7 +165,7 @@ static const bool in_target[256] = {
     ['?' ... '~'] = true,
 };
 
-// Bytes of a registered name: unreserved and sub-delims.
+// The bytes that a registered name may have: unreserved and sub-delims.
 static const bool in_name[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
     ['_'] = true,         ['~'] = true,         ['!'] = true,         ['$'] = true, ['&'] = true,
@@ -177,7 +177,7 @@ static bool is_hex(uint8_t byte) {
     return field_is_digit(byte) || (field_lower(byte) >= 'a' && field_lower(byte) <= 'f');
 }
 
-// The offset behind an address in brackets, or `at` itself.
+// Returns the offset behind an address in brackets, or `at` if there is none.
 static uint32_t skip_address(const uint8_t *bytes, uint32_t at, uint32_t end) {
     uint32_t from = at++;
     assert(from < end && bytes[from] == '[');
@@ -223,8 +223,7 @@ static void split_query(const uint8_t *bytes, struct span rest, struct http_line
         out->query = (struct span){rest.at + path + 1, rest.bytes - path - 1};
 }
 
-// http://authority/path?query, of which the path may be missing: then it means the slash before the
-// authority.
+// Reads http://authority/path?query. If the path is missing, the path is the slash before the authority.
 static bool read_uri(const uint8_t *bytes, struct http_line *out) {
     static const char scheme[] = "http://";
     struct span target = out->target;
@@ -259,7 +258,7 @@ static bool read_target(const uint8_t *bytes, struct http_line *out) {
     return read_uri(bytes, out);
 }
 
-// HTTP/1.1 and what calls itself later, as RFC 9110 section 2.5 wants it; and HTTP/1.0.
+// Reads the version. HTTP/1.0, HTTP/1.1 and any later 1.x are served, as RFC 9110 section 2.5 says.
 static enum unit_fault read_version(const uint8_t *version, struct http_line *out) {
     if (memcmp(version, "HTTP/", 5) != 0 || !field_is_digit(version[5]) || version[6] != '.' ||
         !field_is_digit(version[7]))
@@ -294,7 +293,7 @@ enum unit_fault http_line_read(const uint8_t *bytes, uint32_t at, uint32_t end, 
 
 // --- Queries
 
-// The text that is still to be decoded, and where it goes.
+// The text that must still be decoded, and the place for the result.
 struct decoding {
     const uint8_t *from, *from_end;
     char *to, *to_end;
@@ -305,7 +304,7 @@ static int http_query_hex(uint8_t byte) {
     return field_is_digit(byte) ? byte - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// The next byte that is meant, or -1.
+// Returns the next decoded byte, or -1 if it can't be decoded.
 static int decode_byte(struct decoding *text) {
     assert(text->from < text->from_end);
     uint8_t byte = *text->from++;

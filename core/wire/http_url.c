@@ -5,7 +5,7 @@
 
 #include "core/wire/http_request.h"
 
-// A path of visible ASCII characters, without a fragment.
+// Returns whether the path has only visible ASCII characters and no fragment.
 static bool is_path(const char *path) {
     size_t bytes = 0;
     for (; path[bytes]; bytes++)
@@ -14,7 +14,8 @@ static bool is_path(const char *path) {
     return path[0] == '/' && bytes <= HTTP_URL_PATH_BYTES_MAX;
 }
 
-// Without the brackets of an address of IPv6. A host with %XX names nobody.
+// Copies the host without the brackets of an IPv6 address. Returns false for a host that is too long or has %XX, which
+// no host's name has.
 static bool take_host(const uint8_t *bytes, struct span host, struct http_url *out) {
     bool is_v6 = host.bytes > 2 && bytes[host.at] == '[';
     uint32_t count = host.bytes - (is_v6 ? 2 : 0);

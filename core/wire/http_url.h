@@ -1,5 +1,5 @@
-// The address of a server that the hub asks by HTTP: http://HOST:PORT[/PATH], nothing else, and above all no
-// credential.
+// Reads the address of a server that the hub asks by HTTP: http://HOST:PORT[/PATH], and nothing else. A credential
+// isn't allowed.
 #pragma once
 
 #include <stdbool.h>
@@ -16,5 +16,5 @@ struct http_url {
     bool is_v6;
 };
 
-// Reads one; `path` stands for a path that the text lacks. False for any other text; then *out says nothing.
+// Reads an address. `path` is the path if the text has none. Returns false for any other text; *out is then undefined.
 bool http_url_read(const char *text, const char *path, struct http_url *out);

@@ -28,7 +28,7 @@ static bool is_comment(char byte) {
     return byte == '#' || byte == ';';
 }
 
-// Where a comment begins behind something else; NULL: nowhere.
+// Returns where a comment behind other text begins, or NULL.
 static char *find_comment(char *text) {
     char *at = strchr(text, ';');
     while (at && (at == text || !is_blank(at[-1])))
@@ -95,7 +95,7 @@ static void read_key(char *line, struct ini_line *out) {
     out->value = trim(equals + 1);
 }
 
-// Whether the line says something.
+// Reads a line. Returns false for a comment or a blank line.
 static bool read_line(const struct ini *ini, char *line, size_t bytes, struct ini_line *out) {
     char *begin = skip_blanks(line);
     size_t blank = (size_t)(begin - line);
@@ -120,7 +120,7 @@ void ini_next(struct ini *ini, struct ini_line *out) {
         char *end = feed ? feed : ini->end;
         ini->at = feed ? feed + 1 : ini->end;
         out->number = ++ini->line;
-        end -= end > line && end[-1] == '\r'; // of the line's end
+        end -= end > line && end[-1] == '\r'; // the CR of a CR LF
         *end = '\0';
         if (read_line(ini, line, (size_t)(end - line), out))
             return;

@@ -17,7 +17,8 @@ static enum unit_result refuse_line(struct unit *unit, enum unit_fault fault, ui
     return UNIT_BAD;
 }
 
-// A web page can have a browser send what it likes, but behind a request line: METHOD TARGET HTTP/1.1.
+// Returns whether the line is a request line: METHOD TARGET HTTP/1.1. A web page can have a browser send any text, but
+// only behind such a line.
 static bool is_http(const uint8_t *line, uint32_t bytes) {
     static const char version[] = " HTTP/1.1";
     enum { VERSION_BYTES = sizeof version - 1, NAME_BYTES = sizeof " HTTP/" - 1 };
@@ -25,8 +26,8 @@ static bool is_http(const uint8_t *line, uint32_t bytes) {
            memcmp(line + bytes - VERSION_BYTES, version, NAME_BYTES) == 0;
 }
 
-// The line has `bytes` before its end. A text begins with something else than white space, so of a line that
-// isn't blank a byte or two are looked at.
+// Ends a line that has `bytes` before its end. Most texts begin with a byte other than white space, so the check for a
+// blank line reads a byte or two.
 static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint32_t bytes, uint32_t whole) {
     assert(!unit->fault && bytes <= whole);
     if (bytes && line[bytes - 1] == '\r')
@@ -40,9 +41,9 @@ static enum unit_result close_line(struct unit *unit, const uint8_t *line, uint3
     return UNIT_WHOLE;
 }
 
-// The line feed within the limit, or behind a CR that stands right behind it; else NULL.
+// Returns the line feed within the limit, or after a CR right behind the limit; else NULL.
 static const uint8_t *find_feed(const struct unit *unit, const uint8_t *line, uint32_t end, uint32_t max) {
-    assert(end <= max + 2); // it may have come further, under another limit
+    assert(end <= max + 2); // `at` may be from an earlier scan under another limit
     uint32_t within = end <= max ? end : max + 1;
     const uint8_t *feed = within > unit->at ? memchr(line + unit->at, '\n', within - unit->at) : NULL;
     if (!feed && end > max + 1 && line[max] == '\r' && line[max + 1] == '\n')

@@ -1,8 +1,8 @@
-// Lines of a NATS server, and the payloads behind them, found in place.
+// Finds the lines of a NATS server, and the payloads behind these lines, in place.
 //
-// Success: a line is looked at when its line feed has come, and tells how long its payload is. The payload
-// ends with CR LF. Failure: a line that begins with no verb of a server, has unreadable sizes, or is too long
-// (fault_at is its start, or the limit), and a payload without CR LF behind it.
+// Success: a line is read when its line feed has come, and has the payload's length. The payload ends with CR LF.
+// Failure: a line that begins with no verb of a server, has unreadable sizes, or is too long (fault_at is its start, or
+// the limit), and a payload without CR LF behind it.
 #include "core/wire/nats.h"
 
 #include <assert.h>
@@ -16,21 +16,22 @@ enum { SIZE_DIGITS_MAX = 9, WORDS_MAX = 5 };
 static const struct verb {
     const char *name;
     uint32_t bytes;
-    bool has_argument; // which is the rest of the line
+    bool has_argument; // the rest of the line is one argument
 } verbs[NATS_VERBS] = {
     [NATS_INFO] = {"info", 4, true},  [NATS_MSG] = {"msg", 3, false},   [NATS_HMSG] = {"hmsg", 4, false},
     [NATS_PING] = {"ping", 4, false}, [NATS_PONG] = {"pong", 4, false}, [NATS_OK] = {"+ok", 3, false},
     [NATS_ERR] = {"-err", 4, true}};
 
-// A line without its CR LF, taken apart.
+// The parts of a line without its CR LF.
 struct line {
     enum nats_verb verb;
-    struct span words[WORDS_MAX]; // behind the verb
-    unsigned count;               // that there are; those above WORDS_MAX aren't kept
-    struct span rest;             // likewise, all of them
+    struct span words[WORDS_MAX]; // the words behind the verb
+    unsigned count;               // number of words, of which WORDS_MAX at most are in `words`
+    struct span rest;             // all of the line behind the verb
 };
 
-// Nearly all that comes is what others publish, and as a server writes it.
+// Returns the verb. HMSG is tested first, since nearly all lines are messages, and servers write the verb in upper
+// case.
 static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     if (count == 4 && memcmp(bytes, "HMSG", 4) == 0)
         return NATS_HMSG;
@@ -40,7 +41,7 @@ static enum nats_verb verb_of(const uint8_t *bytes, uint32_t count) {
     return NATS_VERBS;
 }
 
-// A server puts one blank between two words.
+// Finds the words of a line, which single spaces separate.
 static void take_words(const uint8_t *bytes, uint32_t at, uint32_t end, struct line *line) {
     assert(at <= end);
     for (uint32_t word = at; word < end; word = at + 1) {
@@ -71,7 +72,8 @@ static bool read_size(const uint8_t *bytes, struct span word, uint32_t *out) {
     return good;
 }
 
-// MSG subject sid [reply] bytes; HMSG subject sid [reply] bytes-of-headers bytes-of-all.
+// Reads the sizes of a line: MSG subject sid [reply] bytes, or HMSG subject sid [reply] bytes-of-headers bytes-of-all.
+// Returns false if the line is malformed.
 static bool read_sizes(const uint8_t *bytes, const struct line *line, uint32_t *headers, uint32_t *all) {
     unsigned sizes = line->verb == NATS_HMSG ? 2 : 1;
     assert(line->verb == NATS_HMSG || line->verb == NATS_MSG);
@@ -96,7 +98,7 @@ static uint16_t of_line(uint32_t offset) {
     return (uint16_t)offset;
 }
 
-// Notes the parts of a line for nats_read.
+// Stores the parts of a line for nats_read.
 static void note_line(struct unit *unit, const struct line *line, uint32_t count) {
     bool has_reply = line->count == (line->verb == NATS_HMSG ? 5 : 4);
     unit->verb = (uint8_t)line->verb;
@@ -111,7 +113,7 @@ static void note_line(struct unit *unit, const struct line *line, uint32_t count
     unit->reply_bytes = has_reply ? of_line(line->words[2].bytes) : 0;
 }
 
-// The line has `bytes` before its CR LF.
+// Judges a line that has `count` bytes before its CR LF.
 static enum unit_result check_nats_line(struct unit *unit, const uint8_t *bytes, uint32_t count) {
     struct line line;
     uint32_t headers = 0, all = 0;

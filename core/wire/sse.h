@@ -1,4 +1,4 @@
-// Server-sent events (HTML, section 9.2): each body is the data of one event. The receiver has nothing to say.
+// Server-sent events (HTML, section 9.2): each body is the data of one event. The receiver sends nothing.
 #pragma once
 
 #include "core/wire/unit.h"
@@ -12,12 +12,12 @@ enum {
     SSE_HEAD_BYTES_MAX = 7 + SSE_EVENT_BYTES_MAX + 1 + 4 + SSE_ID_BYTES_MAX + 1 + 6,
 };
 
-// Whatever has come is a unit with nothing in it.
+// Scans any bytes as one unit without a body.
 enum unit_result sse_scan(struct unit *unit, uint8_t *bytes, size_t count, const struct unit_limits *limits);
 uint32_t sse_open_max(const struct unit_limits *limits);
 
-// Writes what stands before a body of any length; returns its length.
+// Writes the bytes before a body of any length. Returns their number.
 size_t sse_data_head(char *out, uint64_t body_bytes);
-// Writes the event's name, its id and what stands before a body; name and id hold no line break; NULL: the event has
-// none. A parcel's head (parcel_set_head) may be this.
+// Writes the event's name, its id and the bytes before a body. Returns their number. Name and id must have no line
+// break; NULL: the event has none. May be used as a parcel's head (parcel_set_head).
 size_t sse_head(char out[SSE_HEAD_BYTES_MAX], const char *event, const char *id, size_t id_bytes);

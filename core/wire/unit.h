@@ -1,12 +1,11 @@
-// One unit of a peer's stream, as the peer's wire delimits it: an envelope and a body in it, or nothing at
-// all (an empty line). A wire's scanner looks at bytes that lie contiguously from the unit's start and never
-// copies or keeps a pointer. The scanner's state is offsets, so the bytes may move between calls, and the
-// result is the same however they were chopped. A unit is refused at its first fault in the order of the
-// bytes, and a fault is for ever.
+// One unit of a peer's stream, as the peer's wire delimits units: an envelope with a body, or nothing at all (an empty
+// line). A wire's scanner looks at bytes that lie contiguously from the unit's start, and never copies bytes or keeps a
+// pointer. The scanner's state is offsets, so the bytes may move between calls. The result is the same for any division
+// of the bytes into arrivals. A unit is refused at its first fault in the order of the bytes; the fault is final.
 //
-// Where a body lies in pieces (chunks, fragments), the scanner closes the gaps in place. The judged part of
-// the body is always body_bytes from body_at on. Bytes behind that, up to `at`, are of no use any more
-// (has_gaps). The keeper of the bytes may take them out (unit_close_gap), so that they need no memory.
+// If a body comes in pieces (chunks, fragments), the scanner closes the gaps in place. The judged part of the body is
+// always body_bytes from body_at on. The bytes behind that part, up to `at`, are not needed any more (has_gaps). The
+// owner of the bytes may remove these (unit_close_gap), to save memory.
 #pragma once
 
 #include <stdbool.h>
@@ -17,14 +16,15 @@
 #include "core/wire/websocket_mask.h"
 
 enum unit_result {
-    UNIT_OPEN,    // all good so far; its length isn't known yet
-    UNIT_PARTIAL, // its length is known, and not all of it has come
+    UNIT_OPEN,    // no fault so far; the length isn't known yet
+    UNIT_PARTIAL, // the length is known, and not all bytes have come
     UNIT_WHOLE,   // the first unit.bytes bytes are one unit
-    UNIT_ASIDE,   // before its end has come something that is to be answered at once: aside tells
-    UNIT_BAD,     // fault and fault_at tell; the connection can't be used any more
+    // A control frame or an expectation came that must be answered before the unit's end: see aside_at
+    UNIT_ASIDE,
+    UNIT_BAD, // see fault and fault_at; the connection can't be used any more
 };
 
-// The one table of faults. The text is what a peer reads in the error's data.
+// All faults. The text is what a peer reads in the error's data.
 #define UNIT_FAULTS(X)                                                                                       \
     X(UNIT_FAULT_NAME, "a field name must be one or more token characters, followed by a colon")             \
     X(UNIT_FAULT_VALUE, "a field value holds a control character")                                           \
@@ -67,7 +67,7 @@ enum unit_fault {
         UNIT_FAULTS_COUNT
 };
 
-// Together they fit 32 bits, and a line's end besides.
+// The sum of the limits and of a line's end fits 32 bits.
 struct unit_limits {
     uint32_t header_bytes_max; // a header block with its closing blank line
     uint32_t body_bytes_max;
@@ -77,17 +77,18 @@ enum unit_version { VERSION_ABSENT, VERSION_SERVED, VERSION_OTHER };
 
 // Directives of an envelope for its body (HugAI v2 headers). Zero bytes: none.
 struct directives {
-    uint32_t timeout_ms; // when given and not bad: 1 to 3,600,000
-    uint32_t idle_ms;    // likewise: for which neither an answer nor progress may come
+    uint32_t timeout_ms; // 1 to 3,600,000 with has_timeout, unless timeout_bad
+    uint32_t idle_ms;    // with has_idle, unless idle_bad: how long neither an answer nor progress may come
     enum unit_version version : 8;
-    enum governance governance : 8; // when given and not bad
+    enum governance governance : 8; // with has_governance, unless governance_bad
     bool has_governance : 1, governance_bad : 1;
     bool has_timeout : 1, timeout_bad : 1;
     bool has_idle : 1, idle_bad : 1;
-    bool timeout_is_left : 1; // the time is what another hub leaves: the source has given none
+    // timeout_ms is the time left that another hub sent; the source has given no time
+    bool timeout_is_left : 1;
 };
 
-// Whether a value of one of these fields could not be read, or isn't served.
+// Returns whether one of these fields has a value that can't be read or isn't served.
 static inline bool directives_is_bad(const struct directives *directives) {
     return directives->version == VERSION_OTHER || directives->governance_bad || directives->timeout_bad ||
            directives->idle_bad;
@@ -95,47 +96,50 @@ static inline bool directives_is_bad(const struct directives *directives) {
 
 // Zero bytes are a unit of which nothing has come.
 struct unit {
-    bool sized : 1;            // its length is known: all below is good, up to the fault
-    bool matters : 1;          // also if nothing is in it: it isn't an empty line or the like
+    bool sized : 1;            // the length is known: all fields below are valid, up to `fault`
+    bool matters : 1;          // the unit counts even without a body: it isn't an empty line or the like
     bool canonical : 1;        // the Content-Length line is first and reads exactly
                                // "Content-Length: <digits without leading zero>\r\n"
-    bool names_user : 1;       // it says whose it is (Patchbay-User), which is the hub's to say
-    bool skipped : 1;          // it was refused, and the rest of it is thrown away, up to a line feed
+    bool names_user : 1;       // the unit has Patchbay-User, a field that the hub alone may set
+    bool skipped : 1;          // the unit was refused, and its rest is dropped, up to a line feed
     enum unit_fault fault : 8; // after UNIT_BAD
-    uint8_t state;             // the scanner's own, as seen and the last three
-    uint8_t seen;              // which of the fields that occur at most once have
-    uint32_t bytes;            // envelope and body
-    uint32_t body_at;          // from its start
+    uint8_t state;             // for the scanner alone, as `seen` and the last three fields
+    uint8_t seen;              // which of the fields that may occur once have occurred
+    uint32_t bytes;            // of envelope and body together
+    uint32_t body_at;          // offset from the unit's start
     uint32_t body_bytes;
     struct directives directives;
     union {
         struct {
-            uint32_t length_line_at; // of a header block: its Content-Length line, with the CR LF
+            // Of a header block: offset of its Content-Length line, and bytes with the CR LF
+            uint32_t length_line_at;
             uint32_t length_line_bytes;
         };
-        struct { // of what a NATS server says, from its start, as those below: a line has less than 64 KiB
+        // Of a line of a NATS server: offsets from the unit's start, in 16 bits since a line has less than 64
+        // KiB
+        struct {
             uint16_t subject_at, subject_bytes;
             uint16_t reply_at, reply_bytes;
         };
         struct {
-            uint32_t aside_at; // after UNIT_ASIDE, from the unit's start
+            uint32_t aside_at; // after UNIT_ASIDE: offset from the unit's start
             uint32_t aside_bytes;
         };
     };
     uint32_t fault_at; // offset from the unit's start
-    uint32_t at;       // bytes judged so far
+    uint32_t at;       // offset behind the bytes judged so far
     union {
         struct { // of a header block
             uint32_t line_at;
             uint32_t colon_at;
         };
-        struct {                 // likewise
-            uint16_t line_bytes; // without its CR LF
+        struct {                 // of a line of a NATS server
+            uint16_t line_bytes; // of the line, without its CR LF
             uint8_t verb;        // enum nats_verb
             uint16_t sid_at, sid_bytes;
         };
         struct {           // of a WebSocket frame
-            uint32_t left; // of its payload
+            uint32_t left; // bytes of the payload that must still come
             uint8_t mask[WEBSOCKET_MASK_BYTES];
         };
     };
@@ -145,18 +149,17 @@ static inline void unit_begin(struct unit *unit) {
     *unit = (struct unit){0};
 }
 
-// How many bytes from the end of the body so far on are of no use any more: of a wire that has gaps alone.
+// Returns how many bytes behind the body so far aren't needed any more. More than 0 only for a wire that has gaps.
 static inline uint32_t unit_gap(const struct unit *unit) {
     uint32_t end = unit->body_at + unit->body_bytes;
     return unit->body_at && unit->at > end ? unit->at - end : 0;
 }
-// Notes that the gap has been taken out: the bytes behind it lie there now.
+// Notes that the gap has been removed: the bytes behind the gap have moved to its place.
 static inline void unit_close_gap(struct unit *unit) {
     unit->at -= unit_gap(unit);
 }
 
 // Returns the text of a fault for the peer; static ASCII that needs no escaping in JSON.
 const char *unit_fault_text(enum unit_fault fault);
-// Whether the fault is a limit passed (answered "frame too large") and not a syntax error (answered "parse
-// error").
+// Returns whether the fault is a limit (answered "frame too large") and not a syntax error (answered "parse error").
 bool unit_fault_is_limit(enum unit_fault fault);

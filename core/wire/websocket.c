@@ -9,13 +9,13 @@
 #include "core/base/limits.h"
 #include "core/json/simdjson.h"
 
-// Frame by frame. A header is looked at again until all of it has come, which is 14 bytes at most. A data
-// frame's payload is unmasked as it comes, a control frame's when it is whole.
+// The scan goes frame by frame. A header is read again until all of it has come, 14 bytes at most. A data frame's
+// payload is unmasked as it comes, a control frame's when it is whole.
 
-// The thing at unit.at: a header, or the rest of a payload. A fresh scan is all zeros.
+// What lies at unit.at: a header, or the rest of a payload. A new scan is all zeros.
 enum state { AT_FRAME, IN_PAYLOAD, REFUSED };
 
-// In unit.seen; below them the opcode of the control frame that came last.
+// Bits of unit.seen. The low bits are the opcode of the last control frame.
 enum { IN_MESSAGE = 0x80, NOT_ASCII = 0x40, OF_SERVER = 0x20, OPCODE = 0x0f };
 
 enum { LAST = 0x80, RESERVED = 0x70, MASKED = 0x80, LENGTH = 0x7f };
@@ -80,7 +80,8 @@ static unsigned length_bytes(uint8_t length) {
     return length == LENGTH_64 ? 8 : length == LENGTH_16 ? 2 : 0;
 }
 
-// The length has as few bytes as it can have, and with what came before the message is within the limit.
+// Checks that the length is encoded in as few bytes as possible, and that the message so far and this payload are
+// within the limit.
 static enum unit_fault check_length(const struct unit *unit, struct header *header, const uint8_t *bytes,
                                     const struct unit_limits *limits) {
     uint8_t length = bytes[1] & LENGTH;
@@ -95,7 +96,8 @@ static enum unit_fault check_length(const struct unit *unit, struct header *head
     return is_control(header->opcode) || fits ? UNIT_FAULT_NONE : UNIT_FAULT_BODY_TOO_LARGE;
 }
 
-// Whether all of the header at unit.at has come and is good. A fault is told as soon as its byte has come.
+// Reads the header at unit.at. Returns whether all of the header has come and is good. A fault is found as soon as its
+// byte has come.
 static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
                         const struct unit_limits *limits, struct header *header) {
     enum unit_fault fault;
@@ -127,7 +129,8 @@ static bool read_header(struct unit *unit, const uint8_t *bytes, size_t count,
 
 // --- Payloads
 
-// The header's last bytes are its mask; without one nothing is masked. (But moved down it may be, all the same.)
+// Takes the mask from the end of the header, or an all-zero mask for a server's frame. (The bytes of such a frame may
+// still be moved down.)
 static void take_mask(const struct unit *unit, const uint8_t *header_end,
                       uint8_t mask[WEBSOCKET_MASK_BYTES]) {
     if (unit->seen & OF_SERVER)
@@ -153,7 +156,8 @@ static void begin_payload(struct unit *unit, const struct header *header, const 
     unit->body_bytes += payload_bytes;
 }
 
-// A body whose length is known counts what is still to come.
+// Takes the bytes of the payload that have come. Once the unit is sized, body_bytes counts bytes that are still to
+// come, too.
 static void take_payload(struct unit *unit, uint8_t *bytes, size_t count) {
     uint32_t come = count - unit->at < unit->left ? (uint32_t)(count - unit->at) : unit->left;
     uint32_t to = unit->body_at + unit->body_bytes - (unit->sized ? unit->left : 0);
@@ -172,12 +176,12 @@ static enum unit_result close_message(struct unit *unit, const uint8_t *bytes) {
         websocket_refuse(unit, UNIT_FAULT_WEBSOCKET_UTF8, unit->body_at);
         return UNIT_BAD;
     }
-    unit->seen &= (uint8_t)~NOT_ASCII; // it has been judged
+    unit->seen &= (uint8_t)~NOT_ASCII; // the UTF-8 has been judged
     unit->matters = unit->seen & IN_MESSAGE;
     return UNIT_WHOLE;
 }
 
-// The unit ends with the control frame.
+// Ends a unit that is a control frame alone.
 static void close_alone(struct unit *unit) {
     assert(unit->body_bytes == 0 && unit->left == 0);
     unit->state = IN_PAYLOAD;
@@ -239,7 +243,7 @@ enum unit_result websocket_client_scan(struct unit *unit, uint8_t *bytes, size_t
     return websocket_scan(unit, bytes, count, limits);
 }
 
-// The first header and a whole body; behind it a header or a control frame; and an arrival that is all gap.
+// The bytes are the first header and a whole body, then a header or a control frame, and an arrival that is all gap.
 uint32_t websocket_open_max(const struct unit_limits *limits) {
     enum { CONTROL_BYTES_MAX = 2 + WEBSOCKET_MASK_BYTES + WEBSOCKET_CONTROL_BYTES_MAX };
     uint32_t besides = HEADER_BYTES_MAX + CONTROL_BYTES_MAX + RECEIVE_BUFFER_BYTES;
@@ -329,7 +333,7 @@ size_t websocket_close(char out[WEBSOCKET_CONTROL_HEAD_BYTES + WEBSOCKET_CONTROL
 
 // --- The opening handshake
 
-static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // the standard's
+static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // from RFC 6455 section 1.3
 enum { GUID_BYTES = sizeof guid - 1 };
 
 static bool is_base64(uint8_t byte) {
@@ -337,7 +341,7 @@ static bool is_base64(uint8_t byte) {
     return (letter >= 'a' && letter <= 'z') || (byte >= '0' && byte <= '9') || byte == '+' || byte == '/';
 }
 
-// 16 bytes are 22 digits, and the end is filled up.
+// Returns whether the key is 16 bytes in base64: 22 digits and two "=".
 static bool is_key(const uint8_t *key, size_t count) {
     if (count != WEBSOCKET_KEY_BYTES || key[count - 2] != '=' || key[count - 1] != '=')
         return false;
@@ -350,7 +354,7 @@ static bool is_key(const uint8_t *key, size_t count) {
 bool websocket_accept(const uint8_t *key, size_t count, char out[WEBSOCKET_ACCEPT_BYTES]) {
     static_assert(WEBSOCKET_ACCEPT_BYTES == (SHA_DIGEST_LENGTH + 2) / 3 * 4, "base64");
     uint8_t text[WEBSOCKET_KEY_BYTES + GUID_BYTES], digest[SHA_DIGEST_LENGTH];
-    uint8_t encoded[WEBSOCKET_ACCEPT_BYTES + 1]; // it ends with a NUL
+    uint8_t encoded[WEBSOCKET_ACCEPT_BYTES + 1]; // with the NUL that EVP_EncodeBlock writes
     if (!is_key(key, count))
         return false;
     memcpy(text, key, WEBSOCKET_KEY_BYTES);

@@ -1,5 +1,5 @@
-// The bytes go through in blocks, which are vectors where the processor has them. Blocks are read whole before
-// they are written, and what is written lies before what is read next, so that both may overlap.
+// The bytes are unmasked in blocks, which are vectors if the processor has vectors. A block is read whole before it is
+// written, and is written before the place that is read next, so source and target may overlap.
 #include "core/wire/websocket_mask.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
 
 enum { WEBSOCKET_MASK_BYTES = 4 };
 
-// Takes the mask off `count` bytes at `from`, each read and written once, and puts them at `to`: `from` itself,
-// or anywhere before it. The mask then stands as the next byte behind them needs it. Returns whether all that
-// came out is ASCII.
+// Unmasks `count` bytes at `from`, reading and writing each once, and puts the bytes at `to`: at `from`, or anywhere
+// before it. Turns the mask for the next byte behind these. Returns whether all unmasked bytes are ASCII.
 bool websocket_mask_off(uint8_t *to, const uint8_t *from, size_t count, uint8_t mask[WEBSOCKET_MASK_BYTES]);

@@ -1,55 +1,54 @@
-// Wires: how bodies lie in a stream of bytes. Each wire is a row of functions: one finds its units (unit.h),
-// others put an envelope around a body on the way out. The meaning of a peer's units is its transport's
-// affair, not the wire's.
+// Wires: how bodies lie in a stream of bytes. Each wire is a table of functions: one finds the wire's units (unit.h),
+// the others write the envelope around an outgoing body. The transport, not the wire, knows what a peer's units mean.
 #pragma once
 
 #include "core/wire/unit.h"
 
 enum { WIRE_HEAD_BYTES_MAX = 16 + 10 + 2 }; // "Content-Length: ", ten digits, CR LF
 
-// A header line that the hub adds to a unit's, with an empty line behind it that doesn't count. A copy of one
-// may take WIRE_MOVE_BYTES of it without a look at its length.
+// A header line that the hub adds to a unit, and an empty line, which `bytes` doesn't count. A copy may take
+// WIRE_MOVE_BYTES of the text without a look at its length.
 enum { WIRE_LINE_BYTES_MAX = 156, WIRE_MOVE_BYTES = 32 };
 struct wire_line {
     uint32_t bytes;
     char text[WIRE_LINE_BYTES_MAX];
 };
 
-// The fate of the line breaks in a body, each a CR, an LF or both, for receivers of a wire.
+// What a wire makes of the line breaks in a body. A line break is a CR, an LF or both.
 enum wire_breaks {
-    BREAKS_PASS,   // nothing
-    BREAKS_SPACES, // their bytes become spaces: the body is one line
-    BREAKS_SPLIT,  // they end the lines of the body, each of which has an envelope
+    BREAKS_PASS,   // line breaks stay
+    BREAKS_SPACES, // the bytes of line breaks become spaces: the body is one line
+    BREAKS_SPLIT,  // line breaks end the lines of the body, each of which gets an envelope
     BREAKS_KINDS,
 };
 
 struct wire {
     const char *name;
 
-    // Coming in: goes on with the unit that starts at `bytes`, of which `count` have come. The scanner may
-    // change bytes that it has looked at (unmask, close gaps).
+    // Incoming: scans on in the unit that starts at `bytes`, of which `count` have come. The scanner may change bytes
+    // that it has looked at (unmask, close gaps).
     enum unit_result (*scan)(struct unit *unit, uint8_t *bytes, size_t count,
                              const struct unit_limits *limits);
-    // As many bytes as a unit can have while its length isn't known: with all of them scan must tell.
+    // Returns the most bytes that a unit can have while its length isn't known. With so many bytes, `scan` must know
+    // the length or find a fault.
     uint32_t (*open_max)(const struct unit_limits *limits);
-    bool opens_with_body; // and those bytes are its body's, not its envelope's
-    bool has_gaps;        // a body may lie in pieces (unit.h)
-    // The stream has ended in a unit of which scan said UNIT_OPEN. NULL: nothing comes of it.
+    bool opens_with_body; // the first bytes of a unit are the body, not an envelope
+    bool has_gaps;        // a body may come in pieces (unit.h)
+    // Ends a unit for which `scan` returned UNIT_OPEN, because the stream has ended. NULL: such a unit is dropped.
     enum unit_result (*end)(struct unit *unit, const uint8_t *bytes, size_t count);
 
-    // Going out: writes what stands before a body of so many bytes, WIRE_HEAD_BYTES_MAX at most, and returns
-    // its length; NULL: nothing does.
+    // Outgoing: writes the bytes before a body of `body_bytes`, WIRE_HEAD_BYTES_MAX at most, and returns their number.
+    // NULL: there are none.
     size_t (*head)(char *out, uint64_t body_bytes);
-    const char *tail; // what stands behind a body; static
+    const char *tail; // the bytes behind a body; static
     size_t tail_bytes;
     bool has_fields; // header fields follow the head, and an empty line
     enum wire_breaks breaks;
-    const char *between_lines; // with BREAKS_SPLIT: what stands in place of a break
+    const char *between_lines; // with BREAKS_SPLIT: the text in place of a line break
 };
 
-// The wires: Content-Length blocks (core/wire/frame.h), lines (core/wire/lines.h), WebSocket
-// (core/wire/websocket.h), requests of HTTP (core/wire/http.h), server-sent events (core/wire/sse.h), and a
-// NATS server's words (core/wire/nats.h). HTTP's answers bear a head that isn't the wire's to write, and
-// messages to a NATS server bear a head of their own.
+// The wires: Content-Length blocks (core/wire/frame.h), lines (core/wire/lines.h), WebSocket (core/wire/websocket.h),
+// requests of HTTP (core/wire/http.h), server-sent events (core/wire/sse.h), and the NATS protocol (core/wire/nats.h).
+// The router, not the wire, writes the heads of HTTP's answers and of messages to a NATS server.
 extern const struct wire wire_framed, wire_lines, wire_websocket, wire_http, wire_sse, wire_nats;
 enum { WIRES_COUNT = 6 };
